@@ -9,7 +9,8 @@
 
 namespace quasi::client {
 
-/// The description of jobs on the command line, which `submit` and `validate` share.
+/// Begin here: client/commands has one file for each command or group of commands, which main.cpp
+/// calls. This is the description of jobs on the command line, which `submit` and `validate` share.
 struct JobArguments {
   std::vector<std::string> words;     ///< FILE…, or KIND DECK…
   std::vector<std::string> settings;  ///< key=value, for the decks

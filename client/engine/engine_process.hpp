@@ -9,7 +9,8 @@
 
 namespace quasi::client {
 
-/// Finds quasi-engine beside this program, or at the path in QUASI_ENGINE. Returns nullopt if it is
+/// Begin here: client/engine runs quasi-engine for a command. This function finds quasi-engine
+/// beside this program, or at the path in QUASI_ENGINE. It returns nullopt if the engine is
 /// missing.
 std::optional<std::filesystem::path> find_engine();
 

@@ -17,7 +17,8 @@
 
 namespace quasi::client {
 
-/// A parsed command line: the command and its options. The options of other commands are unset.
+/// Begin here: client/input reads the command line, the configuration, job files and decks. This is
+/// a parsed command line: the command and its options. The options of other commands are unset.
 struct Arguments {
   std::string command;  ///< "text": print `text` and end
   std::string text;

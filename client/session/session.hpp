@@ -7,8 +7,9 @@
 
 namespace quasi::client {
 
-/// The objects that every command uses. There is one session a process; commands run on one thread
-/// unless their comments say otherwise.
+/// Begin here: client/session connects a command with the server and with the files of its user.
+/// `Session` holds the objects that every command uses. There is one session a process. Commands
+/// run on one thread unless their comments say otherwise.
 struct Session {
   Console& console;
   const Config& config;

@@ -34,8 +34,9 @@ struct Terminal {
   static Terminal detect(bool no_color, const std::function<const char*(const char*)>& environment);
 };
 
-/// The two streams of a command: standard output for results, standard error for everything else.
-/// Not thread-safe.
+/// Begin here: client/views turns results into text. `Console` writes the two streams of a command:
+/// standard output for results, standard error for everything else. The other files make the text
+/// of jobs, tables, bars and live lines. Not thread-safe.
 class Console {
  public:
   Console(Format format, Terminal terminal, bool quiet, bool verbose)

@@ -4,8 +4,10 @@
 #include <span>
 #include <string_view>
 
-/// Every limit of the system, one a line, with its reason. A value above its limit is refused with
-/// the field, the value and the limit; it is never cut to fit.
+/// Begin here: proto/wire holds what all programs share about messages: limits, their checks
+/// (validate.hpp), errors (status.hpp) and transfers of files (chunks.hpp). This file holds every
+/// limit of the system, one a line, with its reason. A value above its limit is refused with the
+/// field, the value and the limit; it is never cut to fit.
 namespace quasi::limits {
 
 using Count = std::uint64_t;

@@ -5,7 +5,7 @@
 
 namespace quasi::server {
 
-/// Implements quasi.v1.BlobService. Begin to read here; streams/ holds the two streaming calls.
+/// Implements quasi.v1.BlobService. The folder streams/ holds the two streaming calls.
 class BlobServiceApi : public v1::BlobService::CallbackService {
  public:
   explicit BlobServiceApi(Services& services) : services_(services) {}

@@ -32,7 +32,10 @@ struct ApiOptions {
   std::int64_t keepalive_ms = 60'000;
 };
 
-/// The objects that all calls use. They live longer than the gRPC server.
+/// Begin here: server/api answers the gRPC calls. job_service.hpp, worker_service.hpp and
+/// blob_service.hpp implement one service each, calls.hpp runs their unary calls, and streams/
+/// holds the streaming ones. `Services` holds the objects that all calls use. They live longer than
+/// the gRPC server.
 struct Services {
   ApiOptions options;
   const Clock& clock;

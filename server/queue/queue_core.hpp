@@ -27,8 +27,8 @@ struct QueueOptions {
   std::int64_t request_ttl_ms = 7 * 86'400'000LL;
 };
 
-/// Holds all rules on jobs: submit, grant, start, report, cancel, expire. Begin to read the queue
-/// here.
+/// Begin here: server/queue holds all rules on jobs. This class applies the commands submit, grant,
+/// start, report, cancel and expire.
 ///
 /// It has no threads, no gRPC and no clock of its own. Every command receives the moment at which
 /// it happens and works on a Store inside the caller's transaction. A command either takes effect

@@ -42,8 +42,9 @@ struct GroupOutcome {
   bool jobs_ready = false;  ///< jobs became ready to be granted
 };
 
-/// The queue over its database, without threads: opening, recovery and group commit. Tests call it
-/// directly; in production the Writer's thread does. Begin to read the service here.
+/// Begin here: server/service runs the queue over its database. This class opens, recovers and
+/// commits groups without threads of its own. Tests call it directly; in production the thread of
+/// `Writer` does.
 class QueueEngine {
  public:
   /// The files of the engine.

@@ -127,8 +127,7 @@ std::vector<JobRow> SqliteStore::delayed_retries() {
 }
 
 std::int32_t SqliteStore::promote_delayed(std::int64_t now_ms) {
-  // This runs several times a second. Nearly always no job is due, and then the database is not
-  // written.
+  // This runs several times a second. Mostly no job is due; then the database is not written.
   if (!one<std::string>(
           sql("SELECT id FROM jobs WHERE state=3 AND ready=0 AND not_before_ms<=? LIMIT 1")
               .bind(now_ms),

@@ -22,8 +22,10 @@ struct UploadRow {
 /// The numbers of column `state` of table `blobs`.
 enum class BlobState : std::uint8_t { kPresent = 1, kDeleting = 2, kCorrupt = 3 };
 
-/// The write side of the database. It holds all SQL that changes the database. The caller opens the
-/// transactions. One thread uses it.
+/// Begin here: server/store keeps jobs in SQLite and files on disk. This class is the write side of
+/// the database and holds all SQL that changes it. The caller opens the transactions. One thread
+/// uses it. read_store.hpp is the read side, schema.hpp makes the tables, and blob_store.hpp and
+/// log_store.hpp keep the files.
 class SqliteStore : public Store {
  public:
   explicit SqliteStore(Database& database);

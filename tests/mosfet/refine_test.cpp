@@ -115,7 +115,8 @@ TEST(Refine, ACoarseStartIsFoundAgain) {
             expected[0].numbers.at("current_mean_a_per_m"));
 }
 
-// The study doubles the cells where the mesh rule allows it and adds a third of each difference.
+// The study halves the number of cells of each axis where the mesh rule allows it, and adds a third
+// of each difference.
 TEST(MeshStudy, StatesTheErrorOfEveryAxis) {
   const Deck deck = steady_deck({{"mesh.nw", "24"},
                                  {"run.t_end_fs", "2.0"},

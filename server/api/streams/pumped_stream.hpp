@@ -13,8 +13,8 @@
 
 namespace quasi::server {
 
-/// A server stream that is a cursor over the store; all other streams of this folder build on the
-/// same idea, so begin here. It reads a page on a reader's thread, writes the page message by
+/// Begin here: a server stream that is a cursor over the store. log_stream.cpp and watch_stream.cpp
+/// derive from it. It reads a page on a reader's thread, writes the page message by
 /// message with one write outstanding, and reads the next page. If there is nothing to read, it
 /// sleeps until a commit wakes it. It holds one page at most, even for a slow reader.
 ///

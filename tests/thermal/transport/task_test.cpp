@@ -347,9 +347,8 @@ TEST(ThermalTask, ExportedFourPhononFilesAgreeWithTheReferenceProgram) {
     EXPECT_NEAR(bands[0][s], their_bands[0][s], 6e-3 * their_bands[0][3]);
 }
 
-// Reads the file in phono3py's layout by its published formula: mode_kappa from heat capacities,
-// velocities and gamma, and κ from mode_kappa, with isotopes and four phonons. The limit is 1e-8,
-// because its unit conversion is given with other digits.
+// Checks phono3py's file by its published formula: mode_kappa from heat capacities, velocities and
+// gamma, and κ from mode_kappa. The limit is 1e-8 because of the digits of its unit conversion.
 TEST(ThermalTask, Phono3pyFileFollowsItsFormula) {
   for (const bool iterate : {false, true}) {
     const test::TemporaryDirectory out;
