@@ -1,4 +1,4 @@
-"""Everything is in pyproject.toml; Debian's tools still start here."""
+"""Calls setuptools for Debian's tools; pyproject.toml holds all settings."""
 
 from setuptools import setup
 

@@ -306,7 +306,7 @@ TEST(Docs, KeysOfTheServerAndTheWorker) {
 TEST(Docs, EventsOfTheLogThatAreNamedExist) {
   const std::string code = code_below("server") + code_below("workers/daemon");
   const std::string page = text_of(source_dir() / "docs/reference/operations.md");
-  const auto begin = page.find("**Worth an alarm**");
+  const auto begin = page.find("**Set an alarm**");
   ASSERT_NE(begin, std::string::npos);
   const Names events = in_backticks(page.substr(begin, page.find("\n\n", begin) - begin));
   EXPECT_GT(events.size(), 10u);

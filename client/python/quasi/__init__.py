@@ -39,7 +39,7 @@ def open(path: Any) -> Result:  # noqa: A001 - the name that people expect
 
 
 def __getattr__(name: str) -> Any:
-    # gRPC is imported only by programs that talk to a server.
+    # Only programs that talk to a server import gRPC.
     if name in ("Client", "Job"):
         from quasi import client
 

@@ -1,4 +1,4 @@
-"""``python3 -m quasi plot|report …``: what ``quasi plot`` and ``quasi report`` start."""
+"""``python3 -m quasi plot|report …``, the program behind ``quasi plot`` and ``quasi report``."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Job:
         return f"<Job {self.id}>"
 
     def refresh(self) -> Any:
-        """The job as the server knows it now, a ``quasi.v1.Job`` message."""
+        """Gets the job's present state from the server as a ``quasi.v1.Job`` message."""
         request = job_service_pb2.GetJobRequest(job_id=self.id)
         return self.client.call(self.client.jobs.GetJob, request).job
 
@@ -83,7 +83,7 @@ class Job:
         return self
 
     async def wait_async(self, timeout_s: float | None = None) -> "Job":
-        """``wait`` for asynchronous programs."""
+        """Does the work of ``wait`` in asynchronous programs."""
         return await asyncio.to_thread(self.wait, timeout_s)
 
     def cancel(self, reason: str = "") -> str:
@@ -141,14 +141,14 @@ class Client:
         self._channel.close()
 
     def call(self, method: Any, request: Any) -> Any:
-        """One unary call; a refusal becomes ``JobError`` with the server's sentence."""
+        """Makes one unary call; a refusal raises ``JobError`` with the server's sentence."""
         try:
             return method(request, timeout=self.timeout_s)
         except grpc.RpcError as error:
             raise JobError(f"{self.address}: {error.details() or error.code().name}") from error
 
     def stream(self, method: Any, request: Any) -> Iterator[Any]:
-        """One streaming call, without a limit on its time."""
+        """Makes one streaming call without a time limit."""
         try:
             yield from method(request)
         except grpc.RpcError as error:
@@ -179,7 +179,7 @@ class Client:
         return Job(self, self.call(self.jobs.SubmitJobs, request).job_ids[0])
 
     async def submit_async(self, kind: str, deck: Any, **settings: Any) -> Job:
-        """``submit`` for asynchronous programs."""
+        """Does the work of ``submit`` in asynchronous programs."""
         return await asyncio.to_thread(lambda: self.submit(kind, deck, **settings))
 
     def _upload(self, inputs: list[transfer.LocalInput]) -> None:
@@ -196,10 +196,10 @@ class Client:
                     raise JobError(f"'{item.path}': {error.details()}") from error
 
     def job(self, job_id: str) -> Job:
-        """A job by its id."""
+        """Returns a job by its id."""
         return Job(self, job_id)
 
     def list(self, limit: int = 50) -> list[Job]:
-        """The newest jobs."""
+        """Lists the newest jobs."""
         request = job_service_pb2.ListJobsRequest(page_size=limit)
         return [Job(self, job.id) for job in self.call(self.jobs.ListJobs, request).jobs]

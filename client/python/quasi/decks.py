@@ -66,7 +66,7 @@ def from_phono3py(phonon: Any, directory: Any) -> Path:
 
 
 def run(kind: str, deck: Any, directory: Any = None, **settings: Any) -> Result:
-    """Runs a job on the spot, without a server, and opens its result.
+    """Runs a job on this machine, without a server, and opens its result.
 
     Raises ``ResultError`` with the engine's message where it is refused, or where no
     ``quasi-engine`` is on the PATH.

@@ -1,4 +1,4 @@
-"""An array that knows its units."""
+"""An array with units."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ResultError(Exception):
-    """A result that is missing, unreadable, or lacks what was asked for."""
+    """A result that is missing, unreadable, or lacks the requested data."""
 
 
 def as_text(value: Any) -> str:
@@ -132,7 +132,7 @@ def kind_of(file: h5py.File) -> str:
 
 
 def open_result(path: Any) -> Result:
-    """See ``quasi.open``."""
+    """Does the work of ``quasi.open``."""
     from quasi.gw import GwResult
     from quasi.mosfet import MosfetResult
     from quasi.thermal import ThermalResult

@@ -18,7 +18,7 @@ INPUTS_MAX = 64
 
 
 class TransferError(Exception):
-    """A file that cannot travel, or that arrived damaged."""
+    """A file that cannot be sent, or that arrived damaged."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def digest_of(path: Path) -> str:
 
 
 def _engine_names(kind: str, deck: Path) -> list[str] | None:
-    """File names that quasi-engine reads of a deck; None where no engine can be asked."""
+    """Names of the files that quasi-engine reads for a deck; None without an engine."""
     engine = os.environ.get("QUASI_ENGINE") or shutil.which("quasi-engine")
     if engine is None:
         return None
@@ -54,7 +54,7 @@ def _input(slot: str, path: Path) -> LocalInput:
 
 
 def collect(kind: str, deck: Path) -> tuple[str, list[LocalInput]]:
-    """Slot of a deck and the files that travel with it.
+    """Slot of a deck and the files that are sent with it.
 
     Raises ``TransferError`` where there is none, or too many for one job.
     """

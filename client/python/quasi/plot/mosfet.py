@@ -64,7 +64,7 @@ def transfer(results: list[MosfetResult], labels: list[str], figure: Any) -> Non
 
 
 def _last_point(result: MosfetResult) -> int:
-    """The point of the highest voltages: the one that people look at first."""
+    """The bias point of the highest voltages."""
     return max(result.points, key=lambda point: (point.vgs_v, point.vds_v)).index
 
 

@@ -47,7 +47,7 @@ class PlotError(Exception):
 
 @contextmanager
 def styled() -> Iterator[Any]:
-    """Gives matplotlib with the house style; no window is ever opened.
+    """Returns matplotlib with the project's style; it never opens a window.
 
     Raises ``PlotError`` that says how to install matplotlib where it is missing.
     """
