@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   extern __shared__ float parts[];
   const int stride = cuda::inverse_stride(nodes), lane = threadIdx.x & 31, warps = kThreads / 32;
   for (int k = threadIdx.x; k < stride; k += kThreads)
-    parts[cuda::part_place(k, stride)] = k < nodes ? static_cast<float>(b[k]) : 0.0f;
+    parts[cuda::interleaved_index(k, stride)] = k < nodes ? static_cast<float>(b[k]) : 0.0f;
   __syncthreads();
   const int rows = (nodes + static_cast<int>(gridDim.x) - 1) / static_cast<int>(gridDim.x);
   for (int k = threadIdx.x / 32; k < rows; k += warps) {
@@ -257,7 +257,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   };
   const auto precondition = [&] {
     for (int k = threadIdx.x; k < stride; k += kThreads)
-      parts[cuda::part_place(k, stride)] = k < nodes ? static_cast<float>(r[k]) : 0.0f;
+      parts[cuda::interleaved_index(k, stride)] = k < nodes ? static_cast<float>(r[k]) : 0.0f;
     __syncthreads();
     double rz = 0.0;
     for (int row = first; row < nodes; row += all) {

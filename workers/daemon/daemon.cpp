@@ -45,9 +45,9 @@ fs::path engine_path(const WorkerConfig& config) {
                                : fs::path(config.engine);
 }
 
-/// Environment variables that engines inherit: those by which programs find files and the user's
-/// language, and those that our libraries read. Nothing else is passed, so no secret of the daemon
-/// leaks.
+/// Returns the environment variables that engines inherit: those by which programs find files and
+/// the user's language, and those that our libraries read. Nothing else is passed, so no secret of
+/// the daemon leaks.
 std::vector<std::string> engine_environment(const WorkerConfig& config) {
   std::vector<std::string> names{"PATH",
                                  "HOME",
@@ -211,7 +211,7 @@ DaemonExit run(const WorkerConfig& config, StopSignals& signals, WorkerLog& log)
   while (!supervisor.finished() && !(give_up && clock.now() >= *give_up)) {
     auto deadline = supervisor.next_deadline();
     if (give_up) deadline = deadline ? std::min(*deadline, *give_up) : *give_up;
-    loop.turn(deadline);
+    loop.run_once(deadline);
     supervisor.tick();
   }
   log.info("stopped", {{"attempts_left", supervisor.attempts()}});

@@ -17,8 +17,8 @@ using google::protobuf::util::TimeUtil;
 }  // namespace
 
 void Supervisor::adopt_duration(const google::protobuf::Duration& duration, Milliseconds* value) {
-  const Milliseconds told(TimeUtil::DurationToMilliseconds(duration));
-  if (told.count() > 0) *value = told;
+  const Milliseconds milliseconds(TimeUtil::DurationToMilliseconds(duration));
+  if (milliseconds.count() > 0) *value = milliseconds;
 }
 
 Supervisor::Supervisor(SupervisorSettings settings, const EngineSettings& engine,

@@ -106,7 +106,7 @@ class Supervisor {
   void decline(const v1::Grant& grant, std::vector<WorkerDevice> devices, Ending ending);
   void adopt(std::shared_ptr<AttemptRunner> runner);
   void heartbeat();
-  /// Half of the lease, so that after one lost answer there is time for another heartbeat.
+  /// Returns half of the lease, so that after one lost answer there is time for another heartbeat.
   Milliseconds heartbeat_limit() const;
   void heard(MonotonicTime sent, const grpc::Status& status, const v1::HeartbeatResponse& response);
   /// Handles another process that registered under this worker's id: this daemon loses all its
@@ -120,7 +120,7 @@ class Supervisor {
   void again_later(Pacer& pacer);
   void contact(MonotonicTime sent) { last_contact_ = std::max(last_contact_, sent); }
   /// Adopts a duration that the server sent, unless it is absent.
-  static void adopt_duration(const google::protobuf::Duration& told, Milliseconds* value);
+  static void adopt_duration(const google::protobuf::Duration& duration, Milliseconds* value);
   bool due(const std::optional<MonotonicTime>& time) const { return time && now() >= *time; }
 
   SupervisorSettings settings_;

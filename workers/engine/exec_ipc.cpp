@@ -227,8 +227,8 @@ void hear_signals() {
 
 /// Runs the attempt in a single process or in rank 0, which speaks to the daemon. @param network
 /// result of the request for an empty network namespace
-int lead(PacketSocket& daemon, const v1::EngineStart& start, const std::string& network,
-         Ranks& ranks) {
+int run_rank_0(PacketSocket& daemon, const v1::EngineStart& start, const std::string& network,
+               Ranks& ranks) {
   IpcProgress progress(daemon, start.checkpoint_directory(), ranks);
   v1::EngineReport report;
   report.mutable_started()->set_version(QUASI_VERSION);
@@ -264,7 +264,7 @@ int lead(PacketSocket& daemon, const v1::EngineStart& start, const std::string& 
 }
 
 /// Runs the attempt in a rank other than rank 0. Test work is done by rank 0 alone.
-int follow(const v1::EngineStart& start, Ranks& ranks) {
+int run_other_rank(const v1::EngineStart& start, Ranks& ranks) {
   SilentProgress progress(ranks);
   std::string message;
   const ExitStatus status = guarded(
@@ -305,22 +305,22 @@ int exec_attempt(const ExecOptions& options) {
     return static_cast<int>(ExitStatus::kUsage);
   }
   return start->ranks() > 1 ? launch_ranks(daemon, *start)
-                            : lead(daemon, *start, network, one_rank());
+                            : run_rank_0(daemon, *start, network, one_rank());
 }
 
 int exec_rank(const std::string& socket_path) {
   prctl(PR_SET_PDEATHSIG,
         SIGKILL);  // so that the rank dies with the launcher, which dies with exec_attempt
   hear_signals();
-  HandedOver handed;
+  DaemonContact contact;
   std::unique_ptr<Ranks> ranks;
   std::string message;
   const ExitStatus status = guarded(
       [&] {
         ranks = join_ranks();
         if (!ranks) throw InvalidInput("quasi-engine rank can only be started by an MPI launcher");
-        if (ranks->leads()) handed = take_over(socket_path);
-        handed.start = shared_start(std::move(handed.start), *ranks);
+        if (ranks->leads()) contact = receive_contact(socket_path);
+        contact.start = shared_start(std::move(contact.start), *ranks);
       },
       &message);
   if (status != ExitStatus::kOk) {
@@ -329,8 +329,8 @@ int exec_rank(const std::string& socket_path) {
     if (!ranks || ranks->leads()) std::cerr << "error: " << ending.message << '\n';
     return ending.status;
   }
-  return ranks->leads() ? lead(handed.daemon, handed.start, "as the daemon's", *ranks)
-                        : follow(handed.start, *ranks);
+  return ranks->leads() ? run_rank_0(contact.daemon, contact.start, "as the daemon's", *ranks)
+                        : run_other_rank(contact.start, *ranks);
 }
 
 std::vector<std::string> exec_kinds() { return {"test"}; }

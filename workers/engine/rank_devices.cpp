@@ -102,8 +102,8 @@ std::vector<Device> devices_of_rank(const std::string& names, Ranks& ranks) {
   for (const char* c = host; *c != 0; ++c) mine.push_back(*c);
   mine[1] = static_cast<double>(mine.size());
   const std::size_t host_end = mine.size();
-  const std::vector<double> of_devices = packed(listed);
-  mine.insert(mine.end(), of_devices.begin(), of_devices.end());
+  const std::vector<double> packed_devices = packed(listed);
+  mine.insert(mine.end(), packed_devices.begin(), packed_devices.end());
   std::vector<std::vector<std::string>> seen;
   for (const auto& other : ranks.gather(mine)) {
     if (other[0] != mine[0])

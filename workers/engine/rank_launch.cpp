@@ -57,7 +57,7 @@ struct Parcel {
   msghdr header{};
 };
 
-void hand_over(int connection, const PacketSocket& daemon, const v1::EngineStart& start) {
+void pass_socket(int connection, const PacketSocket& daemon, const v1::EngineStart& start) {
   Parcel parcel(start.SerializeAsString());
   cmsghdr* attached = CMSG_FIRSTHDR(&parcel.header);
   attached->cmsg_level = SOL_SOCKET;
@@ -73,7 +73,7 @@ void hand_over(int connection, const PacketSocket& daemon, const v1::EngineStart
 /// is left outside the attempt's directory, even if ranks are killed. Other launchers ignore these
 /// variables.
 void set_launcher_environment() {
-  const std::string place = fs::absolute(kDirectory);
+  const std::string directory = fs::absolute(kDirectory);
   const std::pair<const char*, std::string> variables[]{
       {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
       {"OMPI_MCA_hwloc_base_binding_policy", "none"},
@@ -81,9 +81,9 @@ void set_launcher_environment() {
       // needs a privilege that containers lack
       {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
       {"OMPI_MCA_btl_vader_backing_directory",
-       place},  // not /dev/shm, where files of a killed rank would stay
-      {"OMPI_MCA_orte_tmpdir_base", place},
-      {"TMPDIR", place}};
+       directory},  // not /dev/shm, where files of a killed rank would stay
+      {"OMPI_MCA_orte_tmpdir_base", directory},
+      {"TMPDIR", directory}};
   for (const auto& [name, value] : variables) setenv(name, value.c_str(), 1);
   if (geteuid() == 0)  // the operator has decided to run the worker as root
     for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"})
@@ -118,7 +118,7 @@ bool serve_rank_0(int listener, pid_t launcher, const PacketSocket& daemon,
   }
   const int connection = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
   if (connection < 0) fail("waiting for the connection of rank 0");
-  hand_over(connection, daemon, start);
+  pass_socket(connection, daemon, start);
   close(connection);
   return true;
 }
@@ -132,7 +132,7 @@ int wait_for(pid_t launcher) {
 
 /// Converts the status of a launcher, which reports a rank that a signal ended as 128 + the
 /// signal's number.
-int as_one_process(int wait_status) {
+int unwrapped_status(int wait_status) {
   const int status =
       WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
   if (status != 0 && terminated) return static_cast<int>(ExitStatus::kCancelled);
@@ -171,10 +171,10 @@ int launch_ranks(PacketSocket& daemon, const v1::EngineStart& start) {
   }
   daemon.close();  // only rank 0 uses the socket from here on
   close(listener);
-  return as_one_process(wait_for(launcher));
+  return unwrapped_status(wait_for(launcher));
 }
 
-HandedOver take_over(const std::string& socket_path) {
+DaemonContact receive_contact(const std::string& socket_path) {
   const int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   const sockaddr_un address = address_of(socket_path);
   if (connection < 0 ||
@@ -185,14 +185,14 @@ HandedOver take_over(const std::string& socket_path) {
   const ssize_t size = recvmsg(connection, &parcel.header, MSG_CMSG_CLOEXEC);
   const cmsghdr* attached = size > 0 ? CMSG_FIRSTHDR(&parcel.header) : nullptr;
   close(connection);
-  HandedOver handed;
+  DaemonContact contact;
   if (attached == nullptr || attached->cmsg_type != SCM_RIGHTS ||
-      !handed.start.ParseFromArray(parcel.bytes.data(), static_cast<int>(size)))
+      !contact.start.ParseFromArray(parcel.bytes.data(), static_cast<int>(size)))
     throw Error("'" + socket_path + "' delivered no socket of a daemon");
   int descriptor = -1;
   std::memcpy(&descriptor, CMSG_DATA(attached), sizeof descriptor);
-  handed.daemon = PacketSocket(descriptor);
-  return handed;
+  contact.daemon = PacketSocket(descriptor);
+  return contact;
 }
 
 }  // namespace quasi

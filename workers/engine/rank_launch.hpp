@@ -8,7 +8,7 @@
 namespace quasi {
 
 /// Objects that rank 0 of an attempt receives: the daemon's socket and the daemon's first message.
-struct HandedOver {
+struct DaemonContact {
   PacketSocket daemon;
   v1::EngineStart start;
 };
@@ -24,6 +24,6 @@ int launch_ranks(PacketSocket& daemon, const v1::EngineStart& start);
 
 /// Takes in rank 0 the objects that launch_ranks offers. @throws InvalidInput if no launcher offers
 /// them.
-HandedOver take_over(const std::string& socket_path);
+DaemonContact receive_contact(const std::string& socket_path);
 
 }  // namespace quasi

@@ -19,7 +19,7 @@ int launch_ranks(PacketSocket& daemon, const v1::EngineStart& start) {
   return static_cast<int>(ExitStatus::kInvalidInput);
 }
 
-HandedOver take_over(const std::string&) {
+DaemonContact receive_contact(const std::string&) {
   throw BackendAbsent("this quasi-engine was built without MPI and cannot run as a rank");
 }
 

@@ -7,7 +7,7 @@ namespace quasi {
 namespace {
 
 bool is_setting(const toml::node& node) {
-  return node.source().path && node.source().path->starts_with(kSettingPlace);
+  return node.source().path && node.source().path->starts_with(kSettingOrigin);
 }
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }

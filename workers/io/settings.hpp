@@ -7,7 +7,7 @@
 namespace quasi {
 
 /// Marks values that a setting gave in messages: `--set key=value`.
-inline constexpr std::string_view kSettingPlace = "--set ";
+inline constexpr std::string_view kSettingOrigin = "--set ";
 
 /// One `--set key=value` of the user, which overrides one key of a deck. The key is the deck's key,
 /// dotted if the deck has tables ("mesh.nx"). The value is written as in the deck.

@@ -23,12 +23,12 @@ std::string quoted(const std::string& word) {
 
 /// Returns the origin of a key's value: `--set key=value`, else `file`. The origin of a table made
 /// by a setting holds for its contents.
-std::string place_of(const toml::node* node, const std::string& file) {
+std::string origin_of(const toml::node* node, const std::string& file) {
   while (node != nullptr && !node->source().path && node->is_table() && !node->as_table()->empty())
     node = &node->as_table()->begin()->second;
-  const bool of_setting =
-      node != nullptr && node->source().path && node->source().path->starts_with(kSettingPlace);
-  return of_setting ? *node->source().path : file;
+  const bool is_from_setting =
+      node != nullptr && node->source().path && node->source().path->starts_with(kSettingOrigin);
+  return is_from_setting ? *node->source().path : file;
 }
 
 void apply_setting(toml::table* root, const Setting& setting) {
@@ -42,16 +42,16 @@ void apply_setting(toml::table* root, const Setting& setting) {
       throw InvalidInput("setting '" + setting.key + "': '" + head + "' is not a table");
     key = key.substr(dot + 1);
   }
-  const std::string place = std::string(kSettingPlace) + setting.key + "=" + setting.value;
+  const std::string origin = std::string(kSettingOrigin) + setting.key + "=" + setting.value;
   toml::table parsed;
   try {
-    parsed = toml::parse("x = " + setting.value, place);
+    parsed = toml::parse("x = " + setting.value, origin);
   } catch (const toml::parse_error&) {
     try {
       parsed = toml::parse("x = " + quoted(setting.value),
-                           place);  // a bare word such as sigma.method=cohsex
+                           origin);  // a bare word such as sigma.method=cohsex
     } catch (const toml::parse_error& failure) {
-      throw InvalidInput(place + ": " + std::string(failure.description()));
+      throw InvalidInput(origin + ": " + std::string(failure.description()));
     }
   }
   table->insert_or_assign(key, std::move(*parsed.get("x")));
@@ -109,7 +109,7 @@ std::string shown(const toml::node& node) {
 }  // namespace
 
 void TableReader::fail(const std::string& key, const std::string& problem) const {
-  throw InvalidInput(place_of(table_ == nullptr ? nullptr : table_->get(key), where_) + ": " +
+  throw InvalidInput(origin_of(table_ == nullptr ? nullptr : table_->get(key), where_) + ": " +
                      name(key) + " " + problem);
 }
 
@@ -275,9 +275,10 @@ void TableReader::finish() const {
   for (const auto& [key, value] : *table_) {
     const std::string text(key.str());
     if (std::find(known_.begin(), known_.end(), text) != known_.end()) continue;
-    const std::string place = place_of(&value, where_);
+    const std::string origin = origin_of(&value, where_);
     throw InvalidInput(unknown_key_message(
-        text, place + (path_.empty() || place != where_ ? "" : ", table [" + path_ + "]"), known_));
+        text, origin + (path_.empty() || origin != where_ ? "" : ", table [" + path_ + "]"),
+        known_));
   }
 }
 

@@ -43,7 +43,7 @@ std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& option
       memory_budget_bytes(deck.common, options.devices.front(), options.memory_budget_bytes);
   sweep.checkpoint_directory = options.checkpoint_directory;
   sweep.output_directory = options.output_directory;
-  // A reader of iv.csv sees every finished point at once; the checkpoint keeps it for a restart.
+  // iv.csv always lists all finished points. The checkpoint keeps them for a restart.
   sweep.on_finished = [&](int point, const PointResult& result) { csv.add(point, result); };
   std::vector<PointResult> points = run_sweep(deck, sweep, progress);
   if (deck.run.mesh_study) add_mesh_study(deck, sweep, progress, &points);
@@ -76,19 +76,19 @@ std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& option
   return sweep_points(deck, options, progress);
 }
 
-/// True for runs that move a pdf; the others have Schrödinger and Poisson alone.
+/// Returns true for runs that move a pdf. The others solve Schrödinger and Poisson alone.
 bool has_pdf(const Deck& deck) {
   return has_currents(deck.run) && deck.run.transport != TransportModel::kDriftDiffusion;
 }
 
-/// Cells of phase space of a run; zero for runs without a pdf.
+/// Returns the number of cells of phase space of a run, or zero for runs without a pdf.
 double phase_space_points(const Deck& deck, const Structure& s) {
   if (!has_pdf(deck)) return 0.0;
   const double columns = static_cast<double>(s.n_valleys()) * s.subbands * s.nx;
   if (deck.run.scheme == StreamingScheme::kBeam) {
     double drop_v = 0.0;
     for (const BiasPoint& bias : deck.points) drop_v = std::max(drop_v, std::fabs(bias.vds_v));
-    // The margin below the lowest level, and the ladder of levels in the film.
+    // Margin below the lowest level, and the ladder of levels in the film.
     constexpr double kBelow_ev = 0.1 + 0.2;
     const double cells = (deck.mesh.window_ev + drop_v + kBelow_ev) / deck.mesh.dh_ev;
     return 2.0 * columns * cells * deck.mesh.n_kappa;
@@ -98,13 +98,14 @@ double phase_space_points(const Deck& deck, const Structure& s) {
   return columns * deck.mesh.nw * angles;
 }
 
-/// Memory that the run will hold. @param points  of phase space
+/// Returns the memory that the run will hold, in bytes. @param points  number of cells of phase
+/// space
 std::int64_t planned_bytes(const Deck& deck, const Structure& s, double points,
                            const Device& device) {
   const double nodes = static_cast<double>(s.nx) * s.nz;
   const double poisson = 3.0 * 8.0 * nodes * s.nz;  // responses, blocks and inverses of the columns
   if (!has_pdf(deck)) return static_cast<std::int64_t>(poisson);
-  // The solution, volumes, areas, and the 30 directions of GMRES.
+  // The memory holds the solution, volumes, areas, and the 30 directions of GMRES.
   if (deck.run.scheme == StreamingScheme::kBeam)
     return static_cast<std::int64_t>(36.0 * 8.0 * points + poisson);
   if (device.backend == Backend::kCpu)
@@ -132,7 +133,7 @@ class MosfetTask : public Task {
     const Deck deck = read_deck(options.deck.path, options.deck.settings);
     for (const std::string& note : deck.notes) progress.log(note);
     use_threads(deck.common);
-    openblas_set_num_threads(1);  // Columns run in parallel; each calls BLAS on small matrices.
+    openblas_set_num_threads(1);  // columns run in parallel, and each calls BLAS on small matrices
     const std::vector<PointResult> points = solve_points(deck, options, progress);
     if (!options.ranks->leads()) return {};
     write_results(deck, options.output_directory, points);
@@ -143,7 +144,7 @@ class MosfetTask : public Task {
     return {"*.toml", "*.csv", "*.dat"};
   }
 
-  /// Chains of bias points spread over them.
+  /// Chains of bias points are divided among the devices.
   int max_devices() const override { return kMaxDevices; }
 
   std::string table(const nlohmann::json& summary) const override { return summary_table(summary); }

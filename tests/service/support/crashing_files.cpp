@@ -116,7 +116,7 @@ void CrashingFiles::remove_tree(const fs::path& path) {
   parent_of(path)->entries.erase(path.filename().string());
 }
 
-void CrashingFiles::place(const fs::path& from, const fs::path& to) {
+void CrashingFiles::link_or_copy(const fs::path& from, const fs::path& to) {
   make_directory(to.parent_path());
   points_.pass();
   parent_of(to)->entries[to.filename().string()] = file(from);

@@ -54,7 +54,7 @@ class CrashingFiles : public FileSystem {
   void sync_directory(const std::filesystem::path& path) override;
   void rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
   void remove_tree(const std::filesystem::path& path) override;
-  void place(const std::filesystem::path& from, const std::filesystem::path& to) override;
+  void link_or_copy(const std::filesystem::path& from, const std::filesystem::path& to) override;
   void make_read_only(const std::filesystem::path& path) override;
   std::optional<std::string> read_file(const std::filesystem::path& path) const override;
   std::string read_range(const std::filesystem::path& path, std::uint64_t offset,

@@ -23,7 +23,7 @@ void write(const fs::path& path, const std::string& text) { std::ofstream(path) 
 class WorkerCache : public testing::Test {
  protected:
   void place(InputCache& cache, const std::string& bytes, const fs::path& to) {
-    cache.place(wire::sha256_hex(bytes), bytes.size(), to, [&](const fs::path& part) {
+    cache.provide(wire::sha256_hex(bytes), bytes.size(), to, [&](const fs::path& part) {
       ++fetches;
       write(part, bytes);
     });
@@ -51,8 +51,8 @@ TEST_F(WorkerCache, FetchesOnceAndForgetsTheOldestFirst) {
 
 TEST_F(WorkerCache, RefusesOtherBytesThanTheDigests) {
   InputCache cache(files, directory.path() / "cache", 100);
-  EXPECT_THROW(cache.place(wire::sha256_hex("right"), 5, directory.path() / "a",
-                           [](const fs::path& part) { write(part, "wrong"); }),
+  EXPECT_THROW(cache.provide(wire::sha256_hex("right"), 5, directory.path() / "a",
+                             [](const fs::path& part) { write(part, "wrong"); }),
                StorageFailure);
   EXPECT_FALSE(files.exists(directory.path() / "a"));
   place(cache, "right", directory.path() / "a");
@@ -76,11 +76,11 @@ TEST_F(WorkerCache, ServesManyCallersWithOneFetch) {
   std::vector<std::thread> callers;
   for (int i = 0; i < 8; ++i)
     callers.emplace_back([&, i] {
-      cache.place(wire::sha256_hex("shared"), 6, directory.path() / std::to_string(i),
-                  [&](const fs::path& part) {
-                    ++n_fetches;
-                    write(part, "shared");
-                  });
+      cache.provide(wire::sha256_hex("shared"), 6, directory.path() / std::to_string(i),
+                    [&](const fs::path& part) {
+                      ++n_fetches;
+                      write(part, "shared");
+                    });
     });
   for (auto& caller : callers) caller.join();
   EXPECT_EQ(n_fetches, 1);

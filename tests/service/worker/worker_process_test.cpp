@@ -71,7 +71,7 @@ class EngineProcess : public testing::Test {
     const auto deadline = within(seconds);
     while (!holds()) {
       if (std::chrono::steady_clock::now() > deadline) return false;
-      loop.turn(std::min(deadline, within(0.05)));
+      loop.run_once(std::min(deadline, within(0.05)));
     }
     return true;
   }

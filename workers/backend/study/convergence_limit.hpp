@@ -29,8 +29,9 @@ ConvergenceLimit limit_of_fit(const std::vector<double>& x, const std::vector<do
 /// @param x  two or more different values > 0, descending
 ConvergenceLimit limit_of_finest(const std::vector<double>& x, const std::vector<double>& y);
 
-/// Error of a calculation, from a second one with half its mesh, if the error is of second order:
-/// |fine − coarse| / (2² − 1), Richardson's extrapolation. It is too large for higher orders.
+/// Returns the error of a calculation from a second one with half its mesh, if the error is of
+/// second order: |fine − coarse| / (2² − 1), Richardson's extrapolation. It is too large for higher
+/// orders.
 double second_order_error(double fine, double coarse);
 
 }  // namespace quasi

@@ -40,7 +40,7 @@ Ending AttemptMachine::judge_crash(int signal, bool killed_for_memory) const {
 
 Ending AttemptMachine::judge_status(int status) const {
   const auto failed = [&](v1::FailureReason reason, const std::string& otherwise) {
-    return Ending::failed(reason, told_ ? told_->message : otherwise);
+    return Ending::failed(reason, announced_failure_ ? announced_failure_->message : otherwise);
   };
   switch (status) {
     case v1::ENGINE_EXIT_OK:
@@ -51,7 +51,7 @@ Ending AttemptMachine::judge_status(int status) const {
     case v1::ENGINE_EXIT_NUMERICAL:
       return failed(v1::FAILURE_REASON_NUMERICAL, "the calculation did not converge");
     case v1::ENGINE_EXIT_OUT_OF_MEMORY:
-      return failed(told_ && told_->reason == v1::FAILURE_REASON_HOST_OOM
+      return failed(announced_failure_ && announced_failure_->reason == v1::FAILURE_REASON_HOST_OOM
                         ? v1::FAILURE_REASON_HOST_OOM
                         : v1::FAILURE_REASON_GPU_OOM,
                     "the engine ran out of memory");

@@ -67,7 +67,7 @@ AttemptMachine::Acts AttemptMachine::engine_has_result() {
 }
 
 AttemptMachine::Acts AttemptMachine::engine_failed(v1::FailureReason reason, std::string message) {
-  told_ = Ending::failed(reason, std::move(message));
+  announced_failure_ = Ending::failed(reason, std::move(message));
   return {};
 }
 

@@ -68,8 +68,9 @@ enum class Act {
   kKeep,            ///< the lease is lost: put the directory aside for 24 h; the attempt is over
 };
 
-/// State machine of one attempt on its worker. Events go in, and acts to carry out come out. It
-/// knows no sockets, processes or files, and it gets the time as an argument.
+/// Begin here: state machine of one attempt on its worker. Events go in, and acts to carry out come
+/// out. It knows no sockets, processes or files, and it gets the time as an argument.
+/// attempt_runner.hpp carries out the acts, and the other files of this folder serve it.
 ///
 /// | state | event | next state | acts |
 /// | --- | --- | --- | --- |
@@ -127,7 +128,7 @@ class AttemptMachine {
   Acts stop_now(MonotonicTime now);
 
   Acts tick(MonotonicTime now);
-  /// Earliest time at which tick() has something to do; empty if there is none.
+  /// Returns the earliest time at which tick() has something to do, or nothing.
   std::optional<MonotonicTime> next_deadline() const;
 
   State state() const { return state_; }
@@ -183,7 +184,7 @@ class AttemptMachine {
   bool publish_pending_ = false;
   bool report_in_flight_ = false;
   int republished_ = 0;
-  std::optional<Ending> told_;  ///< failure that the engine announced
+  std::optional<Ending> announced_failure_;  ///< failure that the engine announced
   std::string protocol_trouble_;
   Ending ending_;
 };

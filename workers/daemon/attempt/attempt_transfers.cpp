@@ -30,21 +30,21 @@ void AttemptRunner::stage() {
   auto again = std::make_shared<bool>(false);
   ports_.background.run(
       [trouble, again, abandon = abandon_, ports = ports_, grant = grant_, paths = paths_] {
-        const auto place = [&](const std::string& digest, std::uint64_t size_bytes,
-                               const std::filesystem::path& to) {
+        const auto provide = [&](const std::string& digest, std::uint64_t size_bytes,
+                                 const std::filesystem::path& to) {
           ports.files.remove_tree(to);
-          ports.inputs.place(digest, size_bytes, to, [&](const std::filesystem::path& part) {
+          ports.inputs.provide(digest, size_bytes, to, [&](const std::filesystem::path& part) {
             const grpc::Status status = ports.blobs.download(digest, size_bytes, part, *abandon);
             if (!status.ok()) throw TransferFailure(status);
           });
         };
         try {
           for (const auto& input : grant.spec().inputs())
-            place(input.digest(), input.size_bytes(), paths.inputs / input.slot());
+            provide(input.digest(), input.size_bytes(), paths.inputs / input.slot());
           ports.files.make_read_only(paths.inputs);
           if (const auto& checkpoint = grant.checkpoint(); grant.has_checkpoint())
-            place(checkpoint.digest(), checkpoint.size_bytes(),
-                  paths.checkpoints / ("ckpt-" + std::to_string(checkpoint.step())));
+            provide(checkpoint.digest(), checkpoint.size_bytes(),
+                    paths.checkpoints / ("ckpt-" + std::to_string(checkpoint.step())));
         } catch (const TransferFailure& failure) {
           *again = is_transient(failure.status) && !*abandon;
           *trouble =

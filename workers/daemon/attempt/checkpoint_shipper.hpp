@@ -35,7 +35,8 @@ class CheckpointShipper : public std::enable_shared_from_this<CheckpointShipper>
   /// Forgets the checkpoints that have not been sent.
   void abandon();
   bool wants_retry() const { return retry_; }
-  /// Newest step among the offered checkpoints and the checkpoint that the attempt resumed from.
+  /// Returns the newest step among the offered checkpoints and the checkpoint that the attempt
+  /// resumed from.
   std::int64_t newest_step() const { return newest_step_; }
 
  private:

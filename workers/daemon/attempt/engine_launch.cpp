@@ -48,12 +48,12 @@ LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& 
   const int share = settings.threads * std::max(1, static_cast<int>(devices.size()));
   const int asked = static_cast<int>(grant.spec().resources().cpus());
   const int threads = asked > 0 && share > 0 ? std::min(asked, share) : std::max(asked, share);
-  const auto is_said = [&](const std::string& name) {
+  const auto is_given = [&](const std::string& name) {
     return std::ranges::any_of(settings.environment, [&](const std::string& entry) {
       return entry.starts_with(name + "=");
     });
   };
-  if (std::ranges::none_of(kWaitingVariables, is_said))
+  if (std::ranges::none_of(kWaitingVariables, is_given))
     plan.environment.push_back(std::string(kSpinVariable) + "=" + kSpinCount);
   if (threads > 0)
     for (const char* name : {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS="})

@@ -21,8 +21,8 @@ InputCache::InputCache(FileSystem& files, fs::path directory, std::uint64_t capa
   make_room();
 }
 
-void InputCache::place(const std::string& digest, std::uint64_t size_bytes, const fs::path& to,
-                       const Fetch& fetch) {
+void InputCache::provide(const std::string& digest, std::uint64_t size_bytes, const fs::path& to,
+                         const Fetch& fetch) {
   if (!wire::is_digest(digest))
     throw StorageFailure("'" + digest + "' is not a SHA-256 digest of 64 hexadecimal digits");
   std::unique_lock lock(mutex_);
@@ -35,7 +35,7 @@ void InputCache::place(const std::string& digest, std::uint64_t size_bytes, cons
   lock.unlock();
   try {
     obtain(digest, size_bytes, fetch);
-    files_.place(directory_ / digest, to);
+    files_.link_or_copy(directory_ / digest, to);
   } catch (...) {
     lock.lock();
     done();

@@ -30,8 +30,8 @@ class InputCache {
   /// first use after a start. Concurrent calls with one digest fetch it once. @throws
   /// StorageFailure if the fetched bytes do not hash to the digest. Exceptions of `fetch` pass
   /// through.
-  void place(const std::string& digest, std::uint64_t size_bytes, const std::filesystem::path& to,
-             const Fetch& fetch);
+  void provide(const std::string& digest, std::uint64_t size_bytes, const std::filesystem::path& to,
+               const Fetch& fetch);
 
   std::uint64_t size_bytes() const;
 

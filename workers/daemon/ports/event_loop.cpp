@@ -69,7 +69,7 @@ void EventLoop::run_posted() {
   for (const auto& function : now) function();
 }
 
-void EventLoop::turn(std::optional<MonotonicTime> deadline) {
+void EventLoop::run_once(std::optional<MonotonicTime> deadline) {
   std::array<epoll_event, 32> events{};
   const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()),
                                wait_milliseconds(deadline));

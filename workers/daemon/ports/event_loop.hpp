@@ -10,8 +10,9 @@
 
 namespace quasi {
 
-/// Event loop of the daemon's main thread. It waits for descriptors, posted functions and a
-/// deadline. Only post() may be called from other threads.
+/// Begin here: event loop of the daemon's main thread. It waits for descriptors, posted functions
+/// and a deadline. Only post() may be called from other threads. The other files of this folder are
+/// interfaces to the server, to processes, to files and to the clock, each with its implementation.
 class EventLoop {
  public:
   /// @throws std::system_error if the system provides no epoll or event descriptor.
@@ -27,7 +28,7 @@ class EventLoop {
   void post(std::function<void()> function);
 
   /// Waits for events until `deadline` at most and calls the handlers of all that have arrived.
-  void turn(std::optional<MonotonicTime> deadline);
+  void run_once(std::optional<MonotonicTime> deadline);
 
  private:
   void run_posted();

@@ -19,7 +19,7 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  /// with parents; it may exist
+  /// Makes a directory and its parents. It may exist already.
   virtual void make_directory(const std::filesystem::path& path) = 0;
   /// Creates or truncates the file. The bytes may be lost in a crash until sync_file().
   virtual void write_file(const std::filesystem::path& path, std::string_view bytes) = 0;
@@ -28,11 +28,11 @@ class FileSystem {
   /// Syncs the directory, so that creations, renames and removals in it survive a crash.
   virtual void sync_directory(const std::filesystem::path& path) = 0;
   virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
-  /// does nothing if the path does not exist
+  /// Removes a directory tree. Does nothing if the path does not exist.
   virtual void remove_tree(const std::filesystem::path& path) = 0;
   /// Puts the complete file `from` at `to` as well, as a hard link or as a copy across file
   /// systems.
-  virtual void place(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
+  virtual void link_or_copy(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
   /// Removes the right to write. For a directory this concerns the directory alone.
   virtual void make_read_only(const std::filesystem::path& path) = 0;
 

@@ -81,10 +81,10 @@ void PosixFileSystem::remove_tree(const fs::path& path) {
   std::error_code error;
   if (fs::is_directory(fs::symlink_status(path, error)))
     // Read-only directories (in/) must become writable before their entries can be removed.
-    for (fs::recursive_directory_iterator walk(path, error), end; !error && walk != end;
-         walk.increment(error))
-      if (walk->is_directory(error) && !walk->is_symlink(error))
-        fs::permissions(walk->path(), fs::perms::owner_all, error);
+    for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end;
+         entry.increment(error))
+      if (entry->is_directory(error) && !entry->is_symlink(error))
+        fs::permissions(entry->path(), fs::perms::owner_all, error);
   fs::permissions(path, fs::perms::owner_all, fs::perm_options::add | fs::perm_options::nofollow,
                   error);
   error.clear();
@@ -92,7 +92,7 @@ void PosixFileSystem::remove_tree(const fs::path& path) {
   if (error) fail("remove", path, error.value());
 }
 
-void PosixFileSystem::place(const fs::path& from, const fs::path& to) {
+void PosixFileSystem::link_or_copy(const fs::path& from, const fs::path& to) {
   make_directory(to.parent_path());
   if (link(from.c_str(), to.c_str()) == 0) return;
   if (errno != EXDEV && errno != EPERM && errno != EMLINK) fail("place a file at", to, errno);
@@ -146,8 +146,9 @@ std::uint64_t PosixFileSystem::size_bytes(const fs::path& path) const {
 std::vector<std::string> PosixFileSystem::list(const fs::path& path) const {
   std::vector<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator walk(path, error), end; !error && walk != end; walk.increment(error))
-    names.push_back(walk->path().filename().string());
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error))
+    names.push_back(entry->path().filename().string());
   if (error && error != std::errc::no_such_file_or_directory) fail("list", path, error.value());
   std::sort(names.begin(), names.end());
   return names;

@@ -41,12 +41,12 @@ void write_states(const Calculation& run, H5Writer& file) {
 
 void write_screening(const Calculation& run, H5Writer& file) {
   std::vector<double> q, head, head_inverse;
-  std::vector<Cplx> of_frequency;
+  std::vector<Cplx> head_spectrum;
   for (const DielectricMatrix& m : run.epsilon) {
     q.insert(q.end(), m.q.begin(), m.q.end());
     if (!m.epsilon_diagonal.empty()) head.push_back(m.epsilon_diagonal[0].real());
     head_inverse.push_back(m.inverse[0][0].real());
-    for (std::size_t f = 0; f < m.n_frequencies(); ++f) of_frequency.push_back(head_of(m, f));
+    for (std::size_t f = 0; f < m.n_frequencies(); ++f) head_spectrum.push_back(head_of(m, f));
   }
   const auto n_q = static_cast<std::int64_t>(run.epsilon.size());
   file.write("/epsilon/q", q, {n_q, 3}, "1");
@@ -58,7 +58,7 @@ void write_screening(const Calculation& run, H5Writer& file) {
   for (const Cplx& omega : run.plan.epsilon.frequencies_ry)
     frequencies.push_back(omega * kRydberg_ev);
   file.write("/epsilon/frequencies", frequencies, {n_f}, "eV");
-  file.write("/epsilon/head_inverse_of_frequency", of_frequency, {n_q, n_f}, "1");
+  file.write("/epsilon/head_inverse_of_frequency", head_spectrum, {n_q, n_f}, "1");
   file.write("/epsilon/head_inverse", head_inverse, {n_q}, "1");
   for (const DielectricMatrix& m : run.epsilon) {
     if (m.long_wave.empty()) continue;

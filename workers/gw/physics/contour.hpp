@@ -70,10 +70,10 @@ std::vector<Scalar> contour_weights(std::span<const double> u, Scalar x_ry, Imag
   // Tail S ≈ S_N (u_N/u)²: ∫_b^∞ x b²/(u² (x²+u²)) du = (b²/x²) [x/b − (π/2·sgn x − atan(b/x))].
   const double b = u[n - 1];
   const Scalar ratio = b / x;
-  const double half_turn = std::real(x) > 0.0 ? 0.5 * kPi : -0.5 * kPi;
+  const double signed_half_pi = std::real(x) > 0.0 ? 0.5 * kPi : -0.5 * kPi;
   w[n - 1] += std::abs(ratio) > 1e4
                   ? 1.0 / (3.0 * ratio * kPi)  // expanded, because the bracket cancels to (x/b)³/3
-                  : ratio * ratio * (1.0 / ratio - (half_turn - std::atan(ratio))) / kPi;
+                  : ratio * ratio * (1.0 / ratio - (signed_half_pi - std::atan(ratio))) / kPi;
   return w;
 }
 
@@ -85,11 +85,11 @@ inline std::complex<double> spectral_integral(std::span<const double> omega,
   for (std::size_t i = 0; i + 1 < omega.size(); ++i) {
     const double low = omega[i], high = omega[i + 1];
     const double slope = (b[i + 1] - b[i]) / (high - low);
-    const double at_x = b[i] + slope * (x - low);
+    const double value_at_x = b[i] + slope * (x - low);
     // The logarithms of neighbouring segments cancel at their common point.
     const auto distance = [&](double end) { return std::max(std::abs(x - end), 1e-12); };
-    sum += at_x * std::log(distance(low) / distance(high)) - slope * (high - low);
-    if (x >= low && x < high) sum -= std::complex<double>(0.0, kPi * at_x);
+    sum += value_at_x * std::log(distance(low) / distance(high)) - slope * (high - low);
+    if (x >= low && x < high) sum -= std::complex<double>(0.0, kPi * value_at_x);
   }
   return sum;
 }

@@ -152,7 +152,7 @@ void read_run(const toml::table* table, const std::string& where, Deck* deck) {
       "transport", 0, {"boltzmann", "ballistic", "drift-diffusion"})];
   r.scheme = reader.choice("scheme", 0, {"weno", "beam"}) == 0 ? StreamingScheme::kWeno
                                                                : StreamingScheme::kBeam;
-  const bool in_time = r.mode == RunMode::kTransient;
+  const bool is_transient = r.mode == RunMode::kTransient;
   if (r.transport == TransportModel::kDriftDiffusion && r.mode != RunMode::kSteady)
     reader.fail("transport",
                 "= \"drift-diffusion\" is a steady solution; set run.mode = \"steady\"");
@@ -169,7 +169,7 @@ void read_run(const toml::table* table, const std::string& where, Deck* deck) {
       reader.fail(r.mode == RunMode::kMobility ? "mode" : "transport",
                   "needs scattering with scheme = \"balanced\": the mobility comes from it");
   }
-  if (!in_time && !(deck->gate_wave.t_fs.empty() && deck->drain_wave.t_fs.empty()))
+  if (!is_transient && !(deck->gate_wave.t_fs.empty() && deck->drain_wave.t_fs.empty()))
     reader.fail("mode", "must be \"transient\" for bias.waveform_vgs or bias.waveform_vds");
   r.t_end_fs = reader.number("t_end_fs", r.t_end_fs, 1e-6, 1e6);
   r.cfl = reader.number("cfl", r.cfl, 0.01, 1.0);

@@ -27,9 +27,9 @@ double doping_at(const DeviceModel& device, double x_nm) {
     share = 0.5 * (1.0 - std::erf((x_nm - left) / width)) +
             0.5 * (1.0 + std::erf((x_nm - right) / width));
   } else {
-    constexpr double kOnEdge_nm = 1e-9;
+    constexpr double kEdgeTolerance_nm = 1e-9;
     const auto step = [&](double distance) {
-      return distance > kOnEdge_nm ? 1.0 : distance < -kOnEdge_nm ? 0.0 : 0.5;
+      return distance > kEdgeTolerance_nm ? 1.0 : distance < -kEdgeTolerance_nm ? 0.0 : 0.5;
     };
     share = step(left - x_nm) + step(x_nm - right);
   }

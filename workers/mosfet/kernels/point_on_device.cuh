@@ -92,13 +92,13 @@ class PointOnDevice {
         {&device.psi, levels * s.nz},
         {&device.current_integral, static_cast<std::size_t>(s.nx) + 1}};
     std::size_t total = 0;
-    for (const auto& [place, size] : parts) total += size;
+    for (const auto& [pointer, size] : parts) total += size;
     fields = {total, "fields"};
     saved_fields = {total, "saved fields"};
     fields.zero("fields");
     double* at = fields.data();
-    for (const auto& [place, size] : parts) {
-      *place = at;
+    for (const auto& [pointer, size] : parts) {
+      *pointer = at;
       at += size;
     }
     v_n = {nodes, "potential"};

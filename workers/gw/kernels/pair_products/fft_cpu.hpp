@@ -13,8 +13,8 @@
 
 namespace quasi::gw {
 
-/// Lock for making and destroying FFTW plans, which must not happen at the same time. Transforms
-/// may run at the same time.
+/// Returns the lock for making and destroying FFTW plans, which must not happen at the same time.
+/// Transforms may run at the same time.
 inline std::mutex& fftw_planner() {
   static std::mutex planner;
   return planner;

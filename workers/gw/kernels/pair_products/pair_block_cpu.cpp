@@ -77,16 +77,16 @@ void CpuPairBlock::quadratic_form_matrix(View<const Cplx, 2> matrix, View<const 
           {products_.data(), k}, {sum.data, n_left_});
     return;
   }
-  std::vector<Cplx> of_band(static_cast<std::size_t>(n_left_ * n_left_));
+  std::vector<Cplx> band_form(static_cast<std::size_t>(n_left_ * n_left_));
   for (std::int64_t n = 0; n < n_right_; ++n) {
     zgemm({CblasConjTrans, n_left_, n_left_, n_g_}, {right.data() + n * n_g_, k},
-          {products_.data() + n * n_g_, k}, {of_band.data(), n_left_});
+          {products_.data() + n * n_g_, k}, {band_form.data(), n_left_});
     for (std::int64_t e = 0; e < sum.extent[0]; ++e) {
       const double w = weight(e, n);
       if (w == 0.0) continue;
       Cplx* to = sum.data + e * n_left_ * n_left_;
       for (std::int64_t i = 0; i < n_left_ * n_left_; ++i)
-        to[i] += w * of_band[static_cast<std::size_t>(i)];
+        to[i] += w * band_form[static_cast<std::size_t>(i)];
     }
   }
 }
@@ -95,7 +95,7 @@ void CpuPairBlock::diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const
                                         View<Cplx, 3> sum) const {
   const std::int64_t row = n_right_ * n_g_;  // distance between consecutive l
   std::vector<Cplx> scaled(static_cast<std::size_t>(n_left_ * n_g_)),
-      of_band(static_cast<std::size_t>(n_left_ * n_left_));
+      band_form(static_cast<std::size_t>(n_left_ * n_left_));
   for (std::int64_t n = 0; n < n_right_; ++n)
     for (std::int64_t f = 0; f < diagonal.extent[0]; ++f) {
       const Cplx* m = products_.data() + n * n_g_;
@@ -103,10 +103,10 @@ void CpuPairBlock::diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const
         for (std::int64_t g = 0; g < n_g_; ++g)
           scaled[static_cast<std::size_t>(l * n_g_ + g)] = m[l * row + g] * diagonal(f, g);
       zgemm({CblasConjTrans, n_left_, n_left_, n_g_}, {scaled.data(), n_g_}, {m, row},
-            {of_band.data(), n_left_});
+            {band_form.data(), n_left_});
       for (std::int64_t e = 0; e < sum.extent[0]; ++e)
         cblas_daxpy(static_cast<int>(2 * n_left_ * n_left_), weight(n, f, e),
-                    reinterpret_cast<const double*>(of_band.data()), 1,
+                    reinterpret_cast<const double*>(band_form.data()), 1,
                     reinterpret_cast<double*>(sum.data + e * n_left_ * n_left_), 1);
     }
 }

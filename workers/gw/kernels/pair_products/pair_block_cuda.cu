@@ -171,7 +171,7 @@ void CudaPairBlock::quadratic_form_matrix(View<const Cplx, 2> matrix, View<const
   const DeviceBuffer<double> factor(std::vector<double>(weight.data, weight.data + weight.size()),
                                     kWhat);
   DeviceBuffer<double2> right(static_cast<std::size_t>(n_left_ * n_g_), kWhat);
-  DeviceBuffer<double2> of_band(static_cast<std::size_t>(n_left_ * n_left_), kWhat);
+  DeviceBuffer<double2> band_form(static_cast<std::size_t>(n_left_ * n_left_), kWhat);
   check(cudaDeviceSynchronize(), kWhat);
   const double one = 1.0;
   const int width = static_cast<int>(2 * n_left_ * n_left_), n_e = static_cast<int>(sum.extent[0]);
@@ -193,7 +193,7 @@ void CudaPairBlock::quadratic_form_matrix(View<const Cplx, 2> matrix, View<const
                                         .beta = 0.0,
                                         .a = {right.data(), n_g_},
                                         .b = m,
-                                        .c = of_band.data(),
+                                        .c = band_form.data(),
                                         .c_stride = n_left_,
                                         .a_step = 0,
                                         .b_step = 0,
@@ -201,7 +201,7 @@ void CudaPairBlock::quadratic_form_matrix(View<const Cplx, 2> matrix, View<const
                                         .count = 1});
     // Σ[e] += w[e] D for the real and imaginary parts of all (l, m).
     check(cublasDger(context_->blas(), width, n_e, &one,
-                     reinterpret_cast<const double*>(of_band.data()), 1, factor.data() + n,
+                     reinterpret_cast<const double*>(band_form.data()), 1, factor.data() + n,
                      static_cast<int>(n_right_), reinterpret_cast<double*>(total.data()), width),
           kWhat);
   }
@@ -223,7 +223,7 @@ void CudaPairBlock::diagonal_form_matrix(View<const Cplx, 2> diagonal, View<cons
   const DeviceBuffer<double> factor(std::vector<double>(weight.data, weight.data + weight.size()),
                                     kWhat);
   DeviceBuffer<double2> scaled(static_cast<std::size_t>(chunk * n_left_ * n_g_), kWhat),
-      of_band(static_cast<std::size_t>(chunk * square), kWhat);
+      band_form(static_cast<std::size_t>(chunk * square), kWhat);
   check(cudaDeviceSynchronize(), kWhat);
   const double one = 1.0;
   const int width = static_cast<int>(2 * square), energies = static_cast<int>(n_e);
@@ -242,7 +242,7 @@ void CudaPairBlock::diagonal_form_matrix(View<const Cplx, 2> diagonal, View<cons
                                           .beta = 0.0,
                                           .a = {scaled.data(), n_g_},
                                           .b = m,
-                                          .c = of_band.data(),
+                                          .c = band_form.data(),
                                           .c_stride = n_left_,
                                           .a_step = 0,
                                           .b_step = 0,
@@ -252,7 +252,7 @@ void CudaPairBlock::diagonal_form_matrix(View<const Cplx, 2> diagonal, View<cons
       // (width, n_e).
       check(cublasDgemm(context_->blas(), CUBLAS_OP_N, CUBLAS_OP_T, width, energies,
                         static_cast<int>(count), &one,
-                        reinterpret_cast<const double*>(of_band.data()), width,
+                        reinterpret_cast<const double*>(band_form.data()), width,
                         factor.data() + (n * n_f + first) * n_e, energies, &one,
                         reinterpret_cast<double*>(total.data()), width),
             kWhat);

@@ -42,16 +42,16 @@ class ConvolutionMatrix {
       : left_(left),
         sphere_(sphere),
         box_(sphere.box),
-        in_box_(static_cast<std::size_t>(box_size(box_))),
+        boxed_wave_(static_cast<std::size_t>(box_size(box_))),
         matrix_(static_cast<std::size_t>(sphere.n_g() * right.n_pw)) {
     for (const std::int32_t at : right.box_index) waves_.push_back(split(at));
   }
   /// Returns the matrix of left band l, [n_g][n_pw].
-  const Cplx* of_band(std::int64_t l) {
+  const Cplx* matrix_of_band(std::int64_t l) {
     const auto n_pw = static_cast<std::int64_t>(waves_.size());
-    std::fill(in_box_.begin(), in_box_.end(), Cplx{});
+    std::fill(boxed_wave_.begin(), boxed_wave_.end(), Cplx{});
     for (std::int64_t p = 0; p < left_.n_pw; ++p)
-      in_box_[static_cast<std::size_t>(left_.box_index[static_cast<std::size_t>(p)])] =
+      boxed_wave_[static_cast<std::size_t>(left_.box_index[static_cast<std::size_t>(p)])] =
           std::conj(left_.coefficients[static_cast<std::size_t>(l * left_.n_pw + p)]);
 #pragma omp parallel for schedule(static)
     for (std::int64_t g = 0; g < sphere_.n_g(); ++g) {
@@ -64,8 +64,8 @@ class ConvolutionMatrix {
           at[i] += shift[i];
           if (at[i] >= box_[i]) at[i] -= box_[i];
         }
-        row[p] =
-            factor * in_box_[static_cast<std::size_t>((at[0] * box_[1] + at[1]) * box_[2] + at[2])];
+        row[p] = factor *
+                 boxed_wave_[static_cast<std::size_t>((at[0] * box_[1] + at[1]) * box_[2] + at[2])];
       }
     }
     return matrix_.data();
@@ -78,7 +78,7 @@ class ConvolutionMatrix {
   const CpuBands& left_;
   const CpuSphere& sphere_;
   FftBox box_;
-  std::vector<Cplx> in_box_, matrix_;
+  std::vector<Cplx> boxed_wave_, matrix_;
   std::vector<std::array<int, 3>> waves_;
 };
 
@@ -93,7 +93,7 @@ void fill_by_convolution(const BandSelection& left, const BandSelection& right,
     cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(n_right),
                 static_cast<int>(n_g), static_cast<int>(n_pw), &one,
                 r_side.coefficients.data() + right.range.begin * n_pw, static_cast<int>(n_pw),
-                matrix.of_band(l), static_cast<int>(n_pw), &zero,
+                matrix.matrix_of_band(l), static_cast<int>(n_pw), &zero,
                 products + (l - left.range.begin) * n_right * n_g, static_cast<int>(n_g));
 }
 

@@ -97,11 +97,11 @@ __global__ void gather_weighted_real(const double2* f, SphereInBox sphere, const
   const double2 value = f[blockIdx.y * sphere.n_r + sphere.index[g]];
   const double by = sphere.factor[g].x;
   const std::int64_t row = 2 * std::int64_t{blockIdx.y};
-  const bool from_head = g < heads.n;
+  const bool uses_head = g < heads.n;
   const double2* head = heads.values + g * heads.stride;
-  rows[row * n_g + g] = root[row] * (from_head ? head[row].x : by * value.x);
+  rows[row * n_g + g] = root[row] * (uses_head ? head[row].x : by * value.x);
   if (row + 1 < n_rows)
-    rows[(row + 1) * n_g + g] = root[row + 1] * (from_head ? head[row + 1].x : by * value.y);
+    rows[(row + 1) * n_g + g] = root[row + 1] * (uses_head ? head[row + 1].x : by * value.y);
 }
 
 struct AnyImaginary {
@@ -180,22 +180,22 @@ void PairProductTransforms::fill_weighted(const WeightedRows& wanted, cudaStream
   double2* work = work_of(boxes);
   const double2* left = wanted.left_bands.waves.data() + wanted.left * n_r_;
   const double2* right = wanted.right_bands.waves.data() + wanted.right.begin * n_r_;
-  const dim3 on_box(blocks_for(n_r_), static_cast<unsigned>(boxes)),
-      on_sphere(blocks_for(sphere.n_g()), static_cast<unsigned>(boxes));
+  const dim3 box_grid(blocks_for(n_r_), static_cast<unsigned>(boxes)),
+      sphere_grid(blocks_for(sphere.n_g()), static_cast<unsigned>(boxes));
   if (wanted.real)
-    form_two_products<<<on_box, kThreads, 0, stream>>>(left, right, rows, n_r_, work);
+    form_two_products<<<box_grid, kThreads, 0, stream>>>(left, right, rows, n_r_, work);
   else
-    form_products<<<on_box, kThreads, 0, stream>>>(left, right, n_r_, work);
+    form_products<<<box_grid, kThreads, 0, stream>>>(left, right, n_r_, work);
   check_launch(kWhat);
   plan(static_cast<int>(boxes)).run(work, stream);
   const Heads heads{wanted.head, wanted.n_heads, wanted.head_stride};
   const SphereInBox gathered{sphere.box_index.data(), sphere.factor.data(), sphere.n_g(), n_r_};
   if (wanted.real)
-    gather_weighted_real<<<on_sphere, kThreads, 0, stream>>>(
+    gather_weighted_real<<<sphere_grid, kThreads, 0, stream>>>(
         work, gathered, wanted.root, heads, rows, static_cast<double*>(wanted.rows));
   else
-    gather_weighted<<<on_sphere, kThreads, 0, stream>>>(work, gathered, wanted.root, heads,
-                                                        static_cast<double2*>(wanted.rows));
+    gather_weighted<<<sphere_grid, kThreads, 0, stream>>>(work, gathered, wanted.root, heads,
+                                                          static_cast<double2*>(wanted.rows));
   check_launch(kWhat);
 }
 
@@ -244,13 +244,13 @@ std::unique_ptr<const LoadedBands> CudaPairProductKernels::load_bands(
     context_->staging().to_device(coefficients.data + first * n_pw,
                                   count * n_pw * static_cast<std::int64_t>(sizeof(Cplx)), c.data(),
                                   stream, kWhat);
-    double2* in_box = bands->waves.data() + first * n_r;
+    double2* box_values = bands->waves.data() + first * n_r;
     scatter<<<dim3(blocks_for(n_pw), static_cast<unsigned>(count)), kThreads, 0, stream>>>(
-        c.data(), index.data(), n_pw, n_r, in_box);
+        c.data(), index.data(), n_pw, n_r, box_values);
     check_launch(kWhat);
     quasi::cuda::for_each_index(count * n_pw, AnyImaginary{c.data(), imaginary.data()}, kWhat,
                                 stream);
-    transforms_->transform(box, count, in_box, stream);
+    transforms_->transform(box, count, box_values, stream);
     check(cudaStreamSynchronize(stream), kWhat);
   }
   bands->real = quasi::cuda::to_host(imaginary, kWhat).front() == 0;

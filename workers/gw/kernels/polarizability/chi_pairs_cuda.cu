@@ -105,7 +105,7 @@ class PairPipeline {
   void fill(std::int64_t l, BandRange right) {
     if (in_block_ + right.size() > rows_) flush();
     if (in_block_ == 0) {
-      if (flushed_ >= 2) used_[turn_].hold(context_.transform_stream, kWhat);
+      if (flushed_ >= 2) used_[current_].hold(context_.transform_stream, kWhat);
       transforms_.start();
     }
     const BandRange &left = pairs_.left.range, &all_right = pairs_.right.range;
@@ -121,7 +121,7 @@ class PairPipeline {
          .head = n_heads_ > 0 ? head_.data() + first : nullptr,
          .n_heads = n_heads_,
          .head_stride = n_pairs_,
-         .rows = block_[turn_].data() + in_block_ * row_bytes_},
+         .rows = block_[current_].data() + in_block_ * row_bytes_},
         context_.transform_stream);
     in_block_ += right.size();
   }
@@ -129,10 +129,10 @@ class PairPipeline {
   /// Adds the filled block to χ and switches to the other block.
   void flush() {
     transforms_.stop();
-    filled_[turn_].record(context_.transform_stream, kWhat);
-    filled_[turn_].hold(context_.product_stream, kWhat);
+    filled_[current_].record(context_.transform_stream, kWhat);
+    filled_[current_].hold(context_.product_stream, kWhat);
     products_.start();
-    const char* rows = block_[turn_].data();
+    const char* rows = block_[current_].data();
     if (context_.real)
       add_symmetric(context_.blas, sphere_.n_g(), in_block_, sign_,
                     reinterpret_cast<const double*>(rows), chi_real_);
@@ -140,10 +140,10 @@ class PairPipeline {
       add_hermitian(context_.blas, sphere_.n_g(), in_block_, sign_,
                     reinterpret_cast<const double2*>(rows), chi_);
     products_.stop();
-    used_[turn_].record(context_.product_stream, kWhat);
+    used_[current_].record(context_.product_stream, kWhat);
     in_block_ = 0;
     ++flushed_;
-    turn_ = 1 - turn_;
+    current_ = 1 - current_;
   }
 
   const ChiPairsContext& context_;
@@ -159,7 +159,7 @@ class PairPipeline {
   std::int64_t batch_ = 0, row_bytes_ = 0, rows_ = 0;
   DeviceBuffer<char> block_[2];  ///< [rows][n_g] of double or double2
   quasi::cuda::Event filled_[2], used_[2];
-  int turn_ = 0;
+  int current_ = 0;
   std::int64_t in_block_ = 0, flushed_ = 0;
 };
 

@@ -88,15 +88,15 @@ BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels) 
           return beam_volume(cell, grid.shape, grid.alpha_per_ev, edge);
         };
         const std::int64_t line = static_cast<std::int64_t>(k) * nj + j;
-        double at_face = volume(faces[0]);
+        double face_volume = volume(faces[0]);
         for (int i = 0; i <= nx; ++i) {
           g.area[static_cast<std::size_t>(g.face(state, i) + line)] =
               beam_area(cell, grid.shape, grid.alpha_per_ev, faces[static_cast<std::size_t>(i)]);
           if (i == nx) break;
-          const double before = at_face;
-          at_face = volume(faces[static_cast<std::size_t>(i) + 1]);
+          const double before = face_volume;
+          face_volume = volume(faces[static_cast<std::size_t>(i) + 1]);
           g.volume[static_cast<std::size_t>(g.node(state, i) + line)] =
-              (before + 4.0 * volume(nodes[i]) + at_face) / 6.0;
+              (before + 4.0 * volume(nodes[i]) + face_volume) / 6.0;
         }
       }
   }

@@ -41,7 +41,7 @@ bool BeamOperator::is_smooth(int state, int k, int j, int first) const {
   return true;
 }
 
-void BeamOperator::face_values(const std::vector<double>& g, bool with_inflow, int state, int k,
+void BeamOperator::face_values(const std::vector<double>& g, bool includes_inflow, int state, int k,
                                FaceValues* out) const {
   const BeamGrid& grid = geometry_.grid;
   const int nx = grid.nx, nj = grid.n_kappa;
@@ -52,8 +52,8 @@ void BeamOperator::face_values(const std::vector<double>& g, bool with_inflow, i
   const auto minus = [&](int i, int j) { return g[branch + cell(state, i, k) + j]; };
   for (int n = 0; n <= nx; ++n)
     for (int j = 0; j < nj; ++j) {
-      double forward = n > 0 ? plus(n - 1, j) : with_inflow ? inflow_.source[k] : 0.0;
-      double backward = n < nx ? minus(n, j) : with_inflow ? inflow_.drain[k] : 0.0;
+      double forward = n > 0 ? plus(n - 1, j) : includes_inflow ? inflow_.source[k] : 0.0;
+      double backward = n < nx ? minus(n, j) : includes_inflow ? inflow_.drain[k] : 0.0;
       // Upwind parabolas are used where all cells that they join are fully open.
       if (is_smooth(state, k, j, n - 2))
         forward = (2.0 * plus(n, j) + 5.0 * forward - plus(n - 2, j)) / 6.0;

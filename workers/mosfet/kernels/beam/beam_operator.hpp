@@ -52,7 +52,7 @@ class BeamOperator {
   struct FaceValues {
     std::vector<double> forward, backward;
   };
-  void face_values(const std::vector<double>& g, bool with_inflow, int state, int k,
+  void face_values(const std::vector<double>& g, bool includes_inflow, int state, int k,
                    FaceValues* out) const;
   /// Returns true if a cell is fully open at the faces first … first + 3, none of which is a
   /// contact.

@@ -21,7 +21,7 @@ BeamScattering::BeamScattering(const BeamGeometry& geometry, const BeamLevels& l
   states_.assign(static_cast<std::size_t>(ns) * nx * nk, 0.0);
   for (std::size_t cell = 0; cell < states_.size(); ++cell)
     for (int j = 0; j < nj; ++j) states_[cell] += 2.0 * geometry.volume[cell * nj + j];
-  for (int k = 0; k < nk; ++k) per_full_.push_back(1.0 / grid.cell(k, 0).full_ev);
+  for (int k = 0; k < nk; ++k) inverse_full_.push_back(1.0 / grid.cell(k, 0).full_ev);
   for (int process = 0; process < processes_; ++process)
     for (int low = 0; low < ns; ++low)
       for (int high = 0; high < ns; ++high)
@@ -79,7 +79,7 @@ BeamScattering::LinkRates BeamScattering::rates(const Link& link, int i, int k) 
   if (!(below > 0.0 && above > 0.0)) return {};
   const double rate = link.strength *
                       overlap_[static_cast<std::size_t>(link.overlap) * grid.nx + i] *
-                      per_full_[static_cast<std::size_t>(h)];
+                      inverse_full_[static_cast<std::size_t>(h)];
   return {rate * geometry_.states_factor[static_cast<std::size_t>(link.high)] * above,
           rate * geometry_.states_factor[static_cast<std::size_t>(link.low)] * below * link.rise};
 }
@@ -114,8 +114,9 @@ std::vector<double> BeamScattering::gain(const std::vector<double>& mean) const 
   return out;
 }
 
-template <typename Visit>
-void BeamScattering::for_each_transfer(const std::vector<double>& mean, const Visit& visit) const {
+template <typename Action>
+void BeamScattering::for_each_transfer(const std::vector<double>& mean,
+                                       const Action& action) const {
   const BeamGrid& grid = geometry_.grid;
   for (const Link& link : links_)
     for (int i = 0; i < grid.nx; ++i)
@@ -126,8 +127,8 @@ void BeamScattering::for_each_transfer(const std::vector<double>& mean, const Vi
                                 states_[low] * rates(link, i, k).low * grid.boltzmann(k);
         const double f_low = filling_.empty() ? 0.0 : mean[low] * grid.boltzmann(k);
         const double f_high = filling_.empty() ? 0.0 : mean[high] * grid.boltzmann(k + link.shift);
-        visit(link, i, low, high, transfer * mean[low] * (1.0 - f_high),
-              transfer * mean[high] * (1.0 - f_low));
+        action(link, i, low, high, transfer * mean[low] * (1.0 - f_high),
+               transfer * mean[high] * (1.0 - f_low));
       }
 }
 

@@ -71,9 +71,9 @@ class BeamScattering {
   };
   LinkRates rates(const Link& link, int i, int k) const;
   double filling(std::size_t cell) const { return filling_.empty() ? 0.0 : filling_[cell]; }
-  /// Newton's linearisation of f_low (1 − f_high) − e f_high (1 − f_low) around the filling F, with
-  /// e = e^{(H_h−H_k)/kT}. The factor of f_low is 1 + (e−1) F_high, that of e f_high is 1 − (1−1/e)
-  /// F_low.
+  /// Returns the factor of f_low, 1 + (e−1) F_high, in Newton's linearisation of f_low (1 − f_high)
+  /// − e f_high (1 − f_low) around the filling F, with e = e^{(H_h−H_k)/kT}. The factor of e f_high
+  /// is 1 − (1−1/e) F_low.
   double factor_of_low(const Link& link, std::size_t high) const {
     return 1.0 + (link.rise - 1.0) * filling(high);
   }
@@ -83,8 +83,8 @@ class BeamScattering {
   void add_source(const Link& link, const LinkRates& each, int k, std::size_t low,
                   std::size_t high);
   void add_links(const ScatteringProcess& process, int index, int low, int high, int overlap);
-  template <typename Visit>
-  void for_each_transfer(const std::vector<double>& mean, const Visit& visit) const;
+  template <typename Action>
+  void for_each_transfer(const std::vector<double>& mean, const Action& action) const;
 
   const BeamGeometry& geometry_;
   int processes_ = 0;
@@ -93,7 +93,7 @@ class BeamScattering {
   std::vector<double> states_;   ///< D [n_states][nx][n_h]
   std::vector<double> loss_;
   std::vector<double> filling_, source_;
-  std::vector<double> per_full_;  ///< 1/Ω_k [n_h]
+  std::vector<double> inverse_full_;  ///< 1/Ω_k [n_h]
 };
 
 }  // namespace quasi::mosfet

@@ -141,14 +141,14 @@ class FieldColumn {
     }
   }
 
-  /// Writes P[V] of all nodes into shared memory, in the order of part_place(). @return ‖P‖∞ over
-  /// its unit
+  /// Writes P[V] of all nodes into shared memory, in the order of interleaved_index(). @return ‖P‖∞
+  /// over its unit
   __device__ __forceinline__ double form_residual() const {
     double largest = 0.0;
     for (int k = threadIdx.x; k < stride_; k += blockDim.x) {
       const double r =
           k < nodes_ ? residual_at(p_, q_.potential, q_.family_density, k / p_.nz, k % p_.nz) : 0.0;
-      residual_[part_place(k, stride_)] = static_cast<float>(r);
+      residual_[interleaved_index(k, stride_)] = static_cast<float>(r);
       largest = fmax(largest, fabs(r));
     }
     return block_maximum(largest, scratch_) / p_.residual_unit;
@@ -239,7 +239,7 @@ class FieldColumn {
   double* psi_;        ///< [subbands][interior]
   double* workspace_;  ///< [subbands][4][interior]
   double* scratch_;    ///< [64]
-  float* residual_;    ///< P, [stride] in the order of part_place()
+  float* residual_;    ///< P, [stride] in the order of interleaved_index()
   int* lost_;
   int i_, family_, lane_, warp_, warps_, nodes_, stride_;
 };

@@ -13,10 +13,12 @@ QUASI_HD constexpr int inverse_stride(int nodes) { return (nodes + 7) / 8 * 8; }
 /// Returns the index at which element k of the vector is stored. The vector is stored as eight
 /// interleaved parts. Neighbouring lanes multiply eight neighbours each and thus read neighbouring
 /// words.
-QUASI_HD constexpr int part_place(int k, int stride) { return (k & 7) * (stride / 8) + (k >> 3); }
+QUASI_HD constexpr int interleaved_index(int k, int stride) {
+  return (k & 7) * (stride / 8) + (k >> 3);
+}
 
 /// @param row    [stride] of the matrix, zero past its end @param parts  the vector, [stride] in
-/// the order of part_place @return Σ row·vector, equal on all lanes
+/// the order of interleaved_index @return Σ row·vector, equal on all lanes
 __device__ inline double narrow_row_product(const __nv_bfloat16* row, const float* parts,
                                             int stride, int lane) {
   const int eighth = stride / 8;

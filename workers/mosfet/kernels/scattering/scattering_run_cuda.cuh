@@ -21,7 +21,7 @@ struct RunRow {
   }  ///< the first word of a part that is followed by zeros alone
   QUASI_HD int stride() const { return last() + 2; }
   QUASI_HD int length() const { return kRunNodes * stride(); }
-  QUASI_HD int place(int n) const { return n % kRunNodes * stride() + n / kRunNodes + kBefore; }
+  QUASI_HD int index_of(int n) const { return n % kRunNodes * stride() + n / kRunNodes + kBefore; }
 };
 
 /// Positions of the kRunNodes+1 nodes from l + shift on, equal for every l that is a multiple of
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kRunThreads, 1)
   __syncthreads();
   for (int k = threadIdx.x; k < p.n_states * p.nw; k += blockDim.x) {
     const int state = k / p.nw, l = k - state * p.nw;
-    filling[state * length + layout.place(l)] =
+    filling[state * length + layout.index_of(l)] =
         q.angle_sum[(static_cast<long long>(state) * p.nx + i) * p.nw + l] / grid.kane(l);
   }
   // Four lanes compute one pair of levels.

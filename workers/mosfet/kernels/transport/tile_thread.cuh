@@ -21,7 +21,7 @@ struct TileThread {
   double w_factor;            ///< −cos φ; zero above the top node, which is closed
   double turning_l;           ///< 1/(√(2 m_x w(1+αw)) Δφ)
   double inflow_source, inflow_drain;  ///< Φ beyond the contacts
-  int at_lm;                           ///< (l, m) in a plane of one column
+  int index_lm;                        ///< (l, m) in a plane of one column
   /// Rows first−3, first−2 and first+tile … first+tile+2 are fetched by thread rows 0 … 4, row
   /// first−1 by its own thread.
   bool fetches, edge;
@@ -43,7 +43,7 @@ struct TileThread {
     m = t % n;
     l = first - 1 + r;
     row_exists = r > 0 && l < p.nw;
-    at_lm = row_exists ? l * n + m : 0;
+    index_lm = row_exists ? l * n + m : 0;
     find_factors(p, q);
     find_halo(p);
     find_ghosts();
@@ -72,12 +72,12 @@ struct TileThread {
     const int halo_l = r < 2 ? first - 3 + r : first + tile + r - 2;
     halo_factor = fetches ? speed_of(p, halo_l) : 0.0;
     if (edge) own_factor = speed_of(p, l);
-    halo_at = fetches ? place_of(p, halo_l) : 0;
-    edge_at = edge ? place_of(p, l) : 0;
+    halo_at = fetches ? index_in_plane(p, halo_l) : 0;
+    edge_at = edge ? index_in_plane(p, l) : 0;
   }
 
   // Below w = 0 a row continues at the mirrored angle; above the top all values are zero.
-  __device__ __forceinline__ int place_of(const DeviceProblem& p, int row) const {
+  __device__ __forceinline__ int index_in_plane(const DeviceProblem& p, int row) const {
     return row < 0 ? (-1 - row) * n + p.mirror[m] : row < p.nw ? row * n + m : 0;
   }
   __device__ __forceinline__ double speed_of(const DeviceProblem& p, int row) const {

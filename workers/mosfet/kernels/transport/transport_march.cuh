@@ -64,7 +64,7 @@ class TransportMarch {
     v4_ = value(begin_ + 1);
     v5_ = value(begin_ + 2);
     ahead_ = value(begin_ + kReach - 1);
-    next_ = base_s_ + static_cast<long long>(begin_ + kReach) * plane_size_ + at_.at_lm;
+    next_ = base_s_ + static_cast<long long>(begin_ + kReach) * plane_size_ + at_.index_lm;
     const double* plane = base_s_ + static_cast<long long>(begin_) * plane_size_;
     halo_from_ = plane + at_.halo_at;
     edge_from_ = plane + at_.edge_at;
@@ -117,7 +117,7 @@ class TransportMarch {
   __device__ __forceinline__ void find_places(const ColumnFrame& frame) {
     const int n = at_.n, r = at_.r, m = at_.m;
     own_speed_ = shared_ + (r + 2) * n + m;
-    halo_place_ = shared_ + (r < 2 ? r : at_.tile + 1 + r) * n + m;
+    halo_target_ = shared_ + (r < 2 ? r : at_.tile + 1 + r) * n + m;
     own_angle_ = shared_ + frame.angles_at() + r * (n + 6) + 3 + m;
     w_flux_ = shared_ + frame.fluxes_at() + r * n + m;
     phi_flux_ = w_flux_ + rows_;
@@ -139,7 +139,7 @@ class TransportMarch {
   __device__ __forceinline__ double value(int i) const {
     if (i < 0 && at_.forward) return at_.inflow_source;
     if (i >= p_.nx && !at_.forward) return at_.inflow_drain;
-    return base_s_[static_cast<long long>(min(max(i, 0), p_.nx - 1)) * plane_size_ + at_.at_lm];
+    return base_s_[static_cast<long long>(min(max(i, 0), p_.nx - 1)) * plane_size_ + at_.index_lm];
   }
 
   __device__ __forceinline__ void fetch_halo() {
@@ -151,7 +151,7 @@ class TransportMarch {
   __device__ __forceinline__ void publish(int frame_at, double centre, double halo,
                                           double lower_edge, double slope) const {
     own_speed_[frame_at] = at_.own_factor * (at_.edge ? lower_edge : centre);
-    if (at_.fetches) halo_place_[frame_at] = at_.halo_factor * halo;
+    if (at_.fetches) halo_target_[frame_at] = at_.halo_factor * halo;
     double* plus = own_angle_ + frame_at;
     if constexpr (!kSplit) {
       const double g = at_.sin_m * centre;
@@ -314,7 +314,7 @@ class TransportMarch {
   int size_, rows_, padded_, begin_, end_, plane_size_, lane_, warp_;
   const double* base_s_;
   double per_dx_, per_dw_, dt_share_;
-  double *own_speed_, *halo_place_, *own_angle_, *w_flux_, *phi_flux_, *result_, *moved_;
+  double *own_speed_, *halo_target_, *own_angle_, *w_flux_, *phi_flux_, *result_, *moved_;
   double* partial_;
   const double* sum_from_;
   double* sum_to_;

@@ -50,7 +50,7 @@ std::vector<double> AndersonMixing::next(const std::vector<double>& x,
 std::vector<double> AndersonMixing::weights(const std::vector<double>& residual) const {
   const std::size_t n = residual_steps_.size();
   std::vector<std::vector<double>> basis, upper;
-  std::vector<std::size_t> place;
+  std::vector<std::size_t> kept_index;
   for (std::size_t back = 0; back < n; ++back) {
     const std::size_t k = n - 1 - back;
     std::vector<double> direction = residual_steps_[k], column;
@@ -66,7 +66,7 @@ std::vector<double> AndersonMixing::weights(const std::vector<double>& residual)
     column.push_back(rest);
     basis.push_back(std::move(direction));
     upper.push_back(std::move(column));
-    place.push_back(k);
+    kept_index.push_back(k);
   }
   std::vector<double> share(n, 0.0), solved(basis.size());
   for (std::size_t row = basis.size(); row-- > 0;) {
@@ -74,7 +74,7 @@ std::vector<double> AndersonMixing::weights(const std::vector<double>& residual)
     for (std::size_t column = row + 1; column < basis.size(); ++column)
       sum -= upper[column][row] * solved[column];
     solved[row] = sum / upper[row][row];
-    share[place[row]] = solved[row];
+    share[kept_index[row]] = solved[row];
   }
   return share;
 }

@@ -65,7 +65,7 @@ class BeamIteration {
   /// last levels it gives the density of the last transport solution.
   Equilibrium gummel_step(const Equilibrium& field) const {
     const Structure& s = device_.structure;
-    const auto at_level = [&](int v, int p, int i) {
+    const auto level_index = [&](int v, int p, int i) {
       const int family = s.family_of[static_cast<std::size_t>(v)];
       return (static_cast<std::size_t>(family) * s.subbands + p) * s.nx + i;
     };
@@ -75,7 +75,7 @@ class BeamIteration {
       for (int p = 0; p < s.subbands; ++p)
         for (int i = 0; i < s.nx; ++i) {
           const std::size_t at = (static_cast<std::size_t>(v) * s.subbands + p) * s.nx + i;
-          fermi_ev[at] = field.subbands.energy_ev[at_level(v, p, i)] +
+          fermi_ev[at] = field.subbands.energy_ev[level_index(v, p, i)] +
                          gap_of(s.valleys[static_cast<std::size_t>(v)], state.fluxes.sheet_nm2[at]);
         }
     const auto sheet = [&](int v, int p, int i, double level_ev) {

@@ -10,8 +10,8 @@ namespace quasi::mosfet {
 BeamInflow make_beam_inflow(const BeamGrid& grid, double drain_fermi_ev) {
   const BeamShape& shape = grid.shape;
   const auto g_at = [&](int k, double fermi_ev) {
-    const double from_source = (fermi_ev - shape.fermi_ev) / shape.kt_ev;
-    if (!shape.fermi) return std::exp(from_source);
+    const double distance_kt = (fermi_ev - shape.fermi_ev) / shape.kt_ev;
+    if (!shape.fermi) return std::exp(distance_kt);
     return fermi_function((fermi_ev - grid.centre_ev(k)) / shape.kt_ev) / grid.boltzmann(k);
   };
   BeamInflow inflow;

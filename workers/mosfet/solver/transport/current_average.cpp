@@ -58,7 +58,8 @@ std::vector<double> CurrentAverage::average(double from_fs, double until_fs) con
   return profile;
 }
 
-SteadyWindow CurrentAverage::of_length(double length, double now, const SteadyLimit& limit) const {
+SteadyWindow CurrentAverage::window_of_length(double length, double now,
+                                              const SteadyLimit& limit) const {
   SteadyWindow w;
   w.length_fs = length;
   w.profile = average(now - length, now);
@@ -81,11 +82,11 @@ std::optional<SteadyWindow> CurrentAverage::window(const SteadyLimit& limit) con
   const double now = slices_[slices_.size() - width_ + 1],
                last = now - slices_[slices_.size() - width_];
   const double shortest = std::max(std::min(window_fs_, now), last);
-  SteadyWindow best = of_length(shortest, now, limit);
+  SteadyWindow best = window_of_length(shortest, now, limit);
   for (int k = 1; k < kLengths && !best.steady; ++k) {
     const double length = shortest * (1 << k);
     if (now < 2.0 * length) break;
-    SteadyWindow longer = of_length(length, now, limit);
+    SteadyWindow longer = window_of_length(length, now, limit);
     if (longer.steady || std::max(longer.spread, longer.drift) < std::max(best.spread, best.drift))
       best = std::move(longer);
   }

@@ -47,7 +47,7 @@ class CurrentAverage {
 
  private:
   std::vector<double> average(double from_fs, double until_fs) const;
-  SteadyWindow of_length(double length_fs, double now_fs, const SteadyLimit& limit) const;
+  SteadyWindow window_of_length(double length_fs, double now_fs, const SteadyLimit& limit) const;
 
   double window_fs_;
   std::size_t width_ = 0;  ///< width of a row of slices_

@@ -125,8 +125,8 @@ void add_fields(const OutputSettings& output, const TransportProblem& problem,
       }
     result->add("subband_energy", energy, {nv, np, nx}, "eV");
   }
-  const auto per_electron = [&](const std::vector<double>& sum, const std::string& name,
-                                const char* units) {
+  const auto add_per_electron = [&](const std::vector<double>& sum, const std::string& name,
+                                    const char* units) {
     std::vector<double> each(sum.size()), mean(static_cast<std::size_t>(nx), 0.0), sheet(mean);
     for (std::size_t k = 0; k < sum.size(); ++k) {
       each[k] = moments.sheet_nm2[k] > 0.0 ? sum[k] / moments.sheet_nm2[k] : 0.0;
@@ -137,8 +137,8 @@ void add_fields(const OutputSettings& output, const TransportProblem& problem,
     result->add(name, each, {nv, np, nx}, units);
     result->add(name + "_mean", mean, {nx}, units);
   };
-  if (output.has("velocity")) per_electron(moments.flux_nm_fs, "velocity", "nm/fs");
-  if (output.has("energy")) per_electron(moments.energy_ev_nm2, "energy", "eV");
+  if (output.has("velocity")) add_per_electron(moments.flux_nm_fs, "velocity", "nm/fs");
+  if (output.has("energy")) add_per_electron(moments.energy_ev_nm2, "energy", "eV");
   if (output.has("psi")) result->add("psi", state.psi, {s.n_families(), np, nx, nz}, "nm^-1/2");
   if (output.has("pdf_w")) {
     std::vector<double> w;

@@ -14,12 +14,12 @@ constexpr int kFewestW = 32, kFewestAngles = 8;
 constexpr double kStartTolerance = 5e-3, kStartFloor_a_m = 1.0, kStartEnd_fs = 500.0;
 
 /// Position of one fine node on a coarse grid: between `at` and at+1.
-struct Place {
+struct GridPosition {
   int at = 0;
   double share = 0;
 };
 
-Place place(double position, int count) {
+GridPosition position_on_grid(double position, int count) {
   const int at = std::clamp(static_cast<int>(std::floor(position)), 0, count - 2);
   return {at, position - at};
 }
@@ -61,7 +61,8 @@ PointState refine_state(const TransportProblem& coarse, const PointState& from, 
   state.potential_v.resize(static_cast<std::size_t>(f.nx) * f.nz);
   for (int i = 0; i < f.nx; ++i)
     for (int j = 0; j < f.nz; ++j) {
-      const Place x = place(f.x_nm[i] / c.dx_nm, c.nx), z = place(f.z_nm[j] / c.dz_nm, c.nz);
+      const GridPosition x = position_on_grid(f.x_nm[i] / c.dx_nm, c.nx),
+                         z = position_on_grid(f.z_nm[j] / c.dz_nm, c.nz);
       const auto v = [&](int a, int b) {
         return from.potential_v[static_cast<std::size_t>(a) * c.nz + b];
       };
@@ -86,17 +87,17 @@ PointState refine_state(const TransportProblem& coarse, const PointState& from, 
 #pragma omp parallel for schedule(static)
   for (int task = 0; task < fine.n_states() * f.nx; ++task) {
     const int cell = task / f.nx, i = task % f.nx;
-    const Place x = place(f.x_nm[i] / c.dx_nm, c.nx);
+    const GridPosition x = position_on_grid(f.x_nm[i] / c.dx_nm, c.nx);
     double* out = &state.pdf[static_cast<std::size_t>(task) * fine.nw * fine.angles];
     double sum = 0.0;
     for (int l = 0; l < fine.nw; ++l) {
-      const Place w = place(fine.grid().w(l) / coarse.dw_ev - 0.5, coarse.nw);
+      const GridPosition w = position_on_grid(fine.grid().w(l) / coarse.dw_ev - 0.5, coarse.nw);
       const auto occupied = [&](int at, int m) {  // up to a constant: Φ/(1+2αw)
         return ((1.0 - x.share) * row_of(cell, x.at, at)[m] +
                 x.share * row_of(cell, x.at + 1, at)[m]) /
                coarse.grid().kane(at);
       };
-      const auto at_angle = [&](int m) {
+      const auto value_at_angle = [&](int m) {
         return log_linear(occupied(w.at, m), occupied(w.at + 1, m), w.share);
       };
       for (int m = 0; m < fine.angles; ++m) {
@@ -104,8 +105,8 @@ PointState refine_state(const TransportProblem& coarse, const PointState& from, 
         const double position = m * fine.dphi / coarse.dphi;
         const int low = static_cast<int>(position);
         const double share = position - low;
-        double value = at_angle(low % coarse.angles);
-        if (share > 0.0) value += share * (at_angle((low + 1) % coarse.angles) - value);
+        double value = value_at_angle(low % coarse.angles);
+        if (share > 0.0) value += share * (value_at_angle((low + 1) % coarse.angles) - value);
         value *= fine.grid().kane(l);
         out[static_cast<std::size_t>(l) * fine.angles + m] = value;
         sum += fine.weight[m] * value;

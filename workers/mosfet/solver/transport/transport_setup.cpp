@@ -292,16 +292,16 @@ PointState make_start(const DeviceModel& model, const TransportProblem& problem,
   state.energy_ev = equilibrium.subbands.energy_ev;
   state.psi = equilibrium.subbands.psi;
   state.pdf.resize(static_cast<std::size_t>(problem.pdf_size()));
-  const double at_source = contact_shift_ev(model, problem, contacts.source),
-               at_drain = contact_shift_ev(model, problem, contacts.drain);
+  const double source_shift_ev = contact_shift_ev(model, problem, contacts.source),
+               drain_shift_ev = contact_shift_ev(model, problem, contacts.drain);
   const double factor = kStates_per_ev2_fs2 / boundary.pdf_scale;
   const std::vector<double> fermi_ev = quasi_fermi_ev(model, s, bias.vds_v);
 #pragma omp parallel for schedule(static)
   for (int cell = 0; cell < problem.n_states() * s.nx; ++cell) {
     const int i = cell % s.nx, a = cell / s.nx, v = a / s.subbands, p = a % s.subbands;
     const double share = s.x_nm[i] / s.x_nm.back();
-    const double gap =
-        fermi_ev[i] + (1.0 - share) * at_source + share * at_drain - equilibrium.energy(s, v, p, i);
+    const double gap = fermi_ev[i] + (1.0 - share) * source_shift_ev + share * drain_shift_ev -
+                       equilibrium.energy(s, v, p, i);
     for (int l = 0; l < problem.nw; ++l) {
       const double w = problem.grid().w(l);
       const double value =
