@@ -44,10 +44,12 @@ template <typename T>
 QUASI_HD inline Complex<T> operator*(T s, Complex<T> a) {
   return {s * a.re, s * a.im};
 }
+/// Returns the complex conjugate.
 template <typename T>
 QUASI_HD inline Complex<T> conj(Complex<T> a) {
   return {a.re, -a.im};
 }
+/// Returns |a|², like std::norm.
 template <typename T>
 QUASI_HD inline T norm(Complex<T> a) {
   return a.re * a.re + a.im * a.im;

@@ -11,6 +11,7 @@ namespace quasi {
 struct Philox {
   std::uint32_t word[4];
 
+  /// Returns the words of the counter (c0, c1, c2, c3) for a key.
   QUASI_HD static Philox at(std::uint32_t c0, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3,
                             std::uint32_t k0, std::uint32_t k1) {
     for (int round = 0; round < 10; ++round) {

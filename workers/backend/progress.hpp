@@ -28,7 +28,9 @@ class Progress {
   /// Announces that the checkpoint file at `path` is complete, so that it may be copied.
   virtual void checkpoint_ready(const std::string& path, std::int64_t step) = 0;
 
+  /// @throws Cancelled if the task is to stop.
   void throw_if_cancelled() const;
+  /// Returns true if the task is to stop.
   virtual bool cancelled() const = 0;
   /// Returns true once after a draining worker asked for a checkpoint. The task then writes one.
   virtual bool checkpoint_wanted() = 0;

@@ -47,6 +47,7 @@ class Supervisor {
 
   /// Continues the attempts that earlier daemons left behind, then registers with the server.
   void start();
+  /// Handles all deadlines that have passed: polls, heartbeats, repeated calls and attempts.
   void tick();
   std::optional<MonotonicTime> next_deadline() const;
 
@@ -61,6 +62,7 @@ class Supervisor {
 
   bool registered() const { return registered_; }
   std::size_t attempts() const { return runners_.size(); }
+  /// Returns true while the server has answered recently enough for the leases to be valid.
   bool in_contact() const;
   const std::map<std::uint64_t, std::shared_ptr<AttemptRunner>>& runners() const {
     return runners_;

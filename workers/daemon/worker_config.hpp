@@ -57,6 +57,7 @@ class ConfigKey {
   double minimum, maximum;  ///< limits of a number
 };
 
+/// Returns all keys in the order of `--print-config`.
 const std::vector<ConfigKey>& config_keys();
 /// Returns the flag that is most similar to `name`, or "" if none is similar.
 std::string nearest_flag(std::string_view name);

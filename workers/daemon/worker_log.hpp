@@ -10,6 +10,7 @@ class WorkerLog {
  public:
   enum class Level { kDebug, kInfo, kWarning, kError };
   virtual ~WorkerLog() = default;
+  /// Writes one event. `name` is stable, and `facts` is a flat JSON object.
   virtual void event(Level level, std::string_view name, const nlohmann::json& facts) = 0;
 
   void info(std::string_view name, const nlohmann::json& facts = {}) {

@@ -101,6 +101,7 @@ class H5Writer {
   /// Writes an attribute of an existing object ("/" for the file).
   void attribute(const std::string& path, const std::string& name, std::string_view text);
 
+  /// Completes the file: closes, checks, syncs and renames it.
   void commit();
 
  private:

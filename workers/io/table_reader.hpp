@@ -37,6 +37,7 @@ class TableReader {
   /// Returns a list of lists of `length` finite numbers each, e.g. k-points.
   std::optional<std::vector<std::vector<double>>> vectors(const std::string& key,
                                                           std::size_t length);
+  /// Returns a table, or null if the key is absent.
   const toml::table* table(const std::string& key);
   /// Returns an array of tables, empty if the key is absent.
   std::vector<const toml::table*> tables(const std::string& key);

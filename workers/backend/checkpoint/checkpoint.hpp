@@ -20,6 +20,7 @@ namespace quasi {
 /// FNV-1a digest over 64-bit words. It distinguishes problems, but it protects against no attack.
 class ProblemDigest {
  public:
+  /// Adds `size` bytes to the digest.
   void add(const void* data, std::size_t size);
   template <typename T>
   void add(const std::vector<T>& values) {
@@ -39,6 +40,7 @@ struct Piece {
   const double* data = nullptr;
   std::size_t count = 0;
 };
+/// Makes a piece of a list that the piece and the caller share.
 template <typename T>
 Piece piece_of(std::shared_ptr<const std::vector<T>> values) {
   const auto* data = reinterpret_cast<const double*>(values->data());
@@ -64,7 +66,9 @@ class Checkpoint {
   /// No other thread may use the checkpoint during the call.
   void enter(std::string scope) { scope_ = std::move(scope); }
 
+  /// Returns the piece under `key`, or nothing.
   std::optional<Piece> find(const std::string& key) const;
+  /// Keeps a piece under `key` and writes a file if one is due.
   void put(const std::string& key, Piece piece);
   /// Keeps and writes values() if a file is due, and does nothing otherwise. It serves sums that
   /// grow in place.

@@ -27,6 +27,7 @@ class CheckpointFiles {
 
   /// Returns false if nothing is kept, so that no piece need be packed.
   bool keeps() const { return !directory_.empty(); }
+  /// Returns the checkpoints in the directory, the newest first.
   std::vector<std::filesystem::path> newest_first() const;
   /// Lets `write` fill a temporary file, makes it durably the newest checkpoint and announces it.
   /// @throws StorageError if it cannot be written. Exceptions of `write` pass through.

@@ -44,6 +44,7 @@ std::vector<Device> list_cuda_devices(std::string* why_none);
 void use_device(const Device& device);
 /// Returns the bytes that are free on the device; for the CPU, MemAvailable of the host.
 std::int64_t free_memory_bytes(const Device& device);
+/// Returns the free memory of a CUDA device in bytes; called by free_memory_bytes().
 std::int64_t free_cuda_memory_bytes(const Device& device);
 
 }  // namespace quasi

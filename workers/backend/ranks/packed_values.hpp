@@ -26,6 +26,7 @@ class PackedValues {
   }
   void add(std::string_view text) { add_bytes(text.data(), text.size()); }
 
+  /// Returns the packed list. The object is empty afterwards.
   std::vector<double> take() { return std::move(values_); }
 
  private:

@@ -11,6 +11,7 @@ namespace quasi {
 /// first exception that was caught.
 class ParallelFailure {
  public:
+  /// Calls `body` and keeps its exception if it is the first one.
   template <typename Body>
   void guard(Body&& body) noexcept {
     try {
@@ -20,6 +21,7 @@ class ParallelFailure {
       if (!first_) first_ = std::current_exception();
     }
   }
+  /// Throws the exception that was kept, if any.
   void rethrow() const {
     if (first_) std::rethrow_exception(first_);
   }

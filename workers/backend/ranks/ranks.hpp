@@ -90,6 +90,7 @@ struct LaunchedAs {
   bool by_mpi = false;  ///< true if this process is a rank
   int processes = 1;    ///< processes started by one launcher, according to the environment
 };
+/// Reads these facts from the environment.
 LaunchedAs launched_as();
 
 }  // namespace quasi

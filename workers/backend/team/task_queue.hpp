@@ -47,6 +47,7 @@ class TaskQueue {
     }
     changed_.notify_all();
   }
+  /// Returns true if add() has received the results of all tasks.
   bool all_handed_over();
   /// Makes waiting devices check `stop` again.
   void wake();

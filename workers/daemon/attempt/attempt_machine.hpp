@@ -90,21 +90,33 @@ class AttemptMachine {
 
   AttemptMachine(AttemptTimes times, Milliseconds time_limit, Milliseconds stage_timeout);
 
+  /// Starts the attempt: its inputs are to be fetched.
   Acts begin(MonotonicTime now);
   /// Continues an attempt of an earlier daemon, whose child is gone, with the ending recorded so
   /// far.
   Acts recover(Ending ending, MonotonicTime now);
 
+  /// Handles the end of the fetch. `trouble` is the ending if an input could not be fetched.
   Acts staged(std::optional<Ending> trouble, MonotonicTime now);
+  /// Handles a system that could not start the engine.
   Acts spawn_failed(std::string message, MonotonicTime now);
+  /// Handles the engine's first message.
   Acts engine_started(MonotonicTime now);
+  /// Handles the engine's announcement of its result.
   Acts engine_has_result();
+  /// Keeps the failure that the engine announced. Its exit decides the ending.
   Acts engine_failed(v1::FailureReason reason, std::string message);
+  /// Ends the attempt, because the engine sent invalid messages or none in time.
   Acts engine_broke_protocol(std::string message, MonotonicTime now);
+  /// Handles a recorded checkpoint. A drain then stops the engine.
   Acts checkpoint_recorded(MonotonicTime now);
+  /// Handles the exit of the child, from which the ending is derived.
   Acts exited(const ChildExit& exit, MonotonicTime now);
+  /// Handles the server's acknowledgement of StartAttempt.
   Acts announced(MonotonicTime now);
+  /// Handles the end of kFlushLog.
   Acts log_flushed(MonotonicTime now);
+  /// Handles the end of kPublish. `trouble` is the ending if the results cannot be published.
   Acts published(std::optional<Ending> trouble, MonotonicTime now);
 
   enum class Answer {
@@ -114,11 +126,17 @@ class AttemptMachine {
     kCancelled,     ///< the job was cancelled: report a cancellation instead
     kRefused,       ///< the server will never accept this report; `message` gives the reason
   };
+  /// Handles the server's answer to a report.
   Acts reported(Answer answer, const std::string& message, MonotonicTime now);
+  /// Announces the start again after a pause, because StartAttempt got no answer.
   Acts announce_again(MonotonicTime now);
 
+  /// Handles a cancellation of the job.
   Acts cancel(MonotonicTime now);
+  /// Asks the engine for a checkpoint.
   Acts checkpoint_now();
+  /// Asks for a checkpoint. The engine is stopped when it is recorded or when the drain's time is
+  /// over.
   Acts drain(MonotonicTime now);
   /// Handles a loss of contact that lasted longer than the server allows a child to live.
   Acts orphaned(MonotonicTime now);
@@ -127,6 +145,7 @@ class AttemptMachine {
   /// Kills the child without a grace period, because the daemon was told twice to stop.
   Acts stop_now(MonotonicTime now);
 
+  /// Handles the deadlines that have passed.
   Acts tick(MonotonicTime now);
   /// Returns the earliest time at which tick() has something to do, or nothing.
   std::optional<MonotonicTime> next_deadline() const;
@@ -134,6 +153,7 @@ class AttemptMachine {
   State state() const { return state_; }
   bool child_alive() const { return child_alive_; }
   const Ending& ending() const { return ending_; }
+  /// Returns the name of the state for the log.
   std::string_view state_name() const;
 
  private:

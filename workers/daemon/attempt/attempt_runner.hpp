@@ -58,12 +58,14 @@ class AttemptRunner : public std::enable_shared_from_this<AttemptRunner>, privat
   /// Continues an attempt that an earlier daemon left behind. Its child is gone.
   void recover(const AttemptStore::Recovered& left);
 
+  /// Carries out a directive of the server.
   void obey(v1::Directive directive);
   void drain() { perform(machine_.drain(now())); }
   void orphaned() { perform(machine_.orphaned(now())); }
   void stop_now() { perform(machine_.stop_now(now())); }
   void checkpoint_now() { perform(machine_.checkpoint_now()); }
 
+  /// Handles the deadlines of the attempt that have passed.
   void tick();
   std::optional<MonotonicTime> next_deadline() const;
 

@@ -37,13 +37,16 @@ class AttemptStore {
  public:
   AttemptStore(FileSystem& files, std::filesystem::path state_directory);
 
+  /// Returns the paths of an attempt, which need not exist.
   AttemptPaths paths(std::uint64_t fence) const;
 
   /// Makes the directories and records the grant. The record survives a crash once this returns.
   void create(const v1::Grant& grant);
+  /// Records the process of the engine. A crash of the machine may lose the record.
   void record_child(std::uint64_t fence, const ProcessIdentity& child);
   /// Records the outcome. The record survives a crash once this returns.
   void record_outcome(const v1::CompleteAttemptRequest& outcome);
+  /// Returns the recorded outcome, or nothing.
   std::optional<v1::CompleteAttemptRequest> outcome(std::uint64_t fence) const;
 
   struct Recovered {
@@ -55,10 +58,13 @@ class AttemptStore {
   /// incomplete are removed.
   std::vector<Recovered> recover();
 
+  /// Deletes the directory of an attempt that is over.
   void remove(std::uint64_t fence);
+  /// Moves the directory of an attempt that lost its lease to kept/.
   void keep(std::uint64_t fence);
   /// Returns the fences of the attempts that were put aside.
   std::vector<std::uint64_t> kept() const;
+  /// Deletes a directory in kept/.
   void remove_kept(std::uint64_t fence);
 
  private:

@@ -28,7 +28,9 @@ class CheckpointShipper : public std::enable_shared_from_this<CheckpointShipper>
                     Background& background, WorkerLog& log, const v1::Grant& grant, Hooks hooks);
   ~CheckpointShipper() { *abandon_ = true; }
 
+  /// Offers a complete checkpoint file of the engine for upload.
   void offer(const std::filesystem::path& path, std::int64_t step);
+  /// Starts the upload of the newest waiting checkpoint if none is under way.
   void pump();
   /// Sends the waiting checkpoints. `done` is called when none is left to send.
   void flush(std::function<void()> done);

@@ -33,6 +33,7 @@ class InputCache {
   void provide(const std::string& digest, std::uint64_t size_bytes, const std::filesystem::path& to,
                const Fetch& fetch);
 
+  /// Returns the sum of the sizes of all cached files.
   std::uint64_t size_bytes() const;
 
  private:

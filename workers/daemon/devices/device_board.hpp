@@ -29,19 +29,25 @@ class DeviceBoard {
   /// Reads the health of every device. @throws DevicesLost if none answers.
   void refresh();
 
+  /// Returns the free slots of all devices that may be used.
   std::vector<v1::FreeSlot> free_slots() const;
+  /// Returns all devices with their states, as the server is told.
   std::vector<v1::Device> describe() const;
 
   /// Takes one slot on each device. Returns nothing if a device is unknown or has no free slot.
   std::vector<WorkerDevice> take(const std::vector<std::string>& ids);
+  /// Returns the slots that take() has taken.
   void give_back(const std::vector<WorkerDevice>& devices);
 
   /// Returns the reason why the devices cannot hold this much memory, or "". Reads the devices'
   /// health.
   std::string shortage(const std::vector<WorkerDevice>& devices, std::int64_t bytes);
 
+  /// Quarantines devices whose child outlived SIGKILL.
   void stuck(const std::vector<WorkerDevice>& devices, const std::string& reason);
+  /// Ends the quarantine when that child is gone.
   void unstuck(const std::vector<WorkerDevice>& devices);
+  /// Counts GPU_FAULTs in a row. A success resets the count.
   void record(const std::vector<WorkerDevice>& devices, const Ending& ending);
   /// Offers no slot of any device while `why` is not empty, e.g. because the worker's disk is full.
   void hold(const std::string& why);

@@ -23,6 +23,7 @@ class EventLoop {
 
   /// Calls `on_readable` whenever `descriptor` has something to read or is closed.
   void watch(int descriptor, std::function<void()> on_readable);
+  /// Stops watching a descriptor.
   void unwatch(int descriptor);
   /// Runs `function` soon on the loop's thread. May be called from any thread.
   void post(std::function<void()> function);

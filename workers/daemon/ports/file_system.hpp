@@ -23,10 +23,13 @@ class FileSystem {
   virtual void make_directory(const std::filesystem::path& path) = 0;
   /// Creates or truncates the file. The bytes may be lost in a crash until sync_file().
   virtual void write_file(const std::filesystem::path& path, std::string_view bytes) = 0;
+  /// Appends bytes. They may be lost in a crash until sync_file().
   virtual void append_file(const std::filesystem::path& path, std::string_view bytes) = 0;
+  /// Syncs the file, so that its bytes survive a crash.
   virtual void sync_file(const std::filesystem::path& path) = 0;
   /// Syncs the directory, so that creations, renames and removals in it survive a crash.
   virtual void sync_directory(const std::filesystem::path& path) = 0;
+  /// Renames a file or directory. An existing file at `to` is replaced.
   virtual void rename(const std::filesystem::path& from, const std::filesystem::path& to) = 0;
   /// Removes a directory tree. Does nothing if the path does not exist.
   virtual void remove_tree(const std::filesystem::path& path) = 0;
@@ -36,6 +39,7 @@ class FileSystem {
   /// Removes the right to write. For a directory this concerns the directory alone.
   virtual void make_read_only(const std::filesystem::path& path) = 0;
 
+  /// Returns the bytes of a file, or nothing if it does not exist.
   virtual std::optional<std::string> read_file(const std::filesystem::path& path) const = 0;
   /// Returns at most `most` bytes from `offset` on. Returns "" beyond the end and for a missing
   /// file.

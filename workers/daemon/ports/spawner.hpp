@@ -30,6 +30,7 @@ struct ChildUsage {
 class ChildEvents {
  public:
   virtual ~ChildEvents() = default;
+  /// The child sent a message.
   virtual void on_report(const v1::EngineReport& report) = 0;
   /// The child sent bytes that are not a message. Nothing more is read from it.
   virtual void on_garbage() = 0;
@@ -41,9 +42,11 @@ class ChildEvents {
 class EngineChild {
  public:
   virtual ~EngineChild() = default;
+  /// Returns process id and start time of the child.
   virtual ProcessIdentity identity() const = 0;
   /// Sends a message. Returns false if it cannot be sent; the caller then uses signals.
   virtual bool send(const v1::EngineCommand& command) = 0;
+  /// Sends a signal to the process group of the child.
   virtual void signal_group(int signal) = 0;
 };
 

@@ -44,6 +44,7 @@ struct FormFactors {
 /// in.
 const FormFactors& form_factors(const std::string& name);
 
+/// Returns the names of the built-in crystals.
 std::vector<std::string> empirical_crystal_names();
 
 }  // namespace quasi::gw

@@ -50,6 +50,7 @@ struct Wavefunctions {
                          static_cast<std::size_t>(n_bands) +
                      static_cast<std::size_t>(band)];
   }
+  /// Returns the occupation of a band, between 0 and 1.
   double occupied(int spin, int ik, int band) const {
     return occupation[(static_cast<std::size_t>(spin) * k.size() + static_cast<std::size_t>(ik)) *
                           static_cast<std::size_t>(n_bands) +

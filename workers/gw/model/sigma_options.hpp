@@ -21,7 +21,9 @@ enum class SigmaMethod {
   kRealAxis,
   kImaginaryAxis
 };
+/// Returns true for methods that need ε⁻¹ at frequencies other than those of plasmon poles.
 inline bool uses_frequencies(SigmaMethod method) { return method >= SigmaMethod::kContour; }
+/// Returns true for methods with plasmon poles.
 inline bool uses_plasmon_poles(SigmaMethod method) {
   return method == SigmaMethod::kHybertsenLouie || method == SigmaMethod::kGodbyNeeds;
 }
@@ -39,6 +41,7 @@ struct ContourGrid {
   /// Points ω at which kImaginaryAxis evaluates Σ(μ + iω), μ at midgap, to continue it to E.
   std::vector<double> continuation_ry;
 
+  /// Returns all frequencies in the order of DielectricMatrix::inverse. Real ones get iη.
   std::vector<std::complex<double>> frequencies_ry(double broadening_ry,
                                                    double broadening_at_zero_ry) const {
     std::vector<std::complex<double>> all{std::complex<double>{}};

@@ -21,6 +21,7 @@ enum class ImaginaryRule {
 /// Limit below which |x| counts as x = 0⁺. Energies of one multiplet differ by rounding and must
 /// lie on one side of the step that the residues make at x = 0.
 inline constexpr double kSameEnergy_ry = 1e-7;
+/// Returns x, or 0 if |x| is below kSameEnergy_ry.
 inline double snapped(double x_ry) { return std::abs(x_ry) < kSameEnergy_ry ? 0.0 : x_ry; }
 
 /// Returns the grid u_j = ω₀ t/(1 − t), t = j/N, j = 0 … N−1.

@@ -8,6 +8,7 @@ namespace quasi::gw {
 /// = 8π/k², because e² = 2 (docs/theory/gw.md 5).
 inline constexpr double kEightPi = 8.0 * kPi;
 
+/// Returns v of a crystal that is periodic in all directions. @param k2_ry  |k|² > 0
 inline double coulomb_3d(double k2_ry) { return kEightPi / k2_ry; }
 
 /// Returns v for a slab: 1/r is cut at |z| > z_c = L_z/2, and z is not periodic [ismailbeigi2006].

@@ -22,6 +22,7 @@ struct GSphere {
   std::int64_t size() const { return static_cast<std::int64_t>(g.size()); }
 };
 
+/// Makes the sphere of a cut-off. @param bdot  reciprocal metric, Bohr⁻²
 inline GSphere make_g_sphere(const Mat3& bdot, const Vec3& q, double cutoff_ry) {
   // |x_i| ≤ √(cutoff · (B⁻¹)_ii) is the extent of an ellipsoid along its axes.
   const Mat3& b = bdot;
@@ -79,6 +80,7 @@ class GIndex {
     for (std::size_t n = 0; n < list.size(); ++n)
       at_[offset(list[n])] = static_cast<std::int32_t>(n);
   }
+  /// Returns the position of G, or −1.
   std::int32_t find(const IVec3& g) const {
     for (int i = 0; i < 3; ++i)
       if (std::abs(g[i]) > extent_[i]) return -1;

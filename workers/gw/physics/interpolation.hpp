@@ -17,6 +17,7 @@ struct CubicWeights {
   std::size_t first = 0, count = 0;
   double value[4] = {}, slope[4] = {};
 };
+/// Returns the weights at x. @param grid  ascending
 inline CubicWeights cubic_weights(const std::vector<double>& grid, double x) {
   CubicWeights w;
   w.count = std::min<std::size_t>(4, grid.size());
@@ -37,6 +38,7 @@ inline CubicWeights cubic_weights(const std::vector<double>& grid, double x) {
   return w;
 }
 
+/// Interpolates values on a grid and their slope at x.
 template <typename T>
 ValueAndSlope<T> cubic_at(const std::vector<double>& grid, const std::vector<T>& values, double x) {
   const CubicWeights w = cubic_weights(grid, x);

@@ -111,6 +111,7 @@ QUASI_HD inline PoleQuotient pole_quotient(double x_ry, double pole_ry, double o
 struct ImaginaryPoleTerms {
   Complex<double> ch, sx, ch_slope, sx_slope;
 };
+/// Returns the terms of one element with an imaginary pole (docs/theory/gw.md 6.2).
 QUASI_HD inline ImaginaryPoleTerms imaginary_pole_terms(double x_ry, double pole_ry,
                                                         double half_width_ry, double cut) {
   const double square = x_ry * x_ry + pole_ry * pole_ry, per_square = 1.0 / square;

@@ -156,12 +156,17 @@ class MosfetKernels {
  public:
   virtual ~MosfetKernels() = default;
 
+  /// Loads a problem and makes room for `n_points` bias points.
   virtual void load(const TransportProblem& problem, int n_points) = 0;
+  /// Sets given potential, inflow and scale of one point.
   virtual void set_boundary(int point, const PointBoundary& boundary) = 0;
   /// Sets new values [nx][nz] of the given V, valid from the next step on.
   virtual void set_fixed_potential(int point, const std::vector<double>& fixed_v) = 0;
+  /// Sets the state of one point.
   virtual void set_state(int point, const PointState& state) = 0;
+  /// Returns the state of one point.
   virtual PointState state(int point) = 0;
+  /// Returns the sums over the pdf of one point.
   virtual Moments moments(int point) = 0;
 
   /// Returns V [nx][nz] of a point, without its pdf.
@@ -176,14 +181,16 @@ class MosfetKernels {
   /// negative `stop_fs` marks an idle point. `shrink` multiplies the CFL number (a retry passes ½).
   virtual std::vector<Advance> advance(int n, const std::vector<double>& stop_fs,
                                        double shrink) = 0;
-  /// Keeps a copy of one state on the device; restore() returns to it.
+  /// Keeps a copy of one state on the device, to which roll_back() returns.
   virtual void save(int point) = 0;
+  /// Returns to the copy that save() made.
   virtual void roll_back(int point) = 0;
 
   /// Times every kernel of a step alone, on the present state of a point, which does not change.
   virtual std::vector<KernelTime> profile(int point, int repeats) = 0;
 };
 
+/// Makes the kernels for a device. @throws BackendAbsent for a CUDA device in a build without CUDA.
 std::unique_ptr<MosfetKernels> make_mosfet_kernels(const Device& device);
 /// Makes the kernels for the CPU. @param newton  replaces the frozen Newton matrix of the field
 /// iteration; null: the frozen matrix

@@ -14,6 +14,7 @@ using quasi::cuda::DeviceBuffer;
 /// them.
 class ProblemTables {
  public:
+  /// Copies all tables of a problem to the device.
   DeviceProblem upload(const TransportProblem& problem) {
     DeviceProblem d = scalars_of(problem);
     tables_.clear();

@@ -16,6 +16,7 @@ class StepGraph {
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
 
+  /// Records the work that `work` gives to `stream` as a graph.
   template <typename Work>
   void capture(cudaStream_t stream, const Work& work) {
     quasi::cuda::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
@@ -27,6 +28,7 @@ class StepGraph {
     cudaGraphDestroy(graph);
     quasi::cuda::check(made, "graph of one step");
   }
+  /// Starts the graph on a stream.
   void launch(cudaStream_t stream) const {
     quasi::cuda::check(cudaGraphLaunch(graph_, stream), "one step");
   }

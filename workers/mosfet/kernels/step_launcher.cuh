@@ -34,6 +34,7 @@ class StepLauncher {
   }
   const TransportShape& shape() const { return shape_; }
 
+  /// Launches gain and loss of all states.
   void scatter(PointOnDevice& p) {
     if (!device_problem_.scatters) return;
     const dim3 grid(static_cast<unsigned>(device_problem_.nx),
@@ -48,12 +49,14 @@ class StepLauncher {
     check_launch("scattering");
   }
 
+  /// Launches the scales of a neutral inflow, if the problem has one.
   void neutral_inflow(PointOnDevice& p, const double* pdf_s) {
     if (!problem_->neutral_inflow) return;
     neutral_inflow_kernel<<<2, 1024, 0, p.stream.get()>>>(device_problem_, p.device, pdf_s);
     check_launch("neutral inflow");
   }
 
+  /// Launches one stage of the transport.
   void transport(PointOnDevice& p, const StageBuffers& stage) {
     neutral_inflow(p, stage.pdf_s);
     const dim3 grid(static_cast<unsigned>(shape_.tiles),
@@ -65,6 +68,7 @@ class StepLauncher {
     check_launch("transport");
   }
 
+  /// Launches Schrödinger and Poisson of one stage.
   void field(PointOnDevice& p, int stage) {
     void* arguments[] = {&device_problem_, &p.device, &stage};
     check(cudaLaunchCooperativeKernel(
@@ -75,6 +79,7 @@ class StepLauncher {
           "field");
   }
 
+  /// Returns the buffers of a stage: Φⁿ, Φˢ and the result.
   StageBuffers buffers(PointOnDevice& p, int stage) const {
     const double* const from[3] = {p.pdf.data(), p.stage_a.data(), p.stage_b.data()};
     double* const to[3] = {p.stage_a.data(), p.stage_b.data(), p.pdf.data()};
@@ -82,6 +87,7 @@ class StepLauncher {
     return {p.pdf.data(), from[stage], to[stage], c.share_n, c.share_s, c.flux_weight, stage == 0};
   }
 
+  /// Launches one whole time step.
   void one_step(PointOnDevice& p) {
     // Δt is computed beside the first scattering, which does not need it.
     p.fork.record(p.stream.get());
@@ -101,17 +107,20 @@ class StepLauncher {
     tick(p);
   }
 
+  /// Launches the end of a step, which advances the clock.
   void tick(PointOnDevice& p) {
     clock_kernel<<<1, 32, 0, p.stream.get()>>>(device_problem_, p.device);
     check_launch("clock");
   }
 
+  /// Launches the sheet densities.
   void sheet(PointOnDevice& p) {
     sheet_kernel<<<static_cast<unsigned>(device_problem_.nx), 256, 0, p.stream.get()>>>(
         device_problem_, p.device);
     check_launch("sheet density");
   }
 
+  /// Launches Φ̃ of the whole pdf and the sheet densities.
   void sum_and_sheet(PointOnDevice& p) {
     const auto blocks = static_cast<unsigned>((problem_->rows() * 8 + 255) / 256);
     angle_sum_kernel<<<blocks, 256, 0, p.stream.get()>>>(device_problem_, p.pdf.data(),

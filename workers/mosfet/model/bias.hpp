@@ -14,6 +14,7 @@ struct BiasPoint {
 /// corner.
 struct Waveform {
   std::vector<double> t_fs, value_v;
+  /// Returns the value at a time.
   double at(double t_fs_now) const;
   /// Returns the first corner later than t, or infinity if there is none.
   double next_corner(double t_fs_now) const;

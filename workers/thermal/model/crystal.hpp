@@ -41,6 +41,7 @@ struct NaturalElement {
   double mass_amu;
   double g_factor;
 };
+/// Returns the data of an element, or nullptr.
 const NaturalElement* natural_element(const std::string& symbol);
 
 }  // namespace quasi::thermal

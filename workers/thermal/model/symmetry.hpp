@@ -36,6 +36,7 @@ struct Symmetry {
                                            ///< this point
 
   std::int64_t n_irreducible() const { return static_cast<std::int64_t>(irreducible.size()); }
+  /// Returns the point to which an operation maps a point.
   std::int32_t image(std::int64_t point, std::int64_t operation) const;
   /// Returns true if the operation maps the point on itself. With `exactly` no reciprocal vector
   /// may be added.

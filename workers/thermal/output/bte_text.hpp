@@ -25,6 +25,7 @@ class TextFile {
     out_.flush();
     if (!out_) throw StorageError("cannot write '" + path_.string() + "'; is the disk full?");
   }
+  /// Writes a number in Fortran's form 0.ddddE±dd, right-justified.
   TextFile& real(double value, int width, int digits) {
     std::string text = "0." + std::string(static_cast<std::size_t>(digits), '0') + "E+00";
     if (value != 0.0) {
@@ -43,12 +44,14 @@ class TextFile {
     out_ << text;
     return *this;
   }
+  /// Writes an integer, right-justified.
   TextFile& integer(std::int64_t value, int width) {
     char buffer[32];
     std::snprintf(buffer, sizeof buffer, "%*lld", width, static_cast<long long>(value));
     out_ << buffer;
     return *this;
   }
+  /// Writes a number with a fixed number of digits after the point.
   TextFile& fixed(double value, int width, int digits) {
     char buffer[400];
     std::snprintf(buffer, sizeof buffer, "%*.*f", width, digits, value);
@@ -59,6 +62,7 @@ class TextFile {
     out_ << words;
     return *this;
   }
+  /// Ends the line.
   TextFile& end() {
     out_ << '\n';
     return *this;
@@ -89,6 +93,7 @@ struct BteExport {
                          "': " + failure.message());
     return name;
   }
+  /// Returns ω of a row in rad/ps.
   double omega(std::int64_t row) const {
     return run.modes.omega_rad_ps[transport.mode_of_row(row)];
   }
@@ -113,6 +118,7 @@ struct BteExport {
     }
     file.close();
   }
+  /// Returns the sum of a value over all modes of the mesh.
   template <typename Value>
   double mesh_sum(const Value& value) const {
     double sum = 0.0;

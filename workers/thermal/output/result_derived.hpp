@@ -12,6 +12,7 @@ namespace quasi::thermal {
 /// summary.
 void write_result_derived(const Deck& deck, const ConductivityRun& run, const Derived& derived,
                           H5Writer& out);
+/// Adds the derived quantities to the summary.
 void summarise_derived(const Deck& deck, const Derived& derived, nlohmann::json& summary);
 
 /// Formats the sweep and the wires of such a summary for people, with iterated values if there are

@@ -25,6 +25,7 @@ enum class Broadening {
 struct Spread {
   double x, y, z;
 };
+/// Returns the spread vector at a pointer.
 QUASI_HD inline Spread spread_at(const double* p) { return {p[0], p[1], p[2]}; }
 
 /// Returns |a − b|² of two spread vectors, for kSymmetric and kAdaptiveRms.

@@ -20,6 +20,7 @@ struct PhysicalConstants {
   double gruneisen_unit;  ///< eV/(Å² amu) → (rad/ps)² in Grüneisen parameters; FourPhonon rounds it
                           ///< to 9647.2, 1.4e-4 too low
 
+  /// Returns ħ/k_B in K·ps.
   double hbar_over_kb_k_ps() const { return hbar_1e34_j_s / kb_1e23_j_k * 10.0; }
 };
 

@@ -14,6 +14,7 @@ struct QMesh {
 
   QUASI_HD std::int64_t size() const { return static_cast<std::int64_t>(n[0]) * n[1] * n[2]; }
 
+  /// Returns i modulo the period, in [0, period).
   QUASI_HD static int wrap(int i, int period) {
     const int r = i % period;
     return r < 0 ? r + period : r;
@@ -36,6 +37,7 @@ struct QMesh {
     coordinates(b, cb);
     return index(ca[0] + sign * cb[0], ca[1] + sign * cb[1], ca[2] + sign * cb[2]);
   }
+  /// Returns −q modulo a reciprocal vector.
   QUASI_HD std::int32_t minus(std::int64_t a) const { return add(0, a, -1); }
 };
 

@@ -58,6 +58,7 @@ struct SpreadSums {
   double square;
   Spread sum;
 };
+/// Returns the sums of two spread vectors.
 QUASI_HD inline SpreadSums spread_sums(const double* a, const double* b) {
   return {a[0] * a[0] + a[1] * a[1] + a[2] * a[2] + b[0] * b[0] + b[1] * b[1] + b[2] * b[2],
           {a[0] + b[0], a[1] + b[1], a[2] + b[2]}};
@@ -183,6 +184,7 @@ struct WindowSieve4ph {
   double further;
   double least;  ///< square of the narrowest window
 
+  /// Makes the sieve of a set of rules.
   QUASI_HD static WindowSieve4ph of(const Rules4ph& rules) {
     const double of_floor =
         rules.sigma_at_floor_rad_ps == 0.0 ? rules.cut * rules.sigma_floor_rad_ps : 0.0;

@@ -40,6 +40,7 @@ struct AdjointBatch {
   std::int64_t a_step, b_step, c_step;
   std::int64_t count;
 };
+/// Computes the products of a batch.
 void multiply_adjoint(cublasHandle_t blas, const AdjointBatch& batch);
 
 /// Computes a list of products C_i = alpha A_i·B_i^H of matrices anywhere in device memory. They
@@ -52,6 +53,7 @@ struct AdjointList {
   const std::vector<const double2*>& b;
   const std::vector<double2*>& c;
 };
+/// Computes the products of a list.
 void multiply_adjoint(cublasHandle_t blas, const AdjointList& list, cudaStream_t stream);
 
 /// Returns ‖(C − A B) v‖ / ‖C v‖ for a fixed pseudo-random v, by native matrix-vector products.

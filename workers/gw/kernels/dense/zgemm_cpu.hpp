@@ -24,6 +24,7 @@ struct ProductShape {
   std::complex<double> alpha{1.0, 0.0}, beta{0.0, 0.0};
 };
 
+/// Computes one product of complex matrices by BLAS.
 inline void zgemm(const ProductShape& shape, ConstMatrix a, ConstMatrix b, MutableMatrix c) {
   cblas_zgemm(CblasRowMajor, CblasNoTrans, shape.transpose_b, static_cast<int>(shape.m),
               static_cast<int>(shape.n), static_cast<int>(shape.k), &shape.alpha, a.data,

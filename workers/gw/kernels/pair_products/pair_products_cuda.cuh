@@ -51,6 +51,7 @@ class PairProductTransforms {
     std::int64_t n_heads = 0, head_stride = 0;
     void* rows = nullptr;  ///< [right.size()][n_g] of double2 or double
   };
+  /// Fills the rows that `wanted` describes, in the order of `stream`.
   void fill_weighted(const WeightedRows& wanted, cudaStream_t stream);
 
   /// Returns the largest right.size() of fill_weighted().

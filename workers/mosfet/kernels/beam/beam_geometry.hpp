@@ -46,17 +46,21 @@ struct BeamGeometry {
   std::vector<double> density_factor, speed_factor;
   std::vector<double> states_factor;  ///< 4√(m_x m_y), eV fs² nm⁻² [n_states]
 
+  /// Returns the number of cells (k, j) of one node.
   std::int64_t lines() const { return static_cast<std::int64_t>(grid.n_h) * grid.n_kappa; }
   /// Returns the number of cells of one sign of k_x, which is the length of one branch of g.
   std::int64_t cells() const { return n_states * static_cast<std::int64_t>(grid.nx) * lines(); }
+  /// Returns the index of the first cell of a node in `volume`.
   std::int64_t node(int state, int i) const {
     return (static_cast<std::int64_t>(state) * grid.nx + i) * lines();
   }
+  /// Returns the index of the first cell of the face i − ½ in `area`.
   std::int64_t face(int state, int i) const {
     return (static_cast<std::int64_t>(state) * (grid.nx + 1) + i) * lines();
   }
 };
 
+/// Computes volumes and areas of all cells.
 BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels);
 
 }  // namespace quasi::mosfet

@@ -10,12 +10,14 @@ namespace quasi::mosfet::cuda {
 
 constexpr int kFieldThreads = 512;
 
+/// Returns the shared memory of a block of field_kernel in bytes.
 inline std::size_t field_shared_bytes(const DeviceProblem& p) {
   const std::size_t n = static_cast<std::size_t>(p.interior);
   return sizeof(double) * (2 * n + 5 * n * p.subbands + 64) +
          sizeof(float) * inverse_stride(p.nx * p.nz);
 }
 
+/// Returns the largest value over the threads of a block. @param scratch  one value for each warp
 __device__ inline double block_maximum(double value, double* scratch) {
   for (int step = 16; step > 0; step >>= 1)
     value = fmax(value, __shfl_xor_sync(0xffffffffu, value, step));

@@ -53,6 +53,7 @@ struct RunLink {
   int row;  ///< row of the partner
 };
 
+/// Returns the shared memory of a block of scattering_run_kernel in bytes.
 inline std::size_t scattering_run_shared_bytes(const DeviceProblem& p, int states_per_block) {
   const std::size_t rows = static_cast<std::size_t>(p.n_states) * RunRow{p.nw}.length();
   const std::size_t doubles = rows + static_cast<std::size_t>(p.n_levels) * (p.n_levels + p.nz);

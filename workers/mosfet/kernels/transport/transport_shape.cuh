@@ -61,6 +61,7 @@ QUASI_HD constexpr int full_tile(bool full, int angles) {
   return (full ? kFullThreads : kHalfThreads) / angles - 1;
 }
 
+/// Chooses tile, segments and threads for a problem and a number of multiprocessors.
 inline TransportShape transport_shape(const TransportProblem& problem, int multiprocessors) {
   TransportShape shape;
   const bool full = problem.range == AngleRange::kFull;

@@ -17,6 +17,7 @@ struct BeamGrid {
   double centre_ev(int k) const { return h_min_ev + (k + 0.5) * dh_ev; }
   /// Returns the occupation of a cell for g = 1: e^{(E_F,S − H_k)/kT}.
   double boltzmann(int k) const { return std::exp((shape.fermi_ev - centre_ev(k)) / shape.kt_ev); }
+  /// Returns the cell with numbers k in H and j in κ.
   BeamCell cell(int k, int j) const {
     const double low = h_low_ev(k), high = h_low_ev(k + 1), centre = centre_ev(k);
     return {low, high, centre, j * dkappa, (j + 1) * dkappa, shape.integral(low, high, centre)};

@@ -10,6 +10,7 @@
 /// it holds that γ(w) = k̂² + κ²; both are in √eV.
 namespace quasi::mosfet {
 
+/// Returns γ(w) = w(1+αw), eV.
 QUASI_HD inline double beam_gamma(double w_ev, double alpha_per_ev) {
   return w_ev * (1.0 + alpha_per_ev * w_ev);
 }
@@ -26,6 +27,7 @@ struct BeamShape {
   double fermi_ev = 0;  ///< E_F of the source, for Fermi statistics
   bool fermi = false;
 
+  /// Returns ω at an energy H of a cell with this centre.
   QUASI_HD double at(double h_ev, double centre_ev) const {
     if (!fermi) return exp((centre_ev - h_ev) / kt_ev);
     return fermi_function((fermi_ev - h_ev) / kt_ev) /
@@ -52,6 +54,7 @@ struct BeamCell {
 struct GaussPoint {
   double at, weight;
 };
+/// Returns point k = 0 … 7.
 QUASI_HD inline GaussPoint gauss_point(int k) {
   constexpr double kAt[4] = {0.1834346424956498, 0.5255324099163290, 0.7966664774136267,
                              0.9602898564975363};

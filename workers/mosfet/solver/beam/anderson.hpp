@@ -14,6 +14,7 @@ class AndersonMixing {
   /// @param x, image  an iterate and G(x)
   /// @return the next iterate
   std::vector<double> next(const std::vector<double>& x, const std::vector<double>& image);
+  /// Forgets all iterates.
   void forget();
 
  private:

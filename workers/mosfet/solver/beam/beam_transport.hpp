@@ -32,6 +32,7 @@ struct BeamFluxes {
   /// Spread along x of energy flux plus phonon power, eV/(nm fs).
   double energy_defect = 0;
 };
+/// Computes the fluxes of a solution.
 BeamFluxes beam_fluxes(const BeamGeometry& geometry, const BeamScattering& scattering,
                        const BeamOperator& problem, const std::vector<double>& g);
 

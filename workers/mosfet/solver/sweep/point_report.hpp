@@ -31,6 +31,7 @@ PointResult report_point(const Deck& deck, const TransportProblem& problem,
 /// [rows−1][kTerminalCurrentWidth]
 std::vector<double> terminal_currents(const std::vector<double>& terminals);
 
+/// Copies the pdf of a state to single precision. @param pdf_scale  Φ*
 PdfSnapshot take_snapshot(const PointState& state, double pdf_scale);
 /// Writes the file pdf_<point>_<number>.h5 in `directory`.
 void write_snapshot(const Deck& deck, const TransportProblem& problem, int point, int number,

@@ -38,6 +38,7 @@ struct SweepNews {
   std::string log;                                                 ///< empty: none
 };
 
+/// Each of these functions packs one object as a list of numbers.
 std::vector<double> pack(const PointState& state);
 std::vector<double> pack(const PointProgress& progress);
 std::vector<double> pack(const PointResult& point);

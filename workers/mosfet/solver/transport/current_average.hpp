@@ -43,6 +43,7 @@ class CurrentAverage {
 
   /// Returns the rows [from, to, ∫I dt at nx+1 half nodes] for a checkpoint.
   const std::vector<double>& slices() const { return slices_; }
+  /// Restores the rows of slices().
   void restore(std::vector<double> slices, int half_nodes);
 
  private:

@@ -13,6 +13,7 @@ namespace quasi::mosfet {
 struct TerminalCharge {
   double source = 0, drain = 0, gate = 0;
 };
+/// Computes the charge on the terminals.
 TerminalCharge terminal_charge(const TransportProblem& problem,
                                const std::vector<double>& potential_v);
 
