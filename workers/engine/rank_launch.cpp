@@ -78,7 +78,7 @@ void set_launcher_environment() {
       {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
       {"OMPI_MCA_hwloc_base_binding_policy", "none"},
       {"OMPI_MCA_plm_rsh_agent", "true"},  // no ssh is needed
-      // needs a privilege that containers lack
+      // Single copies need a privilege that containers lack.
       {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
       {"OMPI_MCA_btl_vader_backing_directory",
        directory},  // not /dev/shm, where files of a killed rank would stay

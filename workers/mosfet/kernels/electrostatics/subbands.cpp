@@ -105,7 +105,7 @@ void column_response(const Structure& s, const ColumnStates& states, const doubl
   if (rank == 0) return;
   cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, n, rank, 1.0, scaled.data(), n,
               products.data(), n, 0.0, response + s.nz + 1, s.nz);
-  // makes the matrix exactly symmetric for any order of the sums in BLAS
+  // The matrix becomes exactly symmetric for any order of the sums in BLAS.
   for (int j = 1; j < s.nz - 1; ++j)
     for (int k = 1; k < j; ++k) response[j * s.nz + k] = response[k * s.nz + j];
 }

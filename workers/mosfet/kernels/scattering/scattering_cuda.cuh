@@ -23,7 +23,7 @@ template <bool kBlocked, bool kSpectrum>
 __global__ void __launch_bounds__(768, 1)
     scattering_kernel(const __grid_constant__ DeviceProblem p,
                       const __grid_constant__ DevicePoint q, int states_per_block) {
-  // perhaps the flag of the previous step, because Δt is computed at the same time
+  // The flag may be that of the previous step, because Δt is computed at the same time.
   if (!q.clock->active) return;
   extern __shared__ double shared[];
   double* filling = shared;                                     // [n_states][nw]

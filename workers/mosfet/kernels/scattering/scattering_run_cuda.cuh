@@ -74,7 +74,7 @@ inline int scattering_run_threads(const DeviceProblem& p, int states_per_block) 
 __global__ void __launch_bounds__(kRunThreads, 1)
     scattering_run_kernel(const __grid_constant__ DeviceProblem p,
                           const __grid_constant__ DevicePoint q, int states_per_block) {
-  // perhaps the flag of the previous step, because Δt is computed at the same time
+  // The flag may be that of the previous step, because Δt is computed at the same time.
   if (!q.clock->active) return;
   extern __shared__ double shared[];
   auto* links = reinterpret_cast<RunLink*>(shared);  // [states_per_block][most_joined]

@@ -69,7 +69,7 @@ class BeamIteration {
       const int family = s.family_of[static_cast<std::size_t>(v)];
       return (static_cast<std::size_t>(family) * s.subbands + p) * s.nx + i;
     };
-    // above the level, for every state
+    // E_F above the level, for every state.
     std::vector<double> fermi_ev(state.fluxes.sheet_nm2.size());
     for (int v = 0; v < s.n_valleys(); ++v)
       for (int p = 0; p < s.subbands; ++p)
@@ -191,7 +191,7 @@ BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias
     double largest = 0.0;
     for (std::size_t k = 0; k < mixed.size(); ++k)
       largest = std::max(largest, std::fabs(mixed[k] - field.potential_v[k]));
-    // the mixed step is too large; a shortened Gummel step replaces it
+    // The mixed step is too large, so a shortened Gummel step replaces it.
     if (largest > kLargestMove_v) {
       mixing.forget();
       const double share = std::min(1.0, kLargestMove_v / steps_v.back());

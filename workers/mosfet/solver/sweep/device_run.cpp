@@ -250,7 +250,8 @@ class DeviceRun {
       }
       tell();
     }
-    // not between them, because calls have no fixed length
+    // Extremes are recorded after the batch and not after each call, because calls have no fixed
+    // length.
     for (int lane = 0; lane < size(); ++lane) {
       if (left[lane] < 0.0) continue;
       PointProgress& at = lanes_[lane].at;
