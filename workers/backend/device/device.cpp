@@ -69,7 +69,8 @@ Device find_device(std::string_view name) {
     const std::string_view digits = name == "cuda" ? "0" : name.substr(5);
     if (digits.empty() || digits.size() > 4 ||
         digits.find_first_not_of("0123456789") != std::string_view::npos)
-      throw InvalidInput("device '" + std::string(name) + "' is not of the form cuda:N");
+      throw InvalidInput("device '" + std::string(name) +
+                         "' is not of the form cuda:N, e.g. cuda:0");
     const auto index = static_cast<std::size_t>(std::stoi(std::string(digits)));
     if (index < cuda.size()) return cuda[index];
     throw BackendAbsent(

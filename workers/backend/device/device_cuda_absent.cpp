@@ -11,7 +11,7 @@ std::vector<Device> list_cuda_devices(std::string* why_none) {
 
 void use_device(const Device& device) {
   if (device.backend == Backend::kCuda)
-    throw BackendAbsent("this program was built without the CUDA back end");
+    throw BackendAbsent("this program was built without the CUDA back end; use --device cpu");
 }
 
 std::string device_identity(const Device&) { return {}; }

@@ -19,7 +19,8 @@ inline std::int64_t items_that_fit(std::int64_t budget_bytes, std::int64_t fixed
   if (items < 1)
     throw OutOfMemory(what + " needs " + std::to_string((fixed_bytes + item_bytes) >> 20) +
                       " MiB of device memory but the budget is " +
-                      std::to_string(budget_bytes >> 20) + " MiB");
+                      std::to_string(budget_bytes >> 20) +
+                      " MiB; raise the budget, use a smaller problem or another device");
   return items;
 }
 

@@ -18,7 +18,7 @@ class OneRank : public Ranks {
   int rank_on_host() const override { return 0; }
   int ranks_on_host() const override { return 1; }
   void send(int, int, std::vector<double>) override {
-    throw Error("a job of one rank sends nothing");
+    throw Error("a job of one rank cannot send messages");
   }
   std::optional<Message> receive(int) override { return {}; }
   void meet_for(Step) override {}

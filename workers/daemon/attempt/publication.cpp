@@ -94,9 +94,8 @@ Publication publish(FileSystem& files, AttemptStore& store, const v1::Grant& gra
     return Publication{.request = {}, .trouble = Ending::failed(v1::FAILURE_REASON_PROTOCOL, why)};
   };
   if (names.size() + 1 > limits::kArtifacts)
-    return refuse(
-        "the engine left " + std::to_string(names.size()) +
-        " files; at most this number is allowed: " + std::to_string(limits::kArtifacts - 1));
+    return refuse("the engine left " + std::to_string(names.size()) + " files; at most " +
+                  std::to_string(limits::kArtifacts - 1) + " are allowed");
   for (const auto& name : names)
     if (!wire::is_relative_path(name, limits::kArtifactNameBytes))
       return refuse(

@@ -74,7 +74,7 @@ void PosixFileSystem::sync_file(const fs::path& path) { sync_path(path, 0); }
 void PosixFileSystem::sync_directory(const fs::path& path) { sync_path(path, O_DIRECTORY); }
 
 void PosixFileSystem::rename(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) fail("rename to '" + to.string() + "'", from, errno);
+  if (::rename(from.c_str(), to.c_str()) != 0) fail("rename '" + from.string() + "' to", to, errno);
 }
 
 void PosixFileSystem::remove_tree(const fs::path& path) {
@@ -95,7 +95,7 @@ void PosixFileSystem::remove_tree(const fs::path& path) {
 void PosixFileSystem::link_or_copy(const fs::path& from, const fs::path& to) {
   make_directory(to.parent_path());
   if (link(from.c_str(), to.c_str()) == 0) return;
-  if (errno != EXDEV && errno != EPERM && errno != EMLINK) fail("place a file at", to, errno);
+  if (errno != EXDEV && errno != EPERM && errno != EMLINK) fail("link a file to", to, errno);
   std::error_code error;
   fs::copy_file(from, to, error);
   if (error) fail("copy a file to", to, error.value());
@@ -139,7 +139,7 @@ bool PosixFileSystem::is_directory(const fs::path& path) const {
 std::uint64_t PosixFileSystem::size_bytes(const fs::path& path) const {
   std::error_code error;
   const auto size = fs::file_size(path, error);
-  if (error) fail("see the size of", path, error.value());
+  if (error) fail("read the size of", path, error.value());
   return size;
 }
 

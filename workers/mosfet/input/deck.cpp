@@ -47,7 +47,8 @@ void read_bias(const toml::table* table, const std::string& where, Deck* deck) {
     for (const double g : vgs.value_or(std::vector<double>{0.6}))
       for (const double d : vds.value_or(std::vector<double>{0.4})) deck->points.push_back({g, d});
   }
-  if (deck->points.empty()) reader.fail(points ? "points" : "vgs", "names no bias point");
+  if (deck->points.empty())
+    reader.fail(points ? "points" : "vgs", "names no bias point; give points, or vgs and vds");
   if (deck->points.size() > 10000) reader.fail("vgs", "× vds asks for more than 10000 points");
   deck->gate_wave = read_waveform(reader, "waveform_vgs", 5.0);
   deck->drain_wave = read_waveform(reader, "waveform_vds", 2.0);
@@ -112,7 +113,7 @@ void read_statistics(const toml::table* table, const std::string& where, Deck* d
             : "= true needs kind = \"fermi\": blocked scattering relaxes to Fermi's distribution");
   if (fermi && deck->scattering.scheme == ScatteringScheme::kPaper)
     reader.fail("kind",
-                "= \"fermi\" needs scattering.scheme = \"balanced\"; \"paper\" knows no blocking");
+                "= \"fermi\" needs scattering.scheme = \"balanced\"; \"paper\" has no blocking");
   reader.finish();
 }
 
@@ -138,7 +139,7 @@ void check_scheme(const TableReader& reader, const Deck& deck) {
   if (deck.neutral_inflow)
     reader.fail("scheme", "= \"beam\" needs contact.inflow = \"fixed\"; or use \"weno\"");
   if (deck.run.mesh_study)
-    reader.fail("converge", "= true has no study for run.scheme = \"beam\" yet");
+    reader.fail("converge", "= true is not available for run.scheme = \"beam\"; use \"weno\"");
 }
 
 void read_run(const toml::table* table, const std::string& where, Deck* deck) {

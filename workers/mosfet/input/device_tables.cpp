@@ -128,7 +128,8 @@ void read_valleys(TableReader& root, const std::string& where, DeviceModel* devi
     return;
   }
   if (root.has("orientation"))
-    root.fail("orientation", "chooses silicon's own valleys; it cannot stand beside [[valley]]");
+    root.fail("orientation",
+              "chooses silicon's own valleys and excludes [[valley]]; remove one of them");
   const TableReader material(root.table("material"), "material", where);
   for (const auto& [key, value] :
        {std::pair{"ml", device->material.ml_m0}, {"mt", device->material.mt_m0}})

@@ -18,7 +18,8 @@ namespace quasi::thermal {
 class TextFile {
  public:
   explicit TextFile(const std::filesystem::path& path) : path_(path), out_(path) {
-    if (!out_) throw StorageError("cannot create '" + path.string() + "'");
+    if (!out_)
+      throw StorageError("cannot create '" + path.string() + "'; is the directory writable?");
   }
   /// @throws StorageError when the disk is full.
   void close() {

@@ -8,7 +8,7 @@ namespace quasi::gw {
 void HostChi::add(const PartialChi& part) {
   const auto* other = dynamic_cast<const HostChi*>(&part);
   if (other == nullptr || other->shape() != shape())
-    throw std::logic_error("adding parts of χ of two kinds");
+    throw std::logic_error("parts of χ with different shapes or devices cannot be added");
 #pragma omp parallel for schedule(static)
   for (std::size_t i = 0; i < values_.size(); ++i) values_[i] += other->values_[i];
 }

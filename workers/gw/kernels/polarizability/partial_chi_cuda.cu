@@ -76,7 +76,7 @@ struct ScaleInverse {
 void CudaChi::add(const PartialChi& part) {
   const auto* other = dynamic_cast<const CudaChi*>(&part);
   if (other == nullptr || other->shape() != shape())
-    throw std::logic_error("adding parts of χ of two kinds");
+    throw std::logic_error("parts of χ with different shapes or devices cannot be added");
   context_->use();
   const cudaStream_t stream = context_->stream();
   add_values(device(), values_, other->device(), other->values_, stream);

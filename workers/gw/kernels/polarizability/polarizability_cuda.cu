@@ -169,7 +169,7 @@ void CudaPolarizabilityKernels::invert_dielectric(const PartialChi& chi, std::in
   const double2* from = nullptr;
   if (const auto* there = dynamic_cast<const CudaChi*>(&chi)) {
     if (there->device().index != context_->device().index)
-      throw std::logic_error("χ lies on another device than its inversion");
+      throw std::logic_error("χ and its inversion must be on one device");
     from = there->matrix(frequency);
   } else {
     uploaded = context_->to_device(dynamic_cast<const HostChi&>(chi).values() + frequency * n * n,

@@ -52,9 +52,9 @@ class BeamIteration {
     const BeamSolution found =
         solve_beam(problem, kTransportTolerance, kMaxSweeps, start_of(geometry, inflow));
     if (!found.converged)
-      throw NotConverged(name_of(bias_) + ": transport left a residual of " +
-                         shown(found.residual) + " after " + std::to_string(found.sweeps) +
-                         " line solves");
+      throw NotConverged(
+          name_of(bias_) + ": GMRES did not converge; transport left a residual of " +
+          shown(found.residual) + " after " + std::to_string(found.sweeps) + " line solves");
     state.g = found.g;
     state.sweeps += found.sweeps;
     ++state.outer;

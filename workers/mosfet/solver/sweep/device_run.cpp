@@ -29,8 +29,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Runs the lanes of one device. Each lane holds the current point of a chain, and all lanes
-/// advance together.
+/// Runs the lanes of one device, which advance together. Each holds one point of a chain.
 class DeviceRun {
  public:
   DeviceRun(SweepState* sweep, const Device& device, const std::atomic<bool>& stop)
@@ -63,8 +62,7 @@ class DeviceRun {
   struct Lane {
     bool active = false;
     int chain = -1;
-    PointProgress at;  ///< at.state is filled at checkpoints only; the kernels hold the current
-                       ///< state
+    PointProgress at;  ///< at.state is filled at checkpoints only; the kernels hold the state
     double time_fs = 0, dt_fs = 0;
   };
 
@@ -162,16 +160,14 @@ class DeviceRun {
       if (lanes_[lane].active) keep_history(&lanes_[lane], records[lane]);
   }
 
-  // Returns the number of steps between two refreshes: at most a quarter of an averaging window, by
-  // the last Δt.
+  // Returns the steps between two refreshes: at most a quarter of an averaging window, by Δt.
   int batch_steps(const Lane& lane) const {
     if (lane.dt_fs <= 0.0) return 1;
     return static_cast<int>(std::clamp(std::ceil(0.25 * deck_.run.window_fs / lane.dt_fs), 1.0,
                                        static_cast<double>(deck_.run.refresh_steps)));
   }
 
-  // Returns the next time that a step must not cross: a corner of a waveform, a snapshot or the
-  // end.
+  // Returns the next time that no step may cross: a corner of a waveform, a snapshot or the end.
   double next_event(const Lane& lane) const {
     double event =
         std::min({deck_.run.t_end_fs, deck_.gate_wave.next_corner(lane.time_fs + kInstant_fs),
@@ -250,8 +246,7 @@ class DeviceRun {
       }
       tell();
     }
-    // Extremes are recorded after the batch and not after each call, because calls have no fixed
-    // length.
+    // Extremes are recorded once a batch, because calls have no fixed length.
     for (int lane = 0; lane < size(); ++lane) {
       if (left[lane] < 0.0) continue;
       PointProgress& at = lanes_[lane].at;

@@ -84,7 +84,7 @@ PointResult mobility_point(const Deck& deck, const Structure& device, const Bias
   if (!(sheet > 0.0) || !std::isfinite(mobility.mean_nm2_v_fs[0]))
     throw InvalidInput("bias.vgs: at " + shown(bias.vgs_v) +
                        " V the film holds so few electrons that their density underflows to " +
-                       shown(sheet) + " nm-2, and none has a mobility; raise it");
+                       shown(sheet) + " nm-2 and no mobility is defined; raise it");
   double field = 0.0, weight = 0.0;
   for (int j = 1; j < column.nz - 1; ++j) {
     const double n = state.density_nm3[j];
