@@ -80,7 +80,7 @@ void Ranks::require_same(std::uint64_t digest, const std::string& what) {
   const auto all = gather({bits});
   for (std::size_t other = 1; other < all.size(); ++other)
     if (std::memcmp(&all[other][0], &all[0][0], sizeof bits) != 0)
-      throw InvalidInput("rank " + std::to_string(other) + " has different bits of " + what +
+      throw InvalidInput("rank " + std::to_string(other) + " found other bits for " + what +
                          " than rank 0; every rank must read the same deck and run the same "
                          "program on a processor of one kind");
 }
