@@ -16,6 +16,17 @@ inline mosfet::Deck default_deck(int nx, int nz, const std::vector<Setting>& set
                             settings, "test deck", ".");
 }
 
+/// A coarse device whose sweeps take seconds, with further settings.
+inline mosfet::Deck small_deck(const std::vector<Setting>& settings) {
+  std::vector<Setting> all{{"mesh.subbands", "1"},
+                           {"mesh.nw", "12"},
+                           {"mesh.nphi", "8"},
+                           {"mesh.wmax_ev", "0.9"},
+                           {"run.refresh_steps", "20"}};
+  all.insert(all.end(), settings.begin(), settings.end());
+  return default_deck(33, 17, all);
+}
+
 /// The CPU and, if the machine has one, its last GPU.
 inline std::vector<Device> one_device_of_each_kind() {
   const std::vector<Device> all = list_devices();
