@@ -13,7 +13,7 @@ quasi_add_test(client_end_to_end_test
   SOURCES client/client_end_to_end_test.cpp client/client_interrupted_test.cpp
           jobs/deploy_files_test.cpp
   LIBS quasi_json LABELS service TIMEOUT 600)
-add_dependencies(client_end_to_end_test quasi quasi-server quasi-worker quasi-engine)
+add_dependencies(client_end_to_end_test quasi quasi-server quasi-worker quasi-engine quasi-cage)
 foreach(test client_test client_end_to_end_test)
   target_compile_options(${test} PRIVATE -Wno-restrict $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${test} PRIVATE

@@ -16,26 +16,26 @@ target_compile_definitions(quasi_service_fixture PRIVATE
 
 quasi_add_test(worker_process_test SOURCES worker/worker_process_test.cpp
   LIBS quasi_service_fixture quasi_daemon LABELS service)
-add_dependencies(worker_process_test quasi-engine)
+add_dependencies(worker_process_test quasi-cage quasi-engine)
 
 if(TARGET quasi-server)
   quasi_add_test(worker_faults_test SOURCES worker/worker_faults_test.cpp
     LIBS quasi_service_fixture LABELS service faults TIMEOUT 600)
-  add_dependencies(worker_faults_test quasi-server quasi-worker quasi-engine)
+  add_dependencies(worker_faults_test quasi-server quasi-worker quasi-engine quasi-cage)
 
   quasi_add_test(kill_test SOURCES jobs/kill_test.cpp support/history.cpp
     LIBS quasi_service_fixture quasi_json LABELS service faults TIMEOUT 900)
-  add_dependencies(kill_test quasi-server quasi-worker quasi-engine)
+  add_dependencies(kill_test quasi-server quasi-worker quasi-engine quasi-cage)
   add_library(quasi_deck_jobs STATIC support/deck_jobs.cpp)
   target_link_libraries(quasi_deck_jobs PUBLIC quasi_service_fixture quasi_io quasi_test_support)
   quasi_add_test(job_kill_test SOURCES jobs/job_kill_test.cpp LIBS quasi_deck_jobs LABELS service
     faults TIMEOUT 900)
-  add_dependencies(job_kill_test quasi-server quasi-worker quasi-engine)
+  add_dependencies(job_kill_test quasi-server quasi-worker quasi-engine quasi-cage)
 
   # One attempt on several slots, as one process and as several.
   quasi_add_test(job_ranks_test SOURCES jobs/job_ranks_test.cpp LIBS quasi_deck_jobs LABELS service
     faults TIMEOUT 900)
-  add_dependencies(job_ranks_test quasi-server quasi-worker quasi-engine)
+  add_dependencies(job_ranks_test quasi-server quasi-worker quasi-engine quasi-cage)
   if(quasi_mpi_enabled)
     target_compile_definitions(job_ranks_test PRIVATE QUASI_MPIEXEC="${MPIEXEC_EXECUTABLE}")
   endif()

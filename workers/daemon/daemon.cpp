@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "proto/wire/channel.hpp"
@@ -45,6 +46,47 @@ fs::path engine_path(const WorkerConfig& config) {
                                : fs::path(config.engine);
 }
 
+fs::path cage_path(const WorkerConfig& config) {
+  if (!config.cage) return {};
+  return fs::read_symlink("/proc/self/exe").parent_path() / "quasi-cage";
+}
+
+/// Says how far engines are confined. @throws ConfigError if the operator requires more.
+void check_cage(const WorkerConfig& config, WorkerLog& log) {
+  const std::string remedy =
+      "; require_cage = false lets this worker run jobs of people who trust each other";
+  if (!config.cage) {
+    if (config.require_cage)
+      throw ConfigError("cage = false contradicts require_cage = true; remove one of them");
+    return log.warning("engines_not_caged", {{"why", "cage = false"}});
+  }
+  const CageFacts facts = ask_cage(cage_path(config));
+  const bool whole = facts.whole && config.isolate_network;
+  if (!whole && config.require_cage)
+    throw ConfigError("engines cannot be confined here: " + facts.summary +
+                      (config.isolate_network ? "" : ", isolate_network = false") + remedy);
+  whole ? log.info("cage", {{"walls", facts.summary}})
+        : log.warning("cage_incomplete", {{"walls", facts.summary}});
+}
+
+std::vector<std::string> parts_of(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream stream(list);
+  for (std::string part; std::getline(stream, part, ',');)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+std::vector<fs::path> readable_paths(const WorkerConfig& config) {
+  std::vector<fs::path> paths;
+  for (const std::string& part : parts_of(config.cage_readable)) {
+    if (!part.starts_with('/'))
+      throw ConfigError("cage_readable names '" + part + "'; it must be an absolute path");
+    paths.emplace_back(part);
+  }
+  return paths;
+}
+
 /// Returns the environment variables that engines inherit: those by which programs find files and
 /// the user's language, and those that our libraries read. Nothing else is passed, so no secret of
 /// the daemon leaks.
@@ -61,11 +103,7 @@ std::vector<std::string> engine_environment(const WorkerConfig& config) {
                                  "UBSAN_OPTIONS",
                                  "TSAN_OPTIONS",
                                  "LSAN_OPTIONS"};
-  for (std::size_t begin = 0; begin < config.environment.size();) {
-    const auto comma = std::min(config.environment.find(',', begin), config.environment.size());
-    if (comma > begin) names.push_back(config.environment.substr(begin, comma - begin));
-    begin = comma + 1;
-  }
+  for (const std::string& name : parts_of(config.environment)) names.push_back(name);
   std::vector<std::string> variables;
   for (const auto& name : names)
     if (const char* value = std::getenv(name.c_str())) variables.push_back(name + "=" + value);
@@ -83,6 +121,7 @@ EngineSettings engine_settings(const WorkerConfig& config) {
   settings.threads = static_cast<int>(
       config.threads > 0 ? config.threads : std::max<std::int64_t>(1, cores / config.slots));
   settings.environment = engine_environment(config);
+  settings.require_cage = config.require_cage;
   return settings;
 }
 
@@ -169,6 +208,7 @@ DaemonExit run(const WorkerConfig& config, StopSignals& signals, WorkerLog& log)
   files.make_directory(state);
   const StateLock lock(state);
   const EngineFacts facts = ask_engine(engine_path(config));
+  check_cage(config, log);
   const auto source = make_devices_for(config, facts, log);
   DeviceBoard devices(*source, log);
   AttemptStore store(files, state);
@@ -177,7 +217,9 @@ DaemonExit run(const WorkerConfig& config, StopSignals& signals, WorkerLog& log)
 
   EventLoop loop;
   LocalSpawner spawner(loop, {.engine = engine_path(config),
+                              .cage = cage_path(config),
                               .isolate_network = config.isolate_network,
+                              .readable = readable_paths(config),
                               .max_file_bytes = static_cast<std::uint64_t>(config.max_file_bytes),
                               .max_processes = static_cast<std::uint64_t>(config.max_processes)});
   const auto channel = wire::open_channel(config.server);

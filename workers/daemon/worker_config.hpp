@@ -21,6 +21,9 @@ struct WorkerConfig {
   std::int64_t threads = 0;      ///< threads of an engine whose job names none; 0: cores / slots
   std::string engine;            ///< "": quasi-engine beside this program
   std::string environment;       ///< further variables for engines, separated by commas
+  bool cage = true;              ///< Engines run inside quasi-cage.
+  bool require_cage = false;     ///< Without a whole cage the worker takes no job.
+  std::string cage_readable;     ///< further files and folders that engines may read, by comma
   bool isolate_network = true;
   std::int64_t cache_bytes = std::int64_t{20} << 30;
   std::int64_t min_free_scratch_bytes = std::int64_t{1} << 30;

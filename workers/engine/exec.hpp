@@ -10,8 +10,7 @@ namespace quasi {
 /// Options with which a worker daemon starts quasi-engine.
 struct ExecOptions {
   int ipc_descriptor = 3;
-  pid_t parent = 0;              ///< process id of the daemon; 0: the parent, without a check
-  bool isolate_network = false;  ///< try to run in an empty network namespace
+  pid_t parent = 0;  ///< process id of the daemon; 0: the parent, without a check
 };
 
 /// Runs one attempt under a daemon. It speaks engine.proto on the descriptor and never uses the

@@ -1,7 +1,6 @@
 // Runs quasi-engine under a worker daemon: one attempt, which gets its commands over a socket pair.
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,7 +10,7 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
-#include <cstring>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -23,6 +22,7 @@
 #include "proto/wire/packet_socket.hpp"
 #include "quasi/v1/engine.pb.h"
 #include "workers/backend/error.hpp"
+#include "workers/cage/cage.hpp"
 #include "workers/engine/exec.hpp"
 #include "workers/engine/rank_devices.hpp"
 #include "workers/engine/rank_launch.hpp"
@@ -126,19 +126,21 @@ class SilentProgress : public Progress {
   Ranks& ranks_;
 };
 
-/// Moves the process into an empty network namespace. @return "isolated", or the reason why the
-/// system does not permit it.
-std::string leave_network() {
-  if (unshare(CLONE_NEWNET) == 0) return "isolated";
-  // Without the privilege, a user namespace is made first, in which the process keeps its user and
-  // group.
-  const auto uid = std::to_string(getuid()), gid = std::to_string(getgid());
-  if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
-    return std::string("not isolated: ") + std::strerror(errno);
-  std::ofstream("/proc/self/setgroups") << "deny";
-  std::ofstream("/proc/self/uid_map") << uid + " " + uid + " 1";
-  std::ofstream("/proc/self/gid_map") << gid + " " + gid + " 1";
-  return "isolated";
+/// Walls around this process: those that quasi-cage built before it became the engine, and the one
+/// that the engine adds. From here on nothing of the deck has been read.
+struct Confinement {
+  bool whole = false;
+  std::string summary;
+};
+
+Confinement close_cage() {
+  const char* summary = std::getenv("QUASI_CAGE");
+  if (summary == nullptr) return {false, "not in a cage"};
+  const char* whole = std::getenv("QUASI_CAGE_WHOLE");
+  const CageWall processes = deny_new_processes();
+  return {processes.stands && whole != nullptr && std::string_view(whole) == "1",
+          std::string(summary) + ", processes " + (processes.stands ? "closed" : "open") + " (" +
+              processes.detail + ")"};
 }
 
 RunOptions run_options(const v1::EngineStart& start, Ranks& ranks) {
@@ -225,14 +227,14 @@ void hear_signals() {
   std::signal(SIGINT, SIG_IGN);  // the signal is meant for the daemon, which decides
 }
 
-/// Runs the attempt in a single process or in rank 0, which speaks to the daemon. @param network
-/// result of the request for an empty network namespace
-int run_rank_0(PacketSocket& daemon, const v1::EngineStart& start, const std::string& network,
-               Ranks& ranks) {
+/// Runs the attempt in a single process or in rank 0, which speaks to the daemon.
+int run_rank_0(PacketSocket& daemon, const v1::EngineStart& start, Ranks& ranks) {
+  const Confinement confinement = close_cage();
   IpcProgress progress(daemon, start.checkpoint_directory(), ranks);
   v1::EngineReport report;
   report.mutable_started()->set_version(QUASI_VERSION);
-  report.mutable_started()->set_network(network);
+  report.mutable_started()->set_cage(confinement.summary);
+  report.mutable_started()->set_caged(confinement.whole);
   progress.send(report);
 
   std::atomic<bool> finished{false};
@@ -265,6 +267,7 @@ int run_rank_0(PacketSocket& daemon, const v1::EngineStart& start, const std::st
 
 /// Runs the attempt in a rank other than rank 0. Test work is done by rank 0 alone.
 int run_other_rank(const v1::EngineStart& start, Ranks& ranks) {
+  close_cage();  // as on rank 0, which reports
   SilentProgress progress(ranks);
   std::string message;
   const ExitStatus status = guarded(
@@ -289,8 +292,7 @@ v1::EngineStart shared_start(v1::EngineStart start, Ranks& ranks) {
 }  // namespace
 
 int exec_attempt(const ExecOptions& options) {
-  const std::string network = options.isolate_network ? leave_network() : "as the daemon's";
-  // This follows the namespaces, because their change of credentials clears the setting.
+  // This follows the cage, because its change of credentials clears the setting.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (options.parent != 0 && getppid() != options.parent)
     return static_cast<int>(ExitStatus::kCancelled);  // the daemon died before prctl took effect
@@ -304,8 +306,7 @@ int exec_attempt(const ExecOptions& options) {
               << options.ipc_descriptor << " brought no start message\n";
     return static_cast<int>(ExitStatus::kUsage);
   }
-  return start->ranks() > 1 ? launch_ranks(daemon, *start)
-                            : run_rank_0(daemon, *start, network, one_rank());
+  return start->ranks() > 1 ? launch_ranks(daemon, *start) : run_rank_0(daemon, *start, one_rank());
 }
 
 int exec_rank(const std::string& socket_path) {
@@ -329,7 +330,7 @@ int exec_rank(const std::string& socket_path) {
     if (!ranks || ranks->leads()) std::cerr << "error: " << ending.message << '\n';
     return ending.status;
   }
-  return ranks->leads() ? run_rank_0(contact.daemon, contact.start, "as the daemon's", *ranks)
+  return ranks->leads() ? run_rank_0(contact.daemon, contact.start, *ranks)
                         : run_other_rank(contact.start, *ranks);
 }
 

@@ -250,8 +250,6 @@ int main_(int argc, char** argv) {
       app.add_subcommand("exec", "one attempt under quasi-worker; not for people");
   exec_command->add_option("--ipc-fd", exec.ipc_descriptor, "socket to the daemon")->required();
   exec_command->add_option("--parent", exec.parent, "process id of the daemon");
-  exec_command->add_flag("--isolate-network", exec.isolate_network,
-                         "run in an empty network namespace");
   std::string rank_socket;
   CLI::App* rank_command =
       app.add_subcommand("rank", "one MPI rank of such an attempt; not for people");

@@ -88,7 +88,9 @@ class EngineProcess : public testing::Test {
   TemporaryDirectory directory;
   EventLoop loop;
   LocalSpawner spawner{loop,
-                       {.engine = Program::path_of("quasi-engine"), .max_file_bytes = 1 << 20}};
+                       {.engine = Program::path_of("quasi-engine"),
+                        .cage = Program::path_of("quasi-cage"),
+                        .max_file_bytes = 1 << 20}};
   Recorder events;
   std::unique_ptr<EngineChild> child;
   std::uint64_t max_ram_bytes = 0;
@@ -173,10 +175,13 @@ TEST_F(EngineProcess, HasItsOwnGroupFourDescriptorsAndThePlansEnvironment) {
   EXPECT_NE(environment.find("CUDA_VISIBLE_DEVICES="), std::string::npos);
   EXPECT_NE(environment.find("GOMP_SPINCOUNT=1000"), std::string::npos);
   EXPECT_NE(text_of(proc + "/limits").find("Max core file size        0"), std::string::npos);
-  // Where the system permits it, the child has a network namespace with only a loopback.
+  // Inside its cage the child has a network namespace with nothing but a loopback, a filter of
+  // system calls and no way to new privileges.
   for (const auto& report : events.reports)
-    if (report.has_started() && report.started().network() == "isolated") {
+    if (report.has_started() && report.started().caged()) {
       EXPECT_EQ(text_of(proc + "/net/dev").find("eth"), std::string::npos);
+      EXPECT_NE(text_of(proc + "/status").find("Seccomp:\t2"), std::string::npos);
+      EXPECT_NE(text_of(proc + "/status").find("NoNewPrivs:\t1"), std::string::npos);
     }
   unsetenv("QUASI_TEST_SECRET");
   child->signal_group(SIGKILL);

@@ -224,11 +224,14 @@ void AttemptRunner::on_report(const v1::EngineReport& report) {
   switch (report.report_case()) {
     case v1::EngineReport::kStarted:
       engine_version_ = report.started().version();
-      network_ = report.started().network();
-      if (network_ != "isolated") {
+      cage_ = report.started().cage();
+      if (!report.started().caged()) {
         nlohmann::json event = facts();
-        event["network"] = network_;
-        ports_.log.warning("engine_not_isolated", event);
+        event["cage"] = cage_;
+        ports_.log.warning("engine_not_caged", event);
+        if (settings_.require_cage)
+          return perform(machine_.engine_broke_protocol(
+              "the worker requires a whole cage and the engine has: " + cage_, now()));
       }
       return perform(machine_.engine_started(now()));
     case v1::EngineReport::kProgress:

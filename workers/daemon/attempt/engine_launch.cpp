@@ -36,7 +36,7 @@ LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& 
       .working_directory = paths.root,
       .log = paths.log,
       .environment = settings.environment,
-      .isolate_network = devices.size() <= 1 && n_ranks == 1,
+      .starts_ranks = n_ranks > 1,
       .max_ram_bytes = grant.spec().resources().ram_bytes() / static_cast<std::uint64_t>(n_ranks)};
   std::string visible;
   for (const auto& device : devices)

@@ -17,6 +17,7 @@ struct EngineSettings {
   AttemptTimes times;
   int threads = 0;  ///< threads per slot, the most that a job gets; 0: the engine decides
   std::vector<std::string> environment;  ///< variables of the daemon's environment that engines get
+  bool require_cage = false;             ///< An engine that is not caged is ended at once.
 };
 
 /// Builds the first message to an engine. It holds kind, deck, settings and the devices as the

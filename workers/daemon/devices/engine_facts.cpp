@@ -31,6 +31,8 @@ constexpr std::chrono::seconds kLimit{30};
 std::string output_of(const std::filesystem::path& program, std::vector<std::string> arguments) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) fail(program, "cannot be started: no pipe can be made");
+  std::string question;
+  for (const auto& argument : arguments) question += (question.empty() ? "" : " ") + argument;
   arguments.insert(arguments.begin(), program.string());
   std::vector<char*> words;
   for (auto& argument : arguments) words.push_back(argument.data());
@@ -65,7 +67,7 @@ std::string output_of(const std::filesystem::path& program, std::vector<std::str
   int status = 0;
   waitpid(pid, &status, 0);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    fail(program, "gives no valid answer to 'devices --json'");
+    fail(program, "gives no valid answer to '" + question + "'");
   return output;
 }
 
@@ -83,6 +85,16 @@ EngineFacts ask_engine(const std::filesystem::path& engine) {
   facts.cuda_absence = document.value("cuda_absence", "");
   facts.cuda = facts.cuda_absence.empty();
   return facts;
+}
+
+CageFacts ask_cage(const std::filesystem::path& cage) {
+  const std::string remedy = "; install quasi-cage beside quasi-worker, or set 'cage' to false";
+  if (access(cage.c_str(), X_OK) != 0)
+    throw ConfigError("'" + cage.string() + "' cannot be executed" + remedy);
+  const auto document = nlohmann::json::parse(output_of(cage, {"--probe"}), nullptr, false);
+  if (!document.is_object() || !document.contains("whole") || !document["whole"].is_boolean())
+    throw ConfigError("'" + cage.string() + "' does not name its walls" + remedy);
+  return {document["whole"].get<bool>(), document.value("summary", "")};
 }
 
 }  // namespace quasi

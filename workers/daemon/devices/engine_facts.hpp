@@ -16,4 +16,13 @@ struct EngineFacts {
 /// Runs `engine devices --json`. @throws ConfigError if it gives no valid answer within 30 s.
 EngineFacts ask_engine(const std::filesystem::path& engine);
 
+/// The walls that quasi-cage can build around engines on this machine.
+struct CageFacts {
+  bool whole = false;
+  std::string summary;  ///< one line for people
+};
+
+/// Asks `cage --probe`. @throws ConfigError if it does not answer within 30 s.
+CageFacts ask_cage(const std::filesystem::path& cage);
+
 }  // namespace quasi

@@ -23,6 +23,8 @@ namespace quasi {
 namespace {
 
 constexpr int kIpcDescriptor = 3;
+/// Folder of the attempt in which an MPI launcher and its ranks meet; quasi-engine knows its name.
+constexpr const char* kRanksDirectory = "ranks";
 
 /// Returns the start time of a process, field 22 of /proc/<pid>/stat. Returns nothing if the
 /// process does not exist or is a zombie.
@@ -103,6 +105,28 @@ class Attributes {
 void limit(pid_t pid, __rlimit_resource resource, std::uint64_t value) {
   const rlimit both{value, value};
   prlimit(pid, resource, &both, nullptr);
+}
+
+/// The words that start an engine: in its cage, where there is one.
+std::vector<std::string> command_line(const SpawnSettings& settings, const LaunchPlan& plan) {
+  const auto engine = std::filesystem::absolute(settings.engine);
+  std::vector<std::string> words;
+  const auto add = [&](std::initializer_list<std::string> more) {
+    words.insert(words.end(), more);
+  };
+  if (!settings.cage.empty()) {
+    const auto attempt = std::filesystem::absolute(plan.working_directory);
+    add({settings.cage, "--read", engine.parent_path(), "--read", attempt / "in"});
+    for (const auto& path : settings.readable) add({"--read", path});
+    for (const char* folder : {"out", "ckpt"}) add({"--write", attempt / folder});
+    if (plan.starts_ranks)
+      add({"--processes", "--read", "/proc", "--write", attempt / kRanksDirectory});
+    if (!settings.isolate_network) add({"--network"});
+    add({"--"});
+  }
+  words.insert(words.end(), {engine.string(), "exec", "--ipc-fd", std::to_string(kIpcDescriptor),
+                             "--parent", std::to_string(getpid())});
+  return words;
 }
 
 class LocalChild : public EngineChild {
@@ -200,6 +224,8 @@ class LocalChild : public EngineChild {
 }  // namespace
 
 std::unique_ptr<EngineChild> LocalSpawner::spawn(const LaunchPlan& plan, ChildEvents& events) {
+  if (plan.starts_ranks)
+    std::filesystem::create_directories(plan.working_directory / kRanksDirectory);
   auto [ours, theirs] = PacketSocket::make_pair();
   FileActions actions;
   posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -210,10 +236,7 @@ std::unique_ptr<EngineChild> LocalSpawner::spawn(const LaunchPlan& plan, ChildEv
   posix_spawn_file_actions_addclosefrom_np(actions.get(), kIpcDescriptor + 1);
   posix_spawn_file_actions_addchdir_np(actions.get(), plan.working_directory.c_str());
 
-  std::vector<std::string> words{
-      settings_.engine.string(),      "exec",     "--ipc-fd",
-      std::to_string(kIpcDescriptor), "--parent", std::to_string(getpid())};
-  if (settings_.isolate_network && plan.isolate_network) words.push_back("--isolate-network");
+  std::vector<std::string> words = command_line(settings_, plan);
   std::vector<char*> arguments, environment;
   for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -224,9 +247,9 @@ std::unique_ptr<EngineChild> LocalSpawner::spawn(const LaunchPlan& plan, ChildEv
   const std::uint64_t oom_before = oom_kills();
   Attributes attributes;
   pid_t pid = -1;
-  const int error = posix_spawn(&pid, settings_.engine.c_str(), actions.get(), attributes.get(),
+  const int error = posix_spawn(&pid, words.front().c_str(), actions.get(), attributes.get(),
                                 arguments.data(), environment.data());
-  if (error != 0) fail("cannot start '" + settings_.engine.string() + "'", error);
+  if (error != 0) fail("cannot start '" + words.front() + "'", error);
   limit(pid, RLIMIT_CORE, 0);
   if (settings_.max_file_bytes > 0) limit(pid, RLIMIT_FSIZE, settings_.max_file_bytes);
   // The limit is on private writable memory, not on address space: a CUDA context reserves far more

@@ -8,10 +8,12 @@
 namespace quasi {
 
 struct SpawnSettings {
-  std::filesystem::path engine;  ///< path of quasi-engine
-  bool isolate_network = true;
-  std::uint64_t max_file_bytes = 0;  ///< RLIMIT_FSIZE; 0: no limit
-  std::uint64_t max_processes = 0;   ///< RLIMIT_NPROC, per user; 0: no limit
+  std::filesystem::path engine;                 ///< quasi-engine
+  std::filesystem::path cage;                   ///< quasi-cage; "": engines run without a cage
+  bool isolate_network = true;                  ///< The cage takes the network away.
+  std::vector<std::filesystem::path> readable;  ///< further files and folders that engines may read
+  std::uint64_t max_file_bytes = 0;             ///< RLIMIT_FSIZE; 0: no limit
+  std::uint64_t max_processes = 0;              ///< RLIMIT_NPROC, per user; 0: no limit
 };
 
 /// Starts engines on this machine. A child has its own process group, only descriptors 0–3, the

@@ -18,7 +18,7 @@ struct LaunchPlan {
   std::filesystem::path working_directory;
   std::filesystem::path log;
   std::vector<std::string> environment;  ///< "NAME=value"; the whole environment
-  bool isolate_network = true;           ///< isolate the network if the system permits it
+  bool starts_ranks = false;             ///< An MPI launcher starts the engine several times.
   std::uint64_t max_ram_bytes = 0;       ///< private memory of each process; 0: no limit
 };
 

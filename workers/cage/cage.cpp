@@ -1,0 +1,28 @@
+#include "workers/cage/cage.hpp"
+
+namespace quasi {
+namespace {
+
+std::string described(const char* name, const CageWall& wall, const char* closed) {
+  return std::string(name) + ' ' + (wall.stands ? closed : "open") + " (" + wall.detail + ')';
+}
+
+}  // namespace
+
+std::string Cage::summary() const {
+  return described("network", network, "closed") + ", " + described("files", files, "closed") +
+         ", " + described("system calls", system_calls, "closed");
+}
+
+Cage enter_cage(const CageRules& rules) {
+  Cage cage;
+  cage.network = cage::close_network(rules);
+  cage.files = cage::close_files(rules);
+  cage.system_calls = cage::filter_system_calls(rules);
+  // Without sockets there is no network, whether or not a namespace was permitted.
+  if (!cage.network.stands && !rules.network && !rules.processes && cage.system_calls.stands)
+    cage.network = {true, "no sockets; " + cage.network.detail};
+  return cage;
+}
+
+}  // namespace quasi
