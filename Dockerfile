@@ -30,6 +30,7 @@ RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DQUASI_TESTS=OFF -
  && deploy/collect-libraries /opt/quasi/bin/quasi-server /opt/libs/server \
  && deploy/collect-libraries /opt/quasi/bin/quasi /opt/libs/client \
  && deploy/collect-libraries /opt/quasi/bin/quasi-worker /opt/libs/worker \
+ && deploy/collect-libraries /opt/quasi/bin/quasi-cage /opt/libs/worker \
  && deploy/collect-libraries /opt/quasi/bin/quasi-engine /opt/libs/worker
 
 FROM ${RUNTIME_BASE} AS runtime
@@ -52,7 +53,8 @@ ENTRYPOINT ["quasi-server"]
 
 FROM runtime AS worker
 COPY --from=build /opt/libs/worker /opt/quasi/lib
-COPY --from=build /opt/quasi/bin/quasi-worker /opt/quasi/bin/quasi-engine /usr/local/bin/
+COPY --from=build /opt/quasi/bin/quasi-worker /opt/quasi/bin/quasi-engine /opt/quasi/bin/quasi-cage \
+     /usr/local/bin/
 VOLUME /var/lib/quasi
 ENV QUASI_WORKER_STATE_DIRECTORY=/var/lib/quasi QUASI_WORKER_SERVER=unix:/run/quasi/server.sock
 STOPSIGNAL SIGTERM
