@@ -53,8 +53,8 @@ ENTRYPOINT ["quasi-server"]
 
 FROM runtime AS worker
 COPY --from=build /opt/libs/worker /opt/quasi/lib
-COPY --from=build /opt/quasi/bin/quasi-worker /opt/quasi/bin/quasi-engine /opt/quasi/bin/quasi-cage \
-     /usr/local/bin/
+COPY --from=build /opt/quasi/bin/quasi-worker /opt/quasi/bin/quasi-engine \
+     /opt/quasi/bin/quasi-cage /usr/local/bin/
 VOLUME /var/lib/quasi
 ENV QUASI_WORKER_STATE_DIRECTORY=/var/lib/quasi QUASI_WORKER_SERVER=unix:/run/quasi/server.sock
 STOPSIGNAL SIGTERM

@@ -36,6 +36,7 @@ std::vector<Direction> directions() {
       {"workers/io/", {"workers/io/", "workers/backend/"}},
       // The message for "unknown key, did you mean" has one source for all programs. This part of
       // workers/io needs neither HDF5 nor messages, and a build without the service has it.
+      {"workers/cage/", {"workers/cage/"}},
       {"workers/daemon/", {"workers/daemon/", "proto/", "workers/io/settings.hpp"}},
       {"server/store/", {"server/store/", "server/queue/", "proto/"}},
       {"server/queue/", {"server/queue/", "server/store/", "proto/"}},
@@ -112,8 +113,9 @@ TEST(Tidy, ForeignApisStayInTheirRooms) {
       {"grpcpp/", {"server/", "client/", "workers/daemon/", "proto/wire/", "tests/", "bench/"}},
       {"hdf5.h", {"workers/io/"}},
       {"CLI/",
-       {"server/", "client/", "workers/daemon/", "workers/engine/", "tests/", "bench/",
-        "examples/"}},
+       {"server/", "client/", "workers/cage/", "workers/daemon/", "workers/engine/", "tests/",
+        "bench/", "examples/"}},
+      {"seccomp.h", {"workers/cage/"}},
   };
   for (const SourceFile& file : all_cpp_files()) {
     for (const std::string& line : file.lines) {
