@@ -20,7 +20,7 @@ DeviceTeam::DeviceTeam(const std::vector<Device>& devices, Ranks& ranks)
 void DeviceTeam::warm_up_others() {
   for (std::size_t member = 1; member < members_.size(); ++member) {
     if (members_[member]->device().backend == Backend::kCpu) continue;
-    // What fails here fails again, and is reported, where the device is used.
+    // A failure here occurs again at the first use of the device, where it is reported.
     warming_.emplace_back([kernels = members_[member]] {
       try {
         warm_up(*kernels);

@@ -9,9 +9,9 @@ namespace {
 constexpr int kShareTag = 64;
 constexpr std::int64_t kPieceValues =
     std::int64_t{1}
-    << 18;  // complex, 4 MiB: small enough to overlap, large enough to cost no latency
+    << 18;  // complex, 4 MiB: small enough to overlap, large enough to hide the latency
 
-/// Some of the elements of a node.
+/// Some elements of a node.
 struct Slice {
   std::int64_t begin = 0, count = 1;
   std::vector<double> values;
@@ -44,7 +44,8 @@ std::vector<Cplx> sum_over_ranks(Ranks& ranks, const std::vector<ChiNode>& nodes
   const auto add = [](Slice& a, const Slice& b) {
     for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] += b.values[i];
   };
-  // In each round every rank sums one piece; what others hold of it comes to it rank by rank.
+  // In each round every rank sums one piece. It receives the shares of the other ranks rank by
+  // rank.
   for (std::int64_t round = 0; round < shape.size(); round += kPieceValues * n_ranks) {
     const auto first_of = [&](int rank) {
       return std::min(shape.size(), round + rank * kPieceValues);

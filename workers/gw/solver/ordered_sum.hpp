@@ -17,12 +17,12 @@ struct ChiNode {
   std::unique_ptr<PartialChi> chi;
 };
 
-/// The tree sum of tree_sum.hpp over portions of the polarizability.
+/// Appends a portion of the polarizability to the tree sum of tree_sum.hpp.
 void push_node(std::vector<ChiNode>& nodes, ChiNode node);
 std::unique_ptr<PartialChi> closed(std::vector<ChiNode> nodes);
 
-/// Sum over the nodes of all ranks in the order of the tree, on every rank; [shape.size()]. Each
-/// rank sums its share of the elements. Collective.
+/// Returns on every rank the sum over the nodes of all ranks in the order of the tree,
+/// [shape.size()]. Each rank sums its share of the elements. Collective.
 std::vector<Cplx> sum_over_ranks(Ranks& ranks, const std::vector<ChiNode>& nodes,
                                  const ChiShape& shape);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kPartTag = 65;
 
-/// Passes everything on but the parts' own counts: the whole is reported by parts.
+/// Passes all reports on except the counts of the parts, because the whole is reported by parts.
 class PartProgress : public Progress {
  public:
   PartProgress(Progress& whole, const std::atomic<std::int64_t>& done, std::int64_t total)
@@ -43,7 +43,7 @@ std::vector<Piece> run_parts(const PartedSum& sum, DeviceTeam& team, Checkpoint&
   std::vector<Piece> results(static_cast<std::size_t>(sum.parts));
   std::atomic<std::int64_t> done{0};
   std::mutex mutex;
-  std::vector<char> finished(results.size(), 0);  // under the mutex
+  std::vector<char> finished(results.size(), 0);  // guarded by the mutex
   PartProgress inside(progress, done, sum.parts);
   const auto key_of = [&](std::int64_t part) { return sum.name + "/" + std::to_string(part); };
   std::vector<std::string> names;

@@ -7,7 +7,7 @@
 
 namespace quasi::gw {
 
-/// Seconds by step of a phase, added up over the threads that work at it, one a device.
+/// Seconds of each step of a phase, added up over the threads that work on it, one for each device.
 class StepTimes {
  public:
   void add(const std::string& step, double seconds) {
@@ -21,17 +21,17 @@ class StepTimes {
   std::map<std::string, double> seconds_;
 };
 
-/// Adds the time from its making, or from the step before, to one step.
+/// Adds the time since its construction, or since the previous step, to one step.
 class StepClock {
  public:
-  /// @param times  null: no times are kept
+  /// @param times  null: no times are recorded
   explicit StepClock(StepTimes* times) : times_(times) {}
   void step(const char* name) {
     const auto now = std::chrono::steady_clock::now();
     if (times_ != nullptr) times_->add(name, std::chrono::duration<double>(now - last_).count());
     last_ = now;
   }
-  /// The time until now belongs to no step.
+  /// Counts the time since the previous step for no step.
   void skip() { last_ = std::chrono::steady_clock::now(); }
 
  private:

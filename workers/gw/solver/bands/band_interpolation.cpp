@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kStarsPerPoint = 30;
 
-/// One lattice vector of each star, by length, R = 0 first.
+/// One lattice vector of each star, sorted by length, with R = 0 first.
 struct Star {
   IVec3 r{};
   double length2 = 0.0;
@@ -26,7 +26,7 @@ std::vector<Star> stars_of(const MeanField& field, std::size_t wanted) {
       for (int j = -reach; j <= reach; ++j)
         for (int k = -reach; k <= reach; ++k) {
           const IVec3 r{i, j, k};
-          // The lexicographically largest of its star represents it: (S k)·R = k·(Sᵀ R).
+          // The lexicographically largest vector represents its star, because (S k)·R = k·(Sᵀ R).
           bool represents = true;
           for (const SymmetryOperation& s : operations) {
             IVec3 other{};
@@ -38,7 +38,7 @@ std::vector<Star> stars_of(const MeanField& field, std::size_t wanted) {
         }
     std::stable_sort(all.begin(), all.end(),
                      [](const Star& a, const Star& b) { return a.length2 < b.length2 - 1e-9; });
-    // Beyond the inscribed sphere of the box stars are missing.
+    // Beyond the inscribed sphere of the box some stars are missing.
     double complete = 1e300;
     for (int a = 0; a < 3; ++a) {
       // Distance of the plane r_a = reach + 1 from the origin, in the metric of the lattice:
@@ -59,7 +59,7 @@ double star_function(const MeanField& field, const Star& star, const Vec3& k) {
   return sum / static_cast<double>(field.zone.operations().size());
 }
 
-/// ρ(R) = (1 − ¾ R²/R₁²)² + ¾ (R/R₁)⁶, R₁ the shortest.
+/// Returns ρ(R) = (1 − ¾ R²/R₁²)² + ¾ (R/R₁)⁶, with the shortest R₁.
 double roughness(double length2, double shortest2) {
   const double x = length2 / shortest2;
   return (1.0 - 0.75 * x) * (1.0 - 0.75 * x) + 0.75 * x * x * x;
@@ -110,7 +110,7 @@ PathBands interpolate_bands(const MeanField& field,
   if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', static_cast<lapack_int>(n),
                     static_cast<lapack_int>(n_bands), h.data(), static_cast<lapack_int>(n),
                     right.data(), static_cast<lapack_int>(n)) != 0)
-    throw NotConverged("the star functions of the band path do not tell the k-points apart");
+    throw NotConverged("the star functions of the band path do not distinguish the k-points");
   std::vector<double> a(stars.size() * n_bands);
   for (std::size_t b = 0; b < n_bands; ++b) {
     a[b] = energy_ev[b][n];

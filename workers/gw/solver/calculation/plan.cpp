@@ -20,7 +20,7 @@ bool same_points(const Vec3& a, const Vec3& b, double tolerance) {
 void check_listed_points(const EpsilonRequest& wanted, const MeanField& field) {
   if (wanted.occupied_bands > 0 && wanted.occupied_bands != field.n_occupied)
     throw InvalidInput("band_occupation counts " + std::to_string(wanted.occupied_bands) +
-                       " occupied bands, WFN " + std::to_string(field.n_occupied));
+                       " occupied bands, but WFN has " + std::to_string(field.n_occupied));
   if (wanted.qpoints.empty()) return;
   for (const Vec3& point : screening_points(field)) {
     bool found = false;
@@ -35,7 +35,7 @@ void check_listed_points(const EpsilonRequest& wanted, const MeanField& field) {
   }
 }
 
-/// True if bands n and n + 1 are degenerate at some k.
+/// Returns true if bands n and n + 1 are degenerate at some k.
 bool splits_multiplet(const MeanField& field, int n) {
   for (int spin = 0; spin < field.n_spins(); ++spin)
     for (int ik = 0; ik < field.waves.n_k(); ++ik)
@@ -45,12 +45,11 @@ bool splits_multiplet(const MeanField& field, int n) {
   return false;
 }
 
-/// Number of bands of a sum that splits no multiplet; a note tells of a change.
-/// @param wanted  0: all
-/// @param whole   true if the last band of `field` is known to end a multiplet
+/// Returns a number of bands that splits no multiplet, with a note if it was changed. @param wanted
+/// 0: all @param whole   true if the last band of `field` is known to end a multiplet
 int band_count(const MeanField& field, int wanted, bool whole, const std::string& key, Plan* plan) {
-  // The last band of a file may belong to a multiplet that the file cuts. Where every smaller count
-  // cuts one for certain, all bands are the better choice.
+  // The last band of a file may belong to a multiplet that the file cuts. If every smaller count
+  // cuts one for certain, all bands are used.
   const bool top_unknown = wanted == 0 && !whole;
   const int asked = wanted > 0 ? wanted : field.waves.n_bands;
   int used = band_count_without_split(field.waves, asked, field.n_occupied + 1, key);
@@ -79,7 +78,7 @@ void plan_epsilon(const Deck& deck, const MeanField& screening, Plan* plan) {
                                                   deck.mean_field.empirical, "epsilon.bands", plan);
   plan->epsilon.subspace = deck.epsilon.subspace;
   const Crystal& crystal = screening.crystal();
-  // A supercell lists no symmetry, although an undeformed one is cubic.
+  // A supercell lists no symmetry, although the undeformed crystal is cubic.
   const bool cubic = deck.mean_field.empirical &&
                      deck.mean_field.crystal.deformation == EmpiricalCrystal{}.deformation;
   if (!plan->stored && !screening.by_velocity && deck.coulomb.truncation == Truncation::kNone &&
@@ -107,7 +106,7 @@ void plan_cutoffs(const SigmaRequest& wanted, const MeanField& field, Plan* plan
                        std::to_string(field.waves.header.density_cutoff_ry) + " Ry; lower it");
 }
 
-/// Indices of the outer k-points.
+/// Returns the indices of the outer k-points.
 std::vector<int> plan_kpoints(const std::vector<Vec3>& wanted, const MeanField& field) {
   std::vector<int> kpoints;
   for (const Vec3& k : wanted) {
@@ -125,7 +124,7 @@ std::vector<int> plan_kpoints(const std::vector<Vec3>& wanted, const MeanField& 
   return kpoints;
 }
 
-/// The window of outer bands, widened below and lowered above so that it splits no multiplet.
+/// Sets the window of outer bands, extended at both ends or cut so that it splits no multiplet.
 void plan_outer_bands(const SigmaRequest& wanted, const MeanField& field, Plan* plan) {
   SigmaOptions& s = plan->sigma;
   s.band_min = wanted.band_min;
@@ -155,7 +154,7 @@ void plan_outer_bands(const SigmaRequest& wanted, const MeanField& field, Plan* 
                           " are calculated");
 }
 
-/// Energies, relative to those of the states, at which Σ is evaluated.
+/// Sets the energies, relative to those of the states, at which Σ is evaluated.
 void plan_energies(const SigmaRequest& wanted, Plan* plan) {
   SigmaOptions& s = plan->sigma;
   plan->derivative = {wanted.derivative, wanted.derivative_step_ev / kRydberg_ev};

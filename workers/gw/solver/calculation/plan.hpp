@@ -13,7 +13,8 @@
 
 namespace quasi::gw {
 
-/// The options of every step of a job, made consistent with the mean field, and its expected cost.
+/// Begin here: the options of every step of a job, made consistent with the mean field, and its
+/// expected cost.
 struct Plan {
   EpsilonOptions epsilon;
   SigmaOptions sigma;
@@ -22,24 +23,23 @@ struct Plan {
   std::size_t spectrum_offset = 0;
   std::vector<std::string> notes;       ///< one sentence for each setting that was changed
   std::optional<StoredEpsilon> stored;  ///< description of the files that ε⁻¹ comes from
-  double epsilon_gflop = 0.0;           ///< of the products of χ
-  double sigma_evaluations = 0.0;       ///< (G, G', n, E, l, q) of the plasmon-pole sum
+  double epsilon_gflop = 0.0;           ///< gigaflop of the products of χ
+  double sigma_evaluations = 0.0;       ///< number of (G, G', n, E, l, q) of the plasmon-pole sum
   std::int64_t memory_bytes = 0;        ///< largest resident set of a device
   /// Memory of the matrices between plane waves, which one device must hold whole.
   std::int64_t least_memory_bytes = 0;
-  /// Memory of the host: ε⁻¹ of all q, and W of the q at which Σ is summed; an upper bound.
+  /// Upper bound of the memory of the host: ε⁻¹ of all q, and W of the q at which Σ is summed.
   std::int64_t screening_bytes = 0;
-  /// Upper bound of the vectors of the static subspace of ε⁻¹; 0: no subspace.
+  /// Upper bound of the number of vectors of the static subspace of ε⁻¹; 0: no subspace.
   std::int64_t subspace_vectors = 0;
   double epsilon_seconds = 0.0;  ///< expected (cost_estimate.hpp); 0: not estimated
   double sigma_seconds = 0.0;    ///< expected (cost_estimate.hpp); 0: not estimated
 };
 
-/// Resolves a deck against a mean field before the long phases: band counts that split multiplets
-/// are lowered, the wanted k-points are looked up, memory and work are estimated.
-/// @param screening  mean field of ε⁻¹
-/// @param outer      mean field of the outer states; null: `screening`
-/// @throws InvalidInput where the deck does not fit the mean field
+/// Resolves a deck against a mean field before the long phases. Band counts that split multiplets
+/// are lowered, the k-points of the deck are looked up, and memory and work are estimated. @param
+/// screening  mean field of ε⁻¹ @param outer      mean field of the outer states; null: `screening`
+/// @throws InvalidInput if the deck does not fit the mean field
 Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory_budget_bytes,
                const MeanField* outer = nullptr);
 

@@ -8,17 +8,16 @@
 namespace quasi::gw {
 namespace {
 
-/// Number and scale of the points ω of Σ(μ + iω). More points only fit rounding.
+/// Number and scale of the points ω of Σ(μ + iω). More points would only fit rounding errors.
 constexpr int kContinuationPoints = 16;
 constexpr double kContinuationScale_ry = 1.0;
-/// ε⁻¹(ω = 0) is real; its broadening only guards the division.
+/// ε⁻¹(ω = 0) is real. Its broadening only prevents a division by zero.
 constexpr double kBroadeningAtZero_ev = 1e-4;
 
-/// Largest |E − E_n| at which ε⁻¹ is needed on the real axis, eV. Residues of contour deformation
-/// lie between E and the gap. The real-axis method needs the whole spectrum of transitions and
-/// plasmons.
-/// @param matrix_margin_ry  distance by which the energies of the full matrix exceed those of the
-/// states; 0 without a matrix
+/// Returns the largest |E − E_n| at which ε⁻¹ is needed on the real axis, eV. Residues of contour
+/// deformation lie between E and the gap. The real-axis method needs the whole spectrum of
+/// transitions and plasmons. @param matrix_margin_ry  distance by which the energies of the full
+/// matrix exceed those of the states; 0 without a matrix
 double largest_real_frequency_ev(const MeanField& field, const SigmaOptions& s,
                                  double matrix_margin_ry) {
   double needed = 0.0;
@@ -47,7 +46,7 @@ double largest_real_frequency_ev(const MeanField& field, const SigmaOptions& s,
   return needed * kRydberg_ev;
 }
 
-/// Uniform real axis up to `reach_ev` and the imaginary axis of the deck.
+/// Returns a uniform real axis up to `reach_ev` and the imaginary axis of the deck.
 ContourGrid contour_grid(const EpsilonRequest& e, ImaginaryRule rule, double reach_ev) {
   ContourGrid grid{.imaginary_ry = imaginary_grid(e.imaginary_points, e.imaginary_scale_ry),
                    .real_ry = {},
@@ -57,7 +56,7 @@ ContourGrid contour_grid(const EpsilonRequest& e, ImaginaryRule rule, double rea
   return grid;
 }
 
-/// Grids of a list of frequencies in the order of DielectricMatrix::inverse.
+/// Returns the grids of a list of frequencies in the order of DielectricMatrix::inverse.
 ContourGrid grid_of_frequencies(const std::vector<Cplx>& frequencies, int n_real,
                                 ImaginaryRule rule) {
   ContourGrid grid{.imaginary_ry = {}, .real_ry = {}, .rule = rule};
@@ -70,7 +69,7 @@ ContourGrid grid_of_frequencies(const std::vector<Cplx>& frequencies, int n_real
   return grid;
 }
 
-/// Takes the frequencies of stored files.
+/// Adopts the frequencies of stored files.
 void take_stored_frequencies(const SigmaRequest& wanted, Plan* plan) {
   EpsilonOptions& e = plan->epsilon;
   SigmaOptions& s = plan->sigma;
@@ -95,7 +94,8 @@ void take_stored_frequencies(const SigmaRequest& wanted, Plan* plan) {
   s.godby_needs_ry = e.frequencies_ry[1].imag();
 }
 
-/// End of the real axis, eV: that of the deck or, with a note, the largest energy that Σ needs.
+/// Returns the end of the real axis, eV: that of the deck or, with a note, the largest energy that
+/// Σ needs.
 double real_axis_end_ev(const Deck& deck, const MeanField& field, bool contour, Plan* plan) {
   const double end_ev = deck.epsilon.real_max_ev;
   if (!contour || plan->sigma.method == SigmaMethod::kImaginaryAxis) return end_ev;

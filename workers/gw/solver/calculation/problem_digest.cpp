@@ -17,14 +17,15 @@ std::uint64_t digest_of(const MeanField& field, const Plan& plan, const CoulombO
     d.add(w->energy_ry);
     for (const KPointWaves& at : w->waves) {
       d.add(at.g.data(), at.g.size() * sizeof(IVec3));
-      // The states follow from H, and H shows in the energies; a sample tells gauges apart.
+      // The states follow from H, which determines the energies. A sample of coefficients
+      // distinguishes gauges.
       for (const auto& c : at.coefficients)
         for (std::size_t i = 0; i < c.size(); i += 101) d.add(&c[i], sizeof c[i]);
     }
   }
   for (const auto& rho : field.density.values) d.add(rho);
   d.add(field.q0.data(), sizeof field.q0);
-  d.add(field.by_velocity ? 3.0 : 0.0);  // directions that pieces of q → 0 hold
+  d.add(field.by_velocity ? 3.0 : 0.0);  // number of directions in pieces of q → 0
   const EpsilonOptions& e = plan.epsilon;
   for (const double value : {e.epsilon_cutoff_ry, 1.0 * e.bands, 1.0 * e.n_real,
                              1.0 * static_cast<double>(e.memory_budget_bytes)})

@@ -33,7 +33,7 @@ BrillouinZone::BrillouinZone(std::vector<Vec3> irreducible,
       throw InvalidInput(what_ + ": k-point " + std::to_string(r + 1) + " " +
                          text(irreducible_[r]) +
                          " follows from an earlier one by symmetry; the list must be irreducible");
-    // The identity first, so that a listed point is itself and not a rotated copy.
+    // The identity comes first, so that a listed point is itself and not a rotated copy.
     points_.push_back({folded(irreducible_[r]), static_cast<int>(r), 0});
     for (std::size_t s = 0; s < operations_.size(); ++s)
       if (operations_[s].rotation == IMat3{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}} &&

@@ -12,8 +12,8 @@ namespace {
 
 using Cplx = std::complex<double>;
 
-/// Any function of G without symmetry will do; this one is smooth, so that it is the same number on
-/// every machine to rounding.
+/// Returns a function of G without symmetry. It is smooth, so that all machines give an equal
+/// number up to rounding.
 double fixed_operator(const IVec3& g) {
   return std::sin(0.37 * g[0] + 0.1) + 0.71 * std::sin(0.53 * g[1] + 0.2) +
          0.43 * std::sin(0.29 * g[2] + 0.31 * g[0] + 0.3);
@@ -40,7 +40,7 @@ void fix_gauge(const std::vector<IVec3>& g, const std::vector<double>& energy_ry
     const auto [first, end] = groups[group];
     const std::size_t d = end - first;
     if (d > 1) {
-      // Column-major d × d: H_ij = ⟨i|h|j⟩.
+      // The matrix is column-major d × d: H_ij = ⟨i|h|j⟩.
       std::vector<Cplx> small(d * d);
       for (std::size_t i = 0; i < d; ++i)
         for (std::size_t j = 0; j < d; ++j) {
@@ -69,7 +69,7 @@ void fix_gauge(const std::vector<IVec3>& g, const std::vector<double>& energy_ry
   for (std::size_t n = 0; n < n_bands; ++n) {
     Cplx* c = vectors.data() + n * n_pw;
     std::size_t largest = 0;
-    // The margin keeps the choice among equal moduli independent of rounding.
+    // The margin makes the choice among equal moduli independent of rounding.
     for (std::size_t p = 1; p < n_pw; ++p)
       if (std::abs(c[p]) > std::abs(c[largest]) + 1e-6) largest = p;
     const Cplx phase = std::conj(c[largest]) / std::abs(c[largest]);

@@ -8,12 +8,12 @@
 
 namespace quasi::gw {
 
-/// Eigenvalues closer than this belong to one multiplet when the gauge is fixed.
+/// Eigenvalues with smaller differences belong to one multiplet when the gauge is fixed.
 inline constexpr double kDegenerateStates_ry = 1e-8;
 
-/// Makes eigenvectors a function of the Hamiltonian alone: within a multiplet (|ΔE| < tolerance)
-/// the vectors become eigenvectors of a fixed operator diagonal in G, then the coefficient of
-/// largest modulus of each is made real and positive. Restarts and other machines then agree on
+/// Makes eigenvectors a function of the Hamiltonian alone. Within a multiplet (|ΔE| < tolerance)
+/// the vectors become eigenvectors of a fixed operator that is diagonal in G. Then the coefficient
+/// of largest modulus of each is made real and positive. Restarts and other machines thus agree on
 /// states.
 ///
 /// @param vectors  [n_bands][n_pw], rotated in place

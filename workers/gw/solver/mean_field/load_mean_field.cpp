@@ -12,7 +12,7 @@
 namespace quasi::gw {
 namespace {
 
-/// Replaces the states of WFN by those of H where more bands are wanted than WFN holds.
+/// Replaces the states of WFN by those of H if more bands are needed than WFN holds.
 void add_bands(const MeanFieldOptions& files, int wanted, Wavefunctions& waves, GwKernels& kernels,
                Progress& progress) {
   if (wanted <= waves.n_bands || files.vsc.empty()) return;
@@ -25,7 +25,7 @@ void add_bands(const MeanFieldOptions& files, int wanted, Wavefunctions& waves, 
                           kernels, progress);
 }
 
-/// Projectors between the plane waves of VKB, for q → 0 without WFNq.
+/// Returns the projectors between the plane waves of VKB, for q → 0 without WFNq.
 std::shared_ptr<const RadialProjectors> projectors_between(const MeanFieldOptions& files,
                                                            const MeanFieldHeader& header,
                                                            Progress& progress) {

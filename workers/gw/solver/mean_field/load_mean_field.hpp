@@ -8,15 +8,15 @@
 
 namespace quasi::gw {
 
-/// The parts of a mean field that the later steps of a job need.
+/// Parts of a mean field that the later steps of a job need.
 struct MeanFieldDemand {
-  int bands = 0;          ///< bands beyond those of WFN are made from VSC and VKB; 0: those of WFN
+  int bands = 0;  ///< if WFN has fewer bands, more are made from VSC and VKB; 0: those of WFN
   bool screening = true;  ///< ε⁻¹ is calculated, so that q → 0 is needed
   bool molecule = false;  ///< the interaction is truncated to a box or a sphere
 };
 
-/// Reads the files of a mean field, or diagonalises the built-in crystal.
-/// @throws InvalidInput if files do not fit each other or lack a needed part
+/// Begin here: reads the files of a mean field, or diagonalises the built-in crystal. @throws
+/// InvalidInput if files do not fit each other or lack a needed part
 MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand& demand,
                           GwKernels& kernels, Progress& progress, StepTimes* times = nullptr);
 

@@ -4,7 +4,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 
-// Matrix elements of functions of r between states of one k.
+// Matrix elements of functions of r between states of one k (docs/theory/gw.md 3).
 namespace quasi::gw {
 namespace {
 
@@ -20,7 +20,7 @@ class StatesAtK {
         waves.box, view<const std::int32_t>(index, index.size()), {});
     block_ = kernels.pair_products().make_block();
   }
-  /// [left][right][g]
+  /// Copies the products to the host, [left][right][g].
   void read_products(BandRange left, BandRange right, std::vector<Cplx>& m) {
     kernels_.pair_products().fill({*bands_, left}, {*bands_, right}, *sphere_, *block_);
     block_->read(view<Cplx>(m, left.size(), right.size(), block_->n_g()));
@@ -89,8 +89,7 @@ void add_exact_static_ch(const ChargeTable& charge, const GSphere& sphere,
   const auto n = static_cast<std::size_t>(sphere.size());
   const auto n_g = static_cast<std::size_t>(charge.sphere.size());
   const std::size_t n_l = ch.size();
-  std::vector<Cplx> of_row(n *
-                           n_l);  // added in the order of the rows, whatever the number of threads
+  std::vector<Cplx> of_row(n * n_l);  // added in the order of the rows for any number of threads
   bool outside = false;
 #pragma omp parallel for schedule(static) reduction(|| : outside)
   for (std::size_t g = 0; g < n; ++g)

@@ -15,7 +15,8 @@ std::int64_t grid_points(const IVec3& grid) {
   return std::int64_t{1} * std::max(1, grid[0]) * std::max(1, grid[1]) * std::max(1, grid[2]);
 }
 
-/// Occupied bands of each spin, from ifmax and the occupations, the same at every k.
+/// Returns the occupied bands of each spin, from ifmax and the occupations. They must be equal at
+/// every k.
 std::vector<int> occupied_bands(const Wavefunctions& waves) {
   std::vector<int> counts;
   for (int spin = 0; spin < waves.header.n_spins; ++spin) {
@@ -25,13 +26,13 @@ std::vector<int> occupied_bands(const Wavefunctions& waves) {
       if (here != n)
         throw InvalidInput("k-points 1 and " + std::to_string(ik + 1) + " have " +
                            std::to_string(n) + " and " + std::to_string(here) +
-                           " occupied bands (ifmax): metals are not supported yet");
+                           " occupied bands (ifmax); metals are not supported");
       for (int band = 0; band < waves.n_bands; ++band) {
         const double f = waves.occupied(spin, ik, band);
         if (std::abs(f - (band < n ? 1.0 : 0.0)) > 1e-3)
           throw InvalidInput("band " + std::to_string(band + 1) + " at k-point " +
                              std::to_string(ik + 1) + " has the occupation " + std::to_string(f) +
-                             ": partially occupied bands (metals) are not supported yet");
+                             "; partially occupied bands (metals) are not supported");
       }
     }
     counts.push_back(n);
@@ -39,11 +40,13 @@ std::vector<int> occupied_bands(const Wavefunctions& waves) {
   return counts;
 }
 
-/// q₀ = shift of the second list against the first: every k of it lies on the first grid + q₀.
+/// Returns q₀, the shift of the second list against the first. Every k of the second list lies on
+/// the first grid + q₀.
 Vec3 shift_between(const Wavefunctions& waves, const BrillouinZone& zone,
                    const Wavefunctions& shifted) {
   for (const ZonePoint& point : zone.points()) {
-    // The shift that takes this point to the first of the shifted list, if short, is a candidate.
+    // The shift from this point to the first point of the shifted list is a candidate if it is
+    // short.
     Vec3 q = shifted.k[0] - point.k;
     for (double& x : q) x -= std::round(x);
     if (metric_dot(waves.header.crystal.bdot, q, q) > 1e-3) continue;
@@ -106,7 +109,7 @@ MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shif
     if (metric_dot(field.crystal().bdot, field.q0, field.q0) < 1e-14)
       throw InvalidInput(
           "WFNq is on the same grid as WFN; it must be shifted by a small q₀, e.g. 0.001 0 0");
-    // Only operations that keep q₀ map the shifted grid onto itself, whatever else the file lists.
+    // Only operations that keep q₀ map the shifted grid onto itself.
     std::vector<SymmetryOperation> keep;
     for (const int s : little_group(shifted->header.crystal.symmetries, field.q0, true))
       keep.push_back(shifted->header.crystal.symmetries[static_cast<std::size_t>(s)]);
@@ -130,8 +133,8 @@ MeanField make_outer_mean_field(const MeanField& field, Wavefunctions outer) {
                        " x " + std::to_string(outer.k_grid[2]) + " points");
   if (occupied_bands(outer) != field.n_occupied_of_spin)
     throw InvalidInput("WFN and WFN_outer have different numbers of occupied bands");
-  // Of the crystal's operations only those map the shifted grid onto itself that move its first
-  // point by a vector of the grid.
+  // An operation of the crystal maps the shifted grid onto itself only if it moves the first point
+  // by a vector of the grid.
   std::vector<SymmetryOperation> keep;
   for (const SymmetryOperation& s : outer.header.crystal.symmetries) {
     const Vec3 moved = multiply(s.rotation, outer.k[0]) - outer.k[0];

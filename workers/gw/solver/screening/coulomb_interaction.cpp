@@ -9,7 +9,7 @@
 namespace quasi::gw {
 namespace {
 
-constexpr double kZero = 1e-9;  // |k| below which k is 0, 1/Bohr
+constexpr double kZero = 1e-9;  // smaller |k| count as 0, 1/Bohr
 constexpr int kMiniZoneOrder = 24;
 
 double length(const Vec3& v) { return std::sqrt(dot(v, v)); }
@@ -100,7 +100,8 @@ double CoulombInteraction::plain(const Vec3& q, const IVec3& g) const {
 
 namespace {
 
-/// value(k), or what it was before. k to 1e-9: points of a grid differ by far more.
+/// Returns value(k), or a stored value. k is compared to 1e-9, because points of a grid differ by
+/// far more.
 template <typename Value>
 double remembered(std::mutex& mutex, std::map<std::array<std::int64_t, 3>, double>& known,
                   const Vec3& k, Value value) {

@@ -17,26 +17,27 @@
 
 namespace quasi::gw {
 
-/// The Coulomb interaction (docs/theory/gw.md 5): v(q+G) as ε uses it, and its mini-zone average
-/// v̄(q+G) as Σ uses it. Ry Bohr³.
+/// The Coulomb interaction (docs/theory/gw.md 5): v(q+G) for ε, and its mini-zone average v̄(q+G)
+/// for Σ. Ry Bohr³.
 class CoulombInteraction {
  public:
   CoulombInteraction(const Crystal& crystal, const IVec3& q_grid, const CoulombOptions& options);
 
-  /// Plain v(q+G); q + G must not be 0 without truncation.
+  /// Returns v(q+G) itself. Without truncation q + G must not be 0.
   double plain(const Vec3& q, const IVec3& g) const;
-  /// ⟨v(q+G+p)⟩ over the mini-zone; q = G = 0 included.
+  /// Returns ⟨v(q+G+p)⟩ over the mini-zone, also for q = G = 0.
   double averaged(const Vec3& q, const IVec3& g) const;
-  /// ⟨8π/|q+p|⟩ over the mini-zone, for the wings of W at q ≠ 0; q = 0 excluded.
+  /// Returns ⟨8π/|q+p|⟩ over the mini-zone, for the wings of W at q ≠ 0.
   double averaged_inverse(const Vec3& q) const;
-  /// W_00 / v̄_00 at q → 0 from ε⁻¹_00(q₀; ω). ε⁻¹_00 itself but for a slab, where 1/ε⁻¹ − 1 = γ q²
-  /// v_c(q) vanishes at q → 0 within the mini-zone and W is averaged as a whole
-  /// (docs/theory/gw.md 5).
+  /// Returns W_00 / v̄_00 at q → 0 from ε⁻¹_00(q₀; ω). This is ε⁻¹_00 itself except for a slab.
+  /// There 1/ε⁻¹ − 1 = γ q² v_c(q) vanishes at q → 0 within the mini-zone, and W is averaged as a
+  /// whole (docs/theory/gw.md 5).
   std::complex<double> head_at_zero(std::complex<double> inverse_head, const Vec3& q0) const;
   /// @throws InvalidInput if the charge reaches beyond half of the cell along a truncated axis.
   void require_charge_inside(const std::vector<IVec3>& g,
                              const std::vector<std::complex<double>>& density) const;
-  /// True if W's head at q → 0 is ε⁻¹_00 v̄₀ with vanishing wings (3D semiconductor).
+  /// Returns true if W's head at q → 0 is ε⁻¹_00 v̄₀ with vanishing wings (semiconductor in three
+  /// dimensions).
   bool averages() const { return options_.truncation == Truncation::kNone; }
   const CoulombOptions& options() const { return options_; }
   const MiniZone& mini_zone() const { return mini_zone_; }
@@ -45,8 +46,8 @@ class CoulombInteraction {
   Vec3 cartesian(const Vec3& k) const;
   double slab(const Vec3& k_cartesian) const;
   double average(const Vec3& k) const;
-  /// Averages found before, by k. Every sum over the zone and every iteration of an outer loop
-  /// needs them again.
+  /// Averages by k that were computed earlier. Every sum over the zone and every iteration of an
+  /// outer loop needs them again.
   struct Known {
     std::mutex mutex;
     std::map<std::array<std::int64_t, 3>, double> square, inverse;

@@ -5,7 +5,7 @@
 namespace quasi::gw {
 namespace {
 
-/// Calls visit(values, count) for every array of a subspace, always in the same order.
+/// Calls visit(values, count) for every array of a subspace, always in one order.
 template <typename Reduced, typename Visit>
 void for_each_array(Reduced& reduced, const Visit& visit) {
   visit(reduced.basis.data(), reduced.basis.size());
@@ -14,7 +14,7 @@ void for_each_array(Reduced& reduced, const Visit& visit) {
   visit(reduced.rest.data(), reduced.rest.size());
 }
 
-/// Header of a subspace: its sizes, its error and its direction.
+/// Returns the header of a subspace: its sizes, its error and its direction.
 std::vector<Cplx> header_of(const DielectricMatrix& m) {
   const ReducedFrequencies& r = m.reduced;
   if (!r.used()) return {};
@@ -35,7 +35,7 @@ Piece packed(const DielectricMatrix& m) {
   if (m.reduced.used())
     for_each_array(m.reduced, [&](const Cplx*, std::size_t more) { count += more; });
   std::shared_ptr<double[]> values(
-      new double[2 * count]);  // not set to 0 first: the copies are its first touch
+      new double[2 * count]);  // not set to 0, so that the copies touch the memory first
   auto* to = reinterpret_cast<Cplx*>(values.get());
   for (std::size_t f = 0; f < n_f; ++f) {
 #pragma omp parallel for schedule(static)

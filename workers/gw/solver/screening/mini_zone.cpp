@@ -13,7 +13,7 @@ namespace {
 
 double length(const Vec3& v) { return std::sqrt(dot(v, v)); }
 
-/// Part of a convex polygon with p·n ≤ d.
+/// Returns the part of a convex polygon with p·n ≤ d.
 std::vector<Vec3> clipped(const std::vector<Vec3>& polygon, const Vec3& n, double d,
                           double tolerance) {
   std::vector<Vec3> kept;
@@ -75,7 +75,7 @@ MiniZone::MiniZone(const Mat3& bvec, double blat_per_bohr, const IVec3& grid) {
     double distance;
   };
   std::vector<Plane> planes;
-  constexpr int kReach = 3;  // Reaches every face of the cell for reduced lattice vectors.
+  constexpr int kReach = 3;  // for reduced lattice vectors this reaches every face of the cell
   for (int i = -kReach; i <= kReach; ++i)
     for (int j = -kReach; j <= kReach; ++j)
       for (int k = -kReach; k <= kReach; ++k) {
@@ -121,7 +121,8 @@ MiniZone::MiniZone(const Mat3& bvec, double blat_per_bohr, const IVec3& grid) {
 }
 
 int MiniZone::order_for(const Vec3& q) const {
-  // The integrand's singularity lies |q| from the centre; order for a relative error below 1e-9.
+  // The integrand's singularity lies |q| from the centre. The order gives a relative error below
+  // 1e-9.
   const double ratio = length(q) / circumscribed_;
   return ratio < 2.0 ? 16 : ratio < 4.0 ? 10 : ratio < 12.0 ? 6 : 4;
 }
@@ -154,7 +155,8 @@ double MiniZone::average(const Vec3& q, int order, const F& f) const {
 double MiniZone::inverse_square(const Vec3& q) const {
   if (length(q) > 1e-10 * inscribed_)
     return average(q, order_for(q), [](const Vec3& p) { return kEightPi / dot(p, p); });
-  // ∫ d³p/p² over a pyramid = distance · ∫_face dA/r², the radius being integrated.
+  // ∫ d³p/p² over a pyramid is distance · ∫_face dA/r², because the radius is integrated
+  // analytically.
   const GaussLegendre& gauss = rule(24);
   double sum = 0.0;
   for (const Triangle& t : triangles_) {

@@ -7,40 +7,42 @@
 
 namespace quasi::gw {
 
-/// Nodes and weights of Gauss–Legendre on [0, 1].
+/// Nodes and weights of Gauss–Legendre integration on [0, 1].
 struct GaussLegendre {
   explicit GaussLegendre(int n);
   std::vector<double> node, weight;
 };
 
-/// Averages over the mini-zone of a q-grid: the Wigner–Seitz cell of the lattice b_i/N_i.
+/// Averages over the mini-zone of a q-grid (docs/theory/gw.md 5), the Wigner–Seitz cell of the
+/// lattice b_i/N_i.
 ///
-/// The cell is cut into pyramids from its centre to its faces; each is integrated by Gauss–Legendre
+/// The cell is cut into pyramids from its centre to its faces. Each is integrated by Gauss–Legendre
 /// in the collapsed coordinates of a simplex. At the centre 1/p² is integrated over the radius
-/// analytically. Relative error below 1e-9 for every q+G of a grid, so that averages are symmetric
-/// to that accuracy without being symmetrised, and nothing is random.
+/// analytically. The relative error is below 1e-9 for every q+G of a grid. Averages are symmetric
+/// to that accuracy without being symmetrised, and no random numbers are used.
 class MiniZone {
  public:
   MiniZone(const Mat3& bvec, double blat_per_bohr, const IVec3& grid);
 
   double volume_per_bohr3() const { return volume_; }
-  /// ⟨8π/|Q+p|²⟩_p, Q Cartesian in 1/Bohr; Q = 0 included. Ry Bohr³.
+  /// Returns ⟨8π/|Q+p|²⟩_p, Q Cartesian in 1/Bohr, also for Q = 0. Ry Bohr³.
   double inverse_square(const Vec3& q_cartesian) const;
-  /// ⟨8π/|Q+p|⟩_p.
+  /// Returns ⟨8π/|Q+p|⟩_p.
   double inverse(const Vec3& q_cartesian) const;
-  /// Radius of the largest sphere inside the cell and of the smallest around it, 1/Bohr.
+  /// Returns the radius of the largest sphere inside the cell; circumscribed_radius() that of the
+  /// smallest around it, 1/Bohr.
   double inscribed_radius() const { return inscribed_; }
   double circumscribed_radius() const { return circumscribed_; }
-  /// Longest edge of the triangles that the faces are cut into.
+  /// Returns the longest edge of the triangles into which the faces are cut.
   double longest_edge() const { return longest_edge_; }
 
-  /// ⟨f(Q+p)⟩_p by the same rule, for functions smooth on the cell.
+  /// Returns ⟨f(Q+p)⟩_p by the same rule, for functions that are smooth on the cell.
   template <typename F>
   double average(const Vec3& q_cartesian, int order, const F& f) const;
 
-  /// Σ over faces of distance · ∫ f dA: the volume integral of a function whose radial integral
-  /// from the centre to the face point, ∫₀¹ s² F(s·face) ds, is f(face). f must be even: one of
-  /// each two opposite faces is visited.
+  /// Returns Σ over faces of distance · ∫ f dA. This is the volume integral of a function whose
+  /// radial integral from the centre to the face point, ∫₀¹ s² F(s·face) ds, is f(face). f must be
+  /// even, because only one of two opposite faces is used.
   template <typename F>
   auto even_face_integral(int order, const F& f) const {
     using Value = decltype(f(Vec3{}));  // double or complex
@@ -77,7 +79,7 @@ class MiniZone {
   double longest_edge_ = 0.0;
 };
 
-/// Reduced to Cartesian, 1/Bohr.
+/// Converts reduced to Cartesian coordinates, 1/Bohr.
 Vec3 to_cartesian(const Mat3& bvec, double blat_per_bohr, const Vec3& k);
 
 }  // namespace quasi::gw

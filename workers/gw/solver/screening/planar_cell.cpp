@@ -29,7 +29,7 @@ PlanarCell::PlanarCell(const Vec3& a, const Vec3& b) {
   inscribed_ = lines.front().distance;
   const Vec3 normal = (1.0 / length(cross(a, b))) * cross(a, b);
   for (const Line& line : lines) {
-    // The part of this line that no other line cuts off: an interval along it.
+    // The edge is the interval of this line that no other line cuts off.
     const Vec3 along = cross(normal, line.normal), foot = line.distance * line.normal;
     double low = -1e9, high = 1e9;
     for (const Line& other : lines) {
@@ -45,7 +45,8 @@ PlanarCell::PlanarCell(const Vec3& a, const Vec3& b) {
       }
     }
     if (high - low < 1e-10 * inscribed_) continue;
-    // Cut at the foot too: the integrand along the edge is then smooth in each half.
+    // The interval is also cut at the foot, so that the integrand along the edge is smooth in each
+    // half.
     for (const auto& [from, to] :
          {std::pair{low, std::clamp(0.0, low, high)}, {std::clamp(0.0, low, high), high}}) {
       if (to - from < 1e-12 * inscribed_) continue;

@@ -9,8 +9,8 @@
 
 namespace quasi::gw {
 
-/// Wigner–Seitz cell of a lattice in a plane, cut into triangles from its centre to its edges: the
-/// cross-section of a wire's cell, or the mini-zone of a slab.
+/// Wigner–Seitz cell of a lattice in a plane, cut into triangles from its centre to its edges. It
+/// is the cross-section of a wire's cell, or the mini-zone of a slab (docs/theory/gw.md 5).
 class PlanarCell {
  public:
   /// @param a, b  lattice vectors, Cartesian
@@ -19,15 +19,15 @@ class PlanarCell {
   double inscribed_radius() const { return inscribed_; }
   double circumscribed_radius() const { return circumscribed_; }
 
-  /// ∫ f over the cell by Gauss–Legendre in the collapsed coordinates of each triangle, with s = u³
-  /// towards the centre, where f may grow as ln or 1/ρ.
+  /// Returns ∫ f over the cell by Gauss–Legendre in the collapsed coordinates of each triangle. The
+  /// coordinate s = u³ resolves the centre, where f may grow as ln or 1/ρ.
   template <typename F>
   auto integral(int order, const F& f) const {
     decltype(f(Vec3{})) sum{};
     for_each_point(order, [&](const Vec3& at, double weight) { sum += weight * f(at); });
     return sum;
   }
-  /// use(point, weight) for the points of that rule.
+  /// Calls use(point, weight) for the points of that rule.
   template <typename Use>
   void for_each_point(int order, const Use& use) const {
     const GaussLegendre gauss(order);
@@ -45,7 +45,7 @@ class PlanarCell {
  private:
   struct Edge {
     Vec3 a, b;
-    double area2;  ///< twice the triangle's
+    double area2;  ///< twice the area of the triangle
   };
   std::vector<Edge> edges_;
   double area_ = 0.0, inscribed_ = 0.0, circumscribed_ = 0.0;

@@ -13,7 +13,7 @@ std::string text_of(const IVec3& grid) {
          std::to_string(grid[2]);
 }
 
-/// The k-points of a list that lie on `grid` + shift.
+/// Returns the k-points of a list that lie on `grid` + shift.
 Wavefunctions selected(const Wavefunctions& from, const IVec3& grid, const Vec3& shift) {
   std::vector<std::size_t> keep;
   for (std::size_t ik = 0; ik < from.k.size(); ++ik) {

@@ -7,14 +7,14 @@
 namespace quasi::gw {
 namespace {
 
-/// Gauss order that resolves a phase over one interval: half a point a radian, and some to spare,
-/// in steps of 8 so that few rules are made.
+/// Returns a Gauss order that resolves a phase over one interval: half a point for each radian and
+/// a margin, in steps of 8 so that few rules are made.
 int order_for(double phase) { return 8 * static_cast<int>(std::ceil((0.5 * phase + 14.0) / 8.0)); }
 
 double length(const Vec3& v) { return std::sqrt(dot(v, v)); }
 Vec3 lattice_vector(const Crystal& crystal, int i) { return crystal.alat_bohr * crystal.avec[i]; }
 
-/// ∫₀¹ s cos(s a) ds.
+/// Returns ∫₀¹ s cos(s a) ds.
 double radial_moment(double a) {
   if (std::abs(a) < 1e-2) {
     const double a2 = a * a;
@@ -54,16 +54,16 @@ const std::vector<WireCoulomb::Weighted>& WireCoulomb::kernel(double k_z, int or
 
 double WireCoulomb::operator()(const Vec3& k) const {
   const double k_z = dot(k, axis_);
-  const auto& points = kernel(
-      k_z,
-      order_for(2.0 * length(k) * cell_.circumscribed_radius()));  // s = u³ crowds towards the edge
+  const auto& points = kernel(k_z,
+                              // s = u³ concentrates points near the centre
+                              order_for(2.0 * length(k) * cell_.circumscribed_radius()));
   double sum = 0.0;
   for (const Weighted& p : points) sum += p.weight * std::cos(dot(k, p.at));
   return sum;
 }
 
 double WireCoulomb::average_at_zero(double half) const {
-  // k_z = half·u³: the logarithm at 0 is then harmless.
+  // With k_z = half·u³ the logarithm at 0 is harmless.
   const GaussLegendre gauss(16);
   double sum = 0.0;
   for (std::size_t i = 0; i < gauss.node.size(); ++i) {
@@ -88,7 +88,7 @@ double charge_outside_half(const std::vector<IVec3>& g,
                            const std::vector<int>& axes) {
   double worst = 0.0;
   for (const int axis : axes) {
-    // ρ(z) = Σ_n ρ(n) e^{2πi n z} of the planar average; its centre is the phase of n = 1.
+    // ρ(z) = Σ_n ρ(n) e^{2πi n z} of the planar average. Its centre is the phase of n = 1.
     std::map<int, std::complex<double>> line;
     for (std::size_t i = 0; i < g.size(); ++i) {
       IVec3 rest = g[i];

@@ -12,12 +12,12 @@
 
 namespace quasi::gw {
 
-/// 2/r cut to the Wigner–Seitz cell of the lattice (a molecule): v(k) = ∫_WS 2/r cos(k·r) d³r, Ry
-/// Bohr³.
+/// The interaction 2/r cut to the Wigner–Seitz cell of the lattice (a molecule; docs/theory/gw.md
+/// 5): v(k) = ∫_WS 2/r cos(k·r) d³r, Ry Bohr³.
 ///
-/// The cell is cut into pyramids; along a ray to the face point f the radius is integrated
-/// analytically, ∫₀¹ s cos(s k·f) ds / |f|, and the faces by Gauss–Legendre of an order that
-/// follows |k|.
+/// The cell is cut into pyramids. Along a ray to the face point f the radius is integrated
+/// analytically, ∫₀¹ s cos(s k·f) ds / |f|. The faces are integrated by Gauss–Legendre of an order
+/// that follows |k|.
 class BoxCoulomb {
  public:
   explicit BoxCoulomb(const Crystal& crystal);
@@ -28,23 +28,24 @@ class BoxCoulomb {
   MiniZone cell_;
 };
 
-/// 2/r cut to the Wigner–Seitz cell of the cross-section, periodic along the third axis (a wire):
+/// The interaction 2/r cut to the Wigner–Seitz cell of the cross-section and periodic along the
+/// third axis (a wire; docs/theory/gw.md 5) [ismailbeigi2006]:
 ///   v(k) = 4 ∫_WS K₀(|k_z| ρ) cos(k_⊥·ρ) d²ρ,   −4 ∫_WS ln ρ cos(k_⊥·ρ) d²ρ at k_z = 0.
 /// At k = 0 the logarithm's zero of energy is arbitrary, and no value is given. Values of K₀ are
-/// kept for each |k_z|.
+/// stored for each |k_z|.
 class WireCoulomb {
  public:
   explicit WireCoulomb(const Crystal& crystal);
-  /// k ≠ 0.
+  /// Returns v(k) for k ≠ 0.
   double operator()(const Vec3& k_cartesian) const;
-  /// Mean over −half < k_z < half at k_⊥ = 0.
+  /// Returns the mean over −half < k_z < half at k_⊥ = 0.
   double average_at_zero(double half_per_bohr) const;
   double inscribed_radius() const { return cell_.inscribed_radius(); }
 
  private:
   struct Weighted {
     Vec3 at;
-    double weight;  ///< with 4 K₀ or −4 ln ρ
+    double weight;  ///< includes 4 K₀ or −4 ln ρ
   };
   const std::vector<Weighted>& kernel(double k_z, int order) const;
   Vec3 axis_{};
@@ -53,11 +54,11 @@ class WireCoulomb {
   mutable std::map<std::pair<long long, int>, std::vector<Weighted>> kernels_;
 };
 
-/// True if lattice vector `axis` is perpendicular to the other two.
+/// Returns true if lattice vector `axis` is perpendicular to the other two.
 bool perpendicular_axis(const Crystal& crystal, int axis);
 
-/// Share of the charge farther than a quarter of the cell from its centre along any of `axes`: what
-/// a truncated interaction would miss. ρ(G) of one spin summed outside.
+/// Returns the share of the charge that is farther than a quarter of the cell from its centre along
+/// any of `axes`. A truncated interaction would miss it. The caller sums ρ(G) over spins.
 double charge_outside_half(const std::vector<IVec3>& g,
                            const std::vector<std::complex<double>>& density,
                            const std::vector<int>& axes);

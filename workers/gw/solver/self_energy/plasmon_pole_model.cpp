@@ -88,7 +88,7 @@ void set_element(PlasmonPoleModel& model, RowNotes& row, const PoleElement& elem
   set_pole(model, row, element, lambda / cosine, policy);
 }
 
-/// δ − ε⁻¹ of one element, wings scaled.
+/// Returns δ − ε⁻¹ of one element, with scaled wings.
 inline Cplx screening_element(const UnsetVector<Cplx>& inverse, std::int64_t edge,
                               const WingFactors& wings, const std::vector<char>& is_wing,
                               std::int64_t g, std::int64_t h) {

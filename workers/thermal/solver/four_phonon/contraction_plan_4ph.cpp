@@ -21,14 +21,15 @@ using TripleKey = std::tuple<int, Index3>;     // κ', ΔR'
 /// Numbers of the blocks by pair and triple.
 using BlocksByPair = std::map<PairKey, std::map<TripleKey, std::vector<std::int64_t>>>;
 
-/// Cell of an atom of a block; `slot` 1 to 3.
+/// Returns the cell of an atom of a block; `slot` is 1 to 3.
 Index3 cell_of(const SparseForceConstants& constants, std::int64_t block, int slot) {
   const int* c = &constants.cell[static_cast<std::size_t>((block * 3 + slot - 1) * 3)];
   return {c[0], c[1], c[2]};
 }
 
-/// Number of times a pair counts. Of a pair and its inverse the one whose κ'' comes first is kept
-/// and counted twice: where inversion exchanges the atoms, only half of e'' is then needed.
+/// Returns the number of times that a pair counts. Of a pair and its inverse, the one whose κ''
+/// comes first is kept and counted twice. If inversion exchanges the atoms, only half of e'' is
+/// then needed.
 double share_of(const PairKey& pair, const Inversion* inversion) {
   if (inversion == nullptr) return 1.0;
   const auto& [fourth, third, cell] = pair;

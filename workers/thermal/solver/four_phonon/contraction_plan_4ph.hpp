@@ -20,8 +20,8 @@ ContractionPlan4ph plan_contraction_4ph(const Crystal& crystal,
                                         const SparseForceConstants& fourth_order,
                                         const Inversion* inversion = nullptr);
 
-/// e^{iq·R} of every mesh point and cell of the plan, [n_q][n_cells]{re, im}; exact zeros and ones
-/// where the phase is a quarter turn.
+/// Returns e^{iq·R} of every mesh point and cell of the plan, [n_q][n_cells]{re, im}. Zeros and
+/// ones are exact if the phase is a quarter of a turn.
 std::vector<double> phase_table_4ph(const QMesh& mesh, const ContractionPlan4ph& plan);
 
 }  // namespace quasi::thermal

@@ -22,7 +22,7 @@ std::complex<double> inner(const Vector& a, const Vector& b) {
   return sum;
 }
 
-/// Θe at a point of the mesh.
+/// Returns Θe at a point of the mesh.
 Vector reversed(const QMesh& mesh, const Inversion& inversion, std::int64_t q, const Vector& e) {
   int c[3];
   mesh.coordinates(q, c);
@@ -86,10 +86,10 @@ double turn_to_inversion(const QMesh& mesh, const Inversion& inversion,
     for (std::size_t first = 0, end = 0; first < nb; first = end) {
       end = first + 1;
       while (end < nb && set[end] == set[first]) ++end;
-      // e + Θe and i(e − Θe) are unchanged by Θ. Of each mode in turn the longer one is taken and
-      // the others are made orthogonal to it (with products that are real). Where a mode has
-      // nothing left, the longest of all candidates is taken. Canonical eigenvectors
-      // (solver/harmonic/canonical_vectors.hpp) thus keep their order, whatever their phases are.
+      // e + Θe and i(e − Θe) are invariant under Θ. For each mode, one after another, the longer of
+      // the two is taken and the others are made orthogonal to it (with real products). If a mode
+      // has no vector left, the longest of all candidates is taken. Canonical eigenvectors
+      // (solver/harmonic/canonical_vectors.hpp) thus keep their order for any phases.
       std::vector<Vector> candidate, taken;
       for (std::size_t s = first; s < end; ++s) {
         const Vector e(here + s * nb, here + (s + 1) * nb);

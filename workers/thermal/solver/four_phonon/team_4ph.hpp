@@ -8,8 +8,8 @@
 
 namespace quasi::thermal {
 
-/// The kernels that compute four-phonon sums: one for every device of this process, in each of the
-/// job's processes.
+/// The kernels for four-phonon sums: one object for every device of this process, in each process
+/// of the job.
 struct Team4ph {
   std::vector<ScatteringKernels4ph*> kernels;
   Ranks* ranks = &one_rank();

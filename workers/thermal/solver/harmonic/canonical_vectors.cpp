@@ -15,8 +15,8 @@ namespace {
 using Complex64 = std::complex<double>;
 
 constexpr Vec3 kGenericDirection{0.5377, 0.6180, 0.5736};
-/// Slopes that differ by less than this share of the largest element of the slope are one slope.
-/// Rounding makes 1e-10 at most of slopes that symmetry makes equal.
+/// Slopes that differ by less than this share of the largest element count as equal. Rounding
+/// causes differences of at most 1e-10 between slopes that symmetry makes equal.
 constexpr double kEqualSlopes = 1e-6;
 
 /// Replaces vectors first ≤ s < last by the eigenvectors of `matrix` in their span.
@@ -45,7 +45,8 @@ std::vector<double> diagonalise_within(int n, int first, int last,
 
 void diagonalise_hermitian(int n, const std::vector<Complex64>& matrix, double* values,
                            Complex64* vectors) {
-  // Row-major Hermitian is column-major conjugated; conjugating gives LAPACK the matrix itself.
+  // A row-major Hermitian matrix is the conjugate of the column-major one. Conjugation gives LAPACK
+  // the matrix itself.
   for (std::size_t e = 0; e < matrix.size(); ++e) vectors[e] = std::conj(matrix[e]);
   const auto info = LAPACKE_zheev(LAPACK_COL_MAJOR, 'V', 'U', n,
                                   reinterpret_cast<lapack_complex_double*>(vectors), n, values);

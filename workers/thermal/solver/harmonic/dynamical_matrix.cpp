@@ -12,12 +12,12 @@ using Complex64 = std::complex<double>;
 
 constexpr double kSameDistance_nm =
     1e-5;  // images this close are equally near (docs/theory/thermal.md 3.1)
-// Limit of (G+q)ε(G+q)/4α; the limit of FourPhonon, 14, leaves errors of 1e-5 in ω².
+// Limit of (G+q)ε(G+q)/4α. The limit of FourPhonon, 14, leaves errors of 1e-5 in ω².
 constexpr double kEwaldCut = 32.0;
 constexpr double kEwaldCutFourPhonon = 14.0;
 
-/// Weight of the pair vector d: 0 if a supercell translation brings it nearer, else one over the
-/// number of images at the same distance.
+/// Returns the weight of the pair vector d. It is 0 if a supercell translation brings it nearer,
+/// else one over the number of images at equal distance.
 double wigner_seitz_weight(const Vec3& d, const std::vector<Vec3>& translations) {
   const double tolerance = kSameDistance_nm * std::max(length(d), kSameDistance_nm);
   int images = 1;
@@ -31,7 +31,7 @@ double wigner_seitz_weight(const Vec3& d, const std::vector<Vec3>& translations)
 
 Vec3 apply_transposed(const Mat3& born, const Vec3& k) { return transpose(born) * k; }  // k·Z
 
-/// Lattice vectors of the supercell within two translations, without zero.
+/// Returns the lattice vectors of the supercell within two translations, without zero.
 std::vector<Vec3> near_translations(const Crystal& crystal, const Index3& supercell) {
   std::vector<Vec3> translations;
   for (int i = -2; i <= 2; ++i)
@@ -96,7 +96,8 @@ class DynamicalMatrixBuilder::ShellTable {
             }
       }
   }
-  /// @throws InvalidInput where the weights of a pair do not add up to the cells of the supercell.
+  /// @throws InvalidInput if the weights of a pair do not add up to the number of cells in the
+  /// supercell.
   void check_totals() const {
     const auto n_cells = static_cast<double>(constants_.n_cells());
     for (int atom = 0; atom < n_atoms_; ++atom)
@@ -110,7 +111,7 @@ class DynamicalMatrixBuilder::ShellTable {
               " cells; is the lattice too skewed, or are 'positions' far outside the cell?");
       }
   }
-  /// The shells, sorted by lattice vector.
+  /// Returns the shells, sorted by lattice vector.
   std::vector<Shell> take() {
     std::vector<Shell> shells;
     for (auto& [cell, shell] : shells_) shells.push_back(std::move(shell));
@@ -168,7 +169,8 @@ DynamicalMatrix DynamicalMatrixBuilder::at(const Vec3& q, bool with_gradient) co
   if (with_gradient)
     for (auto& g : out.gradient) g.assign(size, 0.0);
   for (const Shell& shell : shells_) {
-    // Whole turns are taken off before the sine: R is an integer vector, q often a fraction.
+    // Whole turns are removed before the sine, because R is an integer vector and q often a
+    // fraction.
     const double turns = q[0] * shell.cell[0] + q[1] * shell.cell[1] + q[2] * shell.cell[2];
     const double angle = -2.0 * units::kPi * (turns - std::round(turns));
     const double c = std::cos(angle);
@@ -185,7 +187,7 @@ DynamicalMatrix DynamicalMatrixBuilder::at(const Vec3& q, bool with_gradient) co
   }
   if (mixed_space_) add_mixed_space(q, with_gradient, out);
   if (ewald_) add_ewald(q, with_gradient, out);
-  // Hermitian to the last bit, so that both triangles describe one matrix.
+  // The matrix becomes Hermitian to the last bit, so that both triangles describe one matrix.
   const int nb = crystal_.n_branches();
   const auto symmetrise = [nb](std::vector<Complex64>& m) {
     for (int i = 0; i < nb; ++i)

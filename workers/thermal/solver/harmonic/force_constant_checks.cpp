@@ -10,7 +10,7 @@
 namespace quasi::thermal {
 namespace {
 
-/// One site of a tuple: atom and cell.
+/// One site of a tuple, given by atom and cell.
 using SiteKey = std::array<int, 4>;
 using TupleKey = std::vector<SiteKey>;
 
@@ -104,7 +104,7 @@ BondCheck check_bonds(const Crystal& crystal, const SecondOrder& constants) {
         for (int i = 0; i < n[0]; ++i)
           for (int j = 0; j < n[1]; ++j)
             for (int k = 0; k < n[2]; ++k) {
-              // The block belongs to the nearest images of the supercell.
+              // A block belongs to the nearest images of the supercell.
               std::vector<Vec3> nearest;
               double shortest = std::numeric_limits<double>::infinity();
               for (int a = -2; a <= 2; ++a)

@@ -11,7 +11,7 @@
 namespace quasi::thermal {
 namespace {
 
-/// ∂D/∂(linear strain) by the lattice vector of the second atom, [nb][nb] in (rad/ps)².
+/// ∂D/∂(linear strain) for each lattice vector of the second atom, [nb][nb] in (rad/ps)².
 using ShellByCell = std::map<Index3, std::vector<double>>;
 
 ShellByCell strained_shells(const Transport& t, const SparseForceConstants& third) {

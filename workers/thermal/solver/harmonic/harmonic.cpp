@@ -18,7 +18,7 @@ namespace {
 using Complex64 = std::complex<double>;
 
 constexpr double kRawGammaWarning_rad_ps = 0.5;
-constexpr double kStarWarning = 1e-5;  // of the largest ω
+constexpr double kStarWarning = 1e-5;  // share of the largest ω
 constexpr double kStarError = 3e-3;
 
 std::string number_text(double value) {
@@ -28,7 +28,8 @@ std::string number_text(double value) {
   return out.str();
 }
 
-/// First branch of the degenerate set of every branch: neighbours closer than the tolerance.
+/// Finds the first branch of the degenerate set of every branch. Neighbours closer than the
+/// tolerance belong to one set.
 void find_subspaces(const double* omega, int nb, double tolerance, std::int32_t* subspace) {
   subspace[0] = 0;
   for (int s = 1; s < nb; ++s)
@@ -130,8 +131,8 @@ class PointSolver {
         nb_(crystal.n_branches()),
         modes_(modes) {}
 
-  /// Modes at q, and at −q by time reversal.
-  /// @throws NotConverged where the diagonalisation fails.
+  /// Solves for the modes at q, and at −q by time reversal. @throws NotConverged if the
+  /// diagonalisation fails.
   void solve(std::int64_t q) {
     const Vec3 fractional = fractional_of(symmetry_.mesh, q);
     const DynamicalMatrix matrix = builder_.at(fractional, true);
@@ -154,7 +155,7 @@ class PointSolver {
   }
 
  private:
-  /// v = e†(∂D/∂q)e / 2ω (docs/theory/thermal.md 3.2).
+  /// Computes v = e†(∂D/∂q)e / 2ω (docs/theory/thermal.md 3.2).
   void set_velocities(std::int64_t q, const DynamicalMatrix& matrix) {
     const double* omega = &modes_.omega_rad_ps[q * nb_];
     const Complex64* vectors = &modes_.eigenvector[q * nb_ * nb_];
@@ -167,7 +168,7 @@ class PointSolver {
                                                    (2.0 * omega[s])
                                              : 0.0;
   }
-  /// Time reversal: ω(−q) = ω(q), e(−q) = e(q)*, v(−q) = −v(q).
+  /// Applies time reversal: ω(−q) = ω(q), e(−q) = e(q)*, v(−q) = −v(q).
   void reverse(std::int64_t q, std::int64_t minus) {
     std::copy_n(&modes_.omega_rad_ps[q * nb_], nb_, &modes_.omega_rad_ps[minus * nb_]);
     std::copy_n(&modes_.subspace[q * nb_], nb_, &modes_.subspace[minus * nb_]);
@@ -196,8 +197,8 @@ class PointSolver {
   Modes& modes_;
 };
 
-/// Sets the frequencies and velocities of the three translations at Γ to zero: they vanish by
-/// definition, and rounding or a broken sum rule leaves small numbers.
+/// Sets the frequencies and velocities of the three translations at Γ to zero. They vanish by
+/// definition, but rounding or a broken sum rule leaves small numbers.
 void zero_translations(Modes& modes) {
   std::vector<int> order(static_cast<std::size_t>(modes.n_branches));
   std::iota(order.begin(), order.end(), 0);
@@ -217,7 +218,8 @@ void zero_translations(Modes& modes) {
 
 Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const Symmetry& symmetry,
                      const HarmonicOptions& options, Progress& progress) {
-  openblas_set_num_threads(1);  // one problem a thread; bits must not depend on BLAS threading
+  // one problem for each thread; bits must not depend on threads of BLAS
+  openblas_set_num_threads(1);
   const QMesh& mesh = symmetry.mesh;
   Modes modes;
   modes.n_q = mesh.size();
@@ -240,13 +242,14 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
       try {
         solver.solve(q);
       } catch (const NotConverged&) {
-        failed = true;  // exceptions do not leave a parallel region
+        failed = true;  // exceptions must not leave a parallel region
       }
     }
   }
   if (failed)
     throw NotConverged(
-        "diagonalising a dynamical matrix failed; are the force constants finite and sane?");
+        "diagonalising a dynamical matrix failed; check that all force constants are finite and "
+        "have the right units");
   progress.report("harmonic", modes.n_q, modes.n_q);
 
   zero_translations(modes);

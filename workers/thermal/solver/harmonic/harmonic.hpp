@@ -14,10 +14,11 @@
 
 namespace quasi::thermal {
 
-/// Diagonalises the dynamical matrices of the mesh. Velocities follow from the Hellmann–Feynman
-/// theorem and are projected on the symmetry of their point (docs/theory/thermal.md 3).
-/// @throws InvalidInput for imaginary modes (unless options.allow_imaginary) and for frequencies
-///         that break the crystal's symmetry (unless options.allow_inconsistent_position).
+/// Begin here: diagonalises the dynamical matrices of the mesh. Velocities follow from the
+/// Hellmann–Feynman theorem and are projected on the symmetry of their point
+/// (docs/theory/thermal.md 3). @throws InvalidInput for imaginary modes (unless
+/// options.allow_imaginary) and for frequencies that break the crystal's symmetry (unless
+/// options.allow_inconsistent_position).
 Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const Symmetry& symmetry,
                      const HarmonicOptions& options, Progress& progress);
 
@@ -51,12 +52,13 @@ class DynamicalMatrixBuilder {
     std::vector<std::complex<double>> slope[3];
   };
   StructureFactor structure_factor(const Vec3& q) const;
-  /// The vectors q + G of least length, in 1/nm: several on the faces of the Brillouin zone.
+  /// Returns the vectors q + G of least length, in 1/nm. There are several on the faces of the
+  /// Brillouin zone.
   std::vector<Vec3> shortest_images(const Vec3& q) const;
-  /// The image that FourPhonon and ShengBTE take where several are equally short.
+  /// Returns the image that FourPhonon and ShengBTE use if several are equally short.
   Vec3 first_shortest_image(const Vec3& q) const;
-  /// Adds the non-analytic term of mixed space, the mean over `shortest_images`. One image alone
-  /// would break the crystal's symmetry where several are equally short
+  /// Adds the non-analytic term of mixed space [wang2010], the mean over `shortest_images`. A
+  /// single image would break the crystal's symmetry if several are equally short
   /// (docs/theory/thermal.md 3.4).
   void add_mixed_space(const Vec3& q, bool with_gradient, DynamicalMatrix& out) const;
   /// Adds `share` of the term of one image `k`, in 1/nm.
@@ -69,19 +71,19 @@ class DynamicalMatrixBuilder {
   HarmonicOptions options_;
   double n_cells_;
   std::vector<Shell> shells_;
-  bool mixed_space_ = false;            ///< non-analytic term of supercell (phonopy) decks
-  bool ewald_ = false;                  ///< dipole–dipole term of espresso decks
+  bool mixed_space_ = false;            ///< non-analytic term for supercell (phonopy) decks
+  bool ewald_ = false;                  ///< dipole–dipole term for espresso decks
   std::vector<double> ewald_diagonal_;  ///< [atom][3][3], rydberg units
 };
 
-/// Fills spread_rad_ps from the velocities: p of physics/broadening.hpp for either width. Public so
-/// that tests can inject velocities.
+/// Computes spread_rad_ps from the velocities: p of physics/broadening.hpp for each kind of width.
+/// The function is public so that tests can set velocities.
 void set_spreads(const Crystal& crystal, const Symmetry& symmetry, Broadening broadening,
                  Modes& modes);
 
-/// ⟨|p|²⟩ of the modes that take part, (rad/ps)²; 0 if none does.
+/// Returns ⟨|p|²⟩ of the modes that take part in scattering, (rad/ps)²; 0 if none does.
 double mean_square_spread(const Modes& modes, double omega_max_rad_ps);
-/// The width sb √(⟨|p|²⟩/3), the mean width of pairs of modes with independent p.
+/// Returns the width sb √(⟨|p|²⟩/3), the mean width of pairs of modes with independent p.
 double typical_sigma_rad_ps(const Modes& modes, double scale_broad, double omega_max_rad_ps);
 
 }  // namespace quasi::thermal

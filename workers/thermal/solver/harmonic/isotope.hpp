@@ -9,14 +9,15 @@
 
 namespace quasi::thermal {
 
-/// Broadening of elastic scattering and of the density of states, for every mode: the base width of
-/// its own velocity (sb = 1), floored at exp(p25 − 1.5 (p75 − p25)) of ln σ (docs/theory/thermal.md
-/// 9). [n_modes] in rad/ps.
+/// Returns the broadening of elastic scattering and of the density of states for every mode
+/// (docs/theory/thermal.md 9): the base width of its own velocity (sb = 1), at least exp(p25 − 1.5
+/// (p75 − p25)) of ln σ. [n_modes] in rad/ps.
 std::vector<double> elastic_widths_rad_ps(const Modes& modes, Broadening broadening);
 
-/// Isotope scattering (docs/theory/thermal.md 9) at the irreducible points, [n_irr][nb] in 1/ps:
+/// Returns the rates of isotope scattering (docs/theory/thermal.md 9) [tamura1983] at the
+/// irreducible points, [n_irr][nb] in 1/ps:
 ///   w = (π ω²/2Nq) Σ_λ' δ_σ'(ω − ω') Σ_κ g_κ |e_λ(κ)†·e_λ'(κ)|², |ω − ω'| < 2.5 σ'.
-/// Zero for modes that take no part.
+/// They are zero for modes that take no part in scattering.
 /// @param width_rad_ps  elastic_widths_rad_ps
 std::vector<double> isotope_rates_per_ps(const Crystal& crystal, const Symmetry& symmetry,
                                          const Modes& modes,

@@ -1,4 +1,5 @@
-// The non-analytic term of polar crystals in mixed space, docs/theory/thermal.md 3.4.
+// Adds the non-analytic term of polar crystals in mixed space [wang2010] (docs/theory/thermal.md
+// 3.4).
 
 #include <spglib.h>
 
@@ -18,8 +19,8 @@ constexpr double kTieTolerance = 1e-8;
 
 Vec3 apply_transposed(const Mat3& born, const Vec3& k) { return transpose(born) * k; }  // k·Z
 
-/// Niggli-reduced basis of a lattice; rows are vectors. @throws InvalidInput where spglib finds
-/// none.
+/// Returns the Niggli-reduced basis of a lattice; rows are vectors. @throws InvalidInput if spglib
+/// finds none.
 Mat3 reduced_lattice(const Mat3& lattice) {
   double columns[3][3];
   for (int i = 0; i < 3; ++i)
@@ -97,7 +98,7 @@ DynamicalMatrixBuilder::StructureFactor DynamicalMatrixBuilder::structure_factor
 void DynamicalMatrixBuilder::add_mixed_space(const Vec3& q, bool with_gradient,
                                              DynamicalMatrix& out) const {
   const std::vector<Vec3> images = shortest_images(q);
-  if (dot(images.front(), images.front()) < 1e-20) return;  // no direction is assumed at Γ
+  if (dot(images.front(), images.front()) < 1e-20) return;  // the direction at Γ is undefined
   const StructureFactor factor = structure_factor(q);
   for (const Vec3& k : images)
     add_mixed_space_image(k, 1.0 / static_cast<double>(images.size()), factor, with_gradient, out);

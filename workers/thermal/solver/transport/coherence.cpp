@@ -23,7 +23,7 @@ std::vector<std::complex<double>> velocity_operator(const Transport& t,
   std::vector<std::complex<double>> result(3 * size, 0.0);
   std::vector<std::complex<double>> half(size);
   for (int g = 0; g < 3; ++g) {
-    // D' = D e^{−iq·(r_κ − r_κ')}: its gradient, in the eigenvectors' own phases.
+    // D' = D e^{−iq·(r_κ − r_κ')}. Its gradient is taken in the phases of the eigenvectors.
     auto& slope = matrix.gradient[g];
     for (int i = 0; i < nb; ++i)
       for (int j = 0; j < nb; ++j)
@@ -86,7 +86,7 @@ std::vector<Coherence> coherence_conductivity(
           const double pair = wigner_pair_weight(
               t.modes.omega_rad_ps[point * nb + a], t.modes.omega_rad_ps[point * nb + b], weight[a],
               weight[b], rates_per_ps[k][i * nb + a], rates_per_ps[k][i * nb + b]);
-          Mat3 half{};  // both orders of the pair, half to each mode
+          Mat3 half{};  // sum of both orders of the pair; each mode gets half
           for (int x = 0; x < 3; ++x)
             for (int y = 0; y < 3; ++y)
               half[x][y] = scale * pair *

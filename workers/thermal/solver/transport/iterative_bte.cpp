@@ -13,14 +13,13 @@ namespace {
 
 constexpr int kGmresRestart = 40;
 
-/// The linear problem of the solvers. It has two spaces of fields:
-///  - on rows (irreducible points): fields are symmetric, kept so by each point's full co-group and
-///    equal within degenerate subspaces; the default;
-///  - on the whole mesh (compat): FourPhonon's σ breaks the symmetry, so its F differs
-///  over
-///    a star. A point gq gets the processes of its representative with every point replaced by its
-///    image under g, and F is projected by the operations that fix the point without adding a
-///    reciprocal vector, which differ over a star too.
+/// The linear problem of the solvers (docs/theory/thermal.md 8). It has two spaces of fields:
+/// - Fields on rows (irreducible points) are the default. They are symmetric under each point's
+///   full co-group and equal within degenerate subspaces.
+/// - Fields on the whole mesh serve `compat`. FourPhonon's σ breaks the symmetry, so its F differs
+///   over a star. A point gq gets the processes of its representative, with every point replaced by
+///   its image under g. F is projected by the operations that fix the point without adding a
+///   reciprocal vector, which differ over a star too.
 class BteProblem {
  public:
   BteProblem(const Transport& transport, double temperature_k, const CollisionOperator& collision)
@@ -61,7 +60,7 @@ class BteProblem {
   const std::vector<double>& source() const { return source_; }
   double temperature_k() const { return temperature_k_; }
 
-  /// A F on the modes that conduct; zero elsewhere.
+  /// Returns A F on the modes that conduct, and zero elsewhere.
   std::vector<double> apply(const std::vector<double>& f) const {
     std::vector<double> result = whole_mesh_ ? in_scattering_by_images(f)
                                              : collision_.in_scattering(spread_over_stars(t_, f));
@@ -78,7 +77,7 @@ class BteProblem {
         for (std::size_t at = 3 * i; at < 3 * i + 3; ++at) result[at] = x[at] / diagonal_[i];
     return result;
   }
-  /// Σ mult n(n+1) x·y: the inner product in which the symmetric operator is symmetric.
+  /// Returns Σ mult n(n+1) x·y, the inner product in which the symmetric operator is symmetric.
   double inner(const std::vector<double>& x, const std::vector<double>& y) const {
     double sum = 0.0;
     for (std::size_t i = 0; i < weight_.size(); ++i)
@@ -86,7 +85,7 @@ class BteProblem {
              (x[3 * i] * y[3 * i] + x[3 * i + 1] * y[3 * i + 1] + x[3 * i + 2] * y[3 * i + 2]);
     return sum;
   }
-  /// The field on rows: the mean over each star, turned back to the representative.
+  /// Returns the field on rows: the mean over each star, rotated to the representative.
   std::vector<double> rows(const std::vector<double>& f) const {
     if (!whole_mesh_) return f;
     const int nb = t_.modes.n_branches;
@@ -113,7 +112,8 @@ class BteProblem {
     return t_.symmetry.operations[static_cast<std::size_t>(t_.symmetry.operation_to[q])].cartesian;
   }
 
-  /// In-scattering on the whole mesh: for every operation g, the rows see the field at the images.
+  /// Computes in-scattering on the whole mesh. For every operation g, the rows get the field at the
+  /// images.
   std::vector<double> in_scattering_by_images(const std::vector<double>& f) const {
     const int nb = t_.modes.n_branches;
     std::vector<std::vector<std::int32_t>> reached(t_.symmetry.operations.size());
@@ -151,7 +151,7 @@ class BteProblem {
   double temperature_k_;
   const CollisionOperator& collision_;
   bool whole_mesh_;
-  std::vector<std::int32_t> point_;  ///< of every nb values
+  std::vector<std::int32_t> point_;  ///< point of every nb values
   std::vector<Mat3> projector_;
   std::vector<double> weight_;
   std::vector<double> diagonal_;
@@ -178,7 +178,7 @@ void not_finite(double value, double temperature_k) {
   throw NotConverged(out.str());
 }
 
-/// Largest singular value of a 3×3 matrix, by the eigenvalues of AᵀA.
+/// Returns the largest singular value of a 3×3 matrix, from the eigenvalues of AᵀA.
 double spectral_norm(const Mat3& a) {
   const Mat3 m = transpose(a) * a;
   const double p1 = m[0][1] * m[0][1] + m[0][2] * m[0][2] + m[1][2] * m[1][2];
@@ -200,10 +200,10 @@ double relative_change(const Mat3& now, const Mat3& before) {
   return scale > 0.0 ? spectral_norm(difference) / scale : 0.0;
 }
 
-/// Preconditioned conjugate gradients; the residual is √(⟨r, r/w⟩/⟨b, b/w⟩). From F = 0, whose
-/// first direction is the relaxation-time field: every F is then the best of its Krylov space, ⟨b,
-/// F⟩ = 2⟨b, F⟩ − ⟨F, AF⟩ is the variational functional, and κ errs by the square of the residual,
-/// from below.
+/// Preconditioned conjugate gradients [hestenes1952, fugallo2013]; the residual is √(⟨r, r/w⟩/⟨b,
+/// b/w⟩). It starts at F = 0, and its first direction is the relaxation-time field. Every F is then
+/// the best of its Krylov space, and ⟨b, F⟩ = 2⟨b, F⟩ − ⟨F, AF⟩ is the variational functional. The
+/// error of κ is the square of the residual, from below.
 IterativeSolution conjugate_gradients(const BteProblem& problem, const IterationOptions& options,
                                       Progress& progress) {
   IterativeSolution result;
@@ -215,7 +215,7 @@ IterativeSolution conjugate_gradients(const BteProblem& problem, const Iteration
   std::vector<double> p = z;
   double rz = problem.inner(r, z);
   const double scale = problem.inner(b, problem.divide_by_diagonal(b));
-  if (!(scale > 0.0)) return result;  // nothing conducts
+  if (!(scale > 0.0)) return result;  // no mode conducts
   result.residual = std::sqrt(std::max(rz, 0.0) / scale);
   while (result.residual > options.convergence_tolerance) {
     if (result.iterations >= options.max_iterations)
@@ -246,7 +246,7 @@ IterativeSolution conjugate_gradients(const BteProblem& problem, const Iteration
   return result;
 }
 
-/// Restarted GMRES on (A/w) F = ωv/w, in the inner product Σ mult n(n+1) F·G.
+/// Restarted GMRES [saad1986] on (A/w) F = ωv/w, in the inner product Σ mult n(n+1) F·G.
 IterativeSolution gmres(const BteProblem& problem, const IterationOptions& options,
                         Progress& progress) {
   IterativeSolution result;
@@ -309,8 +309,8 @@ IterativeSolution gmres(const BteProblem& problem, const IterationOptions& optio
   }
 }
 
-/// F ← (ω v + in-scattering)/w until κ changes by less than eps: the iteration of ShengBTE and
-/// FourPhonon.
+/// Iterates F ← (ω v + in-scattering)/w until κ changes by less than eps, as ShengBTE and
+/// FourPhonon do [omini1995, li2014].
 IterativeSolution fixed_point(const BteProblem& problem, const IterationOptions& options,
                               Progress& progress) {
   IterativeSolution result;
