@@ -1,3 +1,6 @@
+// ε⁻¹ at frequencies, and Σ made of it, within the static subspace of W(0). The truth is the full
+// calculation (docs/theory/gw.md 4.2, 6.5).
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,10 +11,10 @@
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/self_energy/sigma_subspace.hpp"
 
-// ε⁻¹ at frequencies within a static subspace against the whole (property 10).
 namespace quasi::gw {
 namespace {
 
+/// ε⁻¹ of GaAs at real and imaginary frequencies, with further keys of [epsilon].
 Calculation epsilon_with(const std::string& subspace) {
   const auto kernels = make_gw_kernels(find_device("cpu"));
   SilentProgress silent;
@@ -44,8 +47,8 @@ double distance(const Calculation& a, const Calculation& b, std::size_t f) {
   return worst;
 }
 
-// 1e-9 and not 1e-10: wings at q₀ carry v(q₀) = 1e7, and the wedge of the whole differs in order
-// from the full zone here.
+// With all vectors the subspace gives the whole ε⁻¹, to 1e-9: the wings at q₀ carry v(q₀) = 1e7,
+// and the full calculation sums the wedge of the zone in another order.
 TEST(Subspace, AllVectorsAreTheWhole) {
   const Calculation whole = epsilon_with("");
   for (const char* complement : {"true", "false"}) {
@@ -58,6 +61,8 @@ TEST(Subspace, AllVectorsAreTheWhole) {
   }
 }
 
+// The error falls with the number of vectors, stays below the indicator of the job, and the
+// complement recovers most of it.
 TEST(Subspace, ErrorsDecayAndTheIndicatorBoundsThem) {
   const Calculation whole = epsilon_with("");
   double before = INFINITY, indicator_before = INFINITY;
@@ -70,16 +75,16 @@ TEST(Subspace, ErrorsDecayAndTheIndicatorBoundsThem) {
       indicator = std::max(indicator, m.subspace_error);
     EXPECT_LT(indicator, indicator_before);
     indicator_before = indicator;
-    // Frequency 0 is the full matrix, always.
+    // At frequency 0 the full matrix is always used.
     EXPECT_LT(distance(whole, plain, 0), 1e-9);
-    // The first imaginary point: |δ − ε̃⁻¹(iu)| falls with u, so that what is left out there is
-    // bounded by what is left out at 0, times the √n between the norms.
+    // |δ − ε̃⁻¹(iu)| falls with u. At the first imaginary point the part left out is therefore at
+    // most the part left out at 0, times the √n between the norms.
     const double error = distance(whole, plain, 1), corrected = distance(whole, with, 1);
     EXPECT_LT(error, before);
     EXPECT_LT(error, indicator * std::sqrt(static_cast<double>(whole.epsilon[0].size())));
     EXPECT_LT(corrected, 0.5 * error) << "the complement recovers most of it";
-    // What the complement adds is one matrix with a pole at ω_c = 2.5 Ry: times ω_c² − ω² the same
-    // at every frequency.
+    // The complement adds one matrix with a pole at ω_c = 2.5 Ry. Multiplied by ω_c² − ω² it is
+    // equal at every frequency.
     const auto& frequency = whole.plan.epsilon.frequencies_ry;
     for (std::size_t iq = 0; iq < with.epsilon.size(); ++iq) {
       if (vectors >= with.epsilon[iq].size()) continue;
@@ -92,8 +97,8 @@ TEST(Subspace, ErrorsDecayAndTheIndicatorBoundsThem) {
         return (of_with[f][i] - of_plain[f][i]) * (6.25 - frequency[f] * frequency[f]);
       };
       double size = 0.0, difference = 0.0;
-      // (At q → 0 by k·p of the matrix with three heads; that of one direction is no linear
-      // function of it.)
+      // At q → 0 by k·p this holds for the matrix with three heads only; the matrix of one
+      // direction is no linear function of it.
       for (std::size_t f = 2; f < frequency.size(); ++f)
         for (std::size_t i = 0; i < of_with[f].size(); ++i) {
           size += std::norm(added(1, i));
@@ -103,25 +108,27 @@ TEST(Subspace, ErrorsDecayAndTheIndicatorBoundsThem) {
       if (with.epsilon[iq].long_wave.empty()) {
         EXPECT_LT(difference, 1e-20 * size);
       }
-      // At q → 0 the plane wave G = 0 is a vector more.
+      // At q → 0 the plane wave G = 0 is one more vector.
       EXPECT_EQ(with.epsilon[iq].subspace_vectors, vectors + (with.epsilon[iq].at_gamma ? 1 : 0));
     }
     before = error;
   }
 }
 
+// A smaller tolerance keeps more vectors, and the stated error stays below the tolerance.
 TEST(Subspace, ToleranceChoosesTheVectors) {
   const Calculation coarse = epsilon_with("subspace_tolerance = 0.2\n"),
                     fine = epsilon_with("subspace_tolerance = 0.02\n");
   for (std::size_t iq = 0; iq < coarse.epsilon.size(); ++iq) {
     EXPECT_LT(coarse.epsilon[iq].subspace_vectors, fine.epsilon[iq].subspace_vectors);
     EXPECT_LT(fine.epsilon[iq].subspace_vectors, fine.epsilon[iq].size());
-    // The largest left out is below the tolerance; coupling between kept and left out adds nothing
-    // for eigenvectors, and the exact head at q → 0 little.
+    // The largest omitted eigenvalue is below the tolerance. The coupling between kept and omitted
+    // eigenvectors vanishes, and the exact head at q → 0 adds little.
     EXPECT_LT(fine.epsilon[iq].subspace_error, 0.02 * (1.0 + 1e-6));
   }
 }
 
+/// Σ of GaAs, 8 bands, by a method that uses ε⁻¹ at frequencies, with further keys of [sigma].
 Calculation sigma_with(const std::string& subspace, const std::string& method = "contour") {
   const auto kernels = make_gw_kernels(find_device("cpu"));
   SilentProgress silent;
@@ -135,13 +142,15 @@ Calculation sigma_with(const std::string& subspace, const std::string& method = 
   return run_calculation(deck, *kernels, std::int64_t{1} << 30, silent);
 }
 
-/// Largest |ΔΣ| of all states in eV, and the largest bound the job states.
+/// Largest |ΔΣ| of all states in eV.
 double difference_ev(const Calculation& a, const Calculation& b) {
   double worst = 0.0;
   for (std::size_t i = 0; i < a.quasiparticles.size(); ++i)
     worst = std::max(worst, std::abs(a.quasiparticles[i].sigma_ev - b.quasiparticles[i].sigma_ev));
   return worst;
 }
+
+/// Largest error of Σ that the job states, in eV.
 double stated_ev(const Calculation& run) {
   double worst = 0.0;
   for (const SelfEnergyAtK& sum : run.sigma)
@@ -149,9 +158,9 @@ double stated_ev(const Calculation& run) {
   return worst;
 }
 
-// Σ summed in the subspace of W(0): with all vectors the sum over plane waves, to rounding; with
-// fewer the error decays and the bound, made of the worst frequency alone, holds. Both methods that
-// share the code.
+// With all vectors Σ summed in the subspace of W(0) equals the sum over plane waves, to rounding.
+// With fewer vectors the error falls, and the stated bound, which the worst frequency alone gives,
+// holds. The contour and the imaginary-axis method share this code.
 TEST(Subspace, SigmaInTheSubspaceGoesToTheFullSum) {
   for (const char* method : {"contour", "imaginary-axis"}) {
     SCOPED_TRACE(method);
@@ -177,7 +186,7 @@ TEST(Subspace, SigmaInTheSubspaceGoesToTheFullSum) {
   }
 }
 
-/// C (…) C† of a subspace.
+/// C·inner·C† with the basis C of a subspace: [n][n].
 std::vector<Cplx> spread_out(const SubspaceOfW& s, const std::vector<Cplx>& inner) {
   const auto n = static_cast<std::size_t>(s.n), n_b = static_cast<std::size_t>(s.n_b);
   std::vector<Cplx> left(n * n_b), full(n * n);
@@ -192,9 +201,66 @@ std::vector<Cplx> spread_out(const SubspaceOfW& s, const std::vector<Cplx>& inne
   return full;
 }
 
-// The parts of W(ω) as they are defined, complex frequencies and crystal: C† W C, the rest of W(0),
-// the share of it that leaves least (what is left is orthogonal to the rest); forms from the parts;
-// and the fewest vectors that leave no more than the tolerance.
+/// The rest of W(ω) outside of the subspace enters with the share that leaves the smallest
+/// residual: the residual is orthogonal to the rest. The subspace states the relative norm of the
+/// residual.
+void expect_smallest_residual(const SubspaceOfW& sub, std::size_t f, const UnsetVector<Cplx>& w,
+                              const std::vector<Cplx>& inside) {
+  Cplx against_rest;
+  double left = 0.0, size = 0.0, of_rest = 0.0;
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    const Cplx out = w[i] - inside[i] - sub.share[f] * sub.rest[i];
+    against_rest += std::conj(sub.rest[i]) * out;
+    left += std::norm(out);
+    size += std::norm(w[i]);
+    of_rest += std::norm(sub.rest[i]);
+  }
+  EXPECT_GT(of_rest, 1e-6 * size);
+  EXPECT_LT(std::abs(against_rest), 1e-11 * std::sqrt(of_rest * size));
+  EXPECT_NEAR(sub.residual[f], std::sqrt(left / size), 1e-10);
+  if (f == 0) {
+    EXPECT_LT(left, 1e-20 * size);
+  }
+}
+
+/// The forms `found` equal m (inside + s·R) m† of the products m.
+void expect_forms_of_parts(const SubspaceOfW& sub, std::size_t f, const std::vector<Cplx>& inside,
+                           const std::vector<Cplx>& m, const std::vector<Cplx>& found) {
+  const auto n = static_cast<std::size_t>(sub.n);
+  for (std::size_t p = 0; p < m.size() / n; ++p) {
+    Cplx expected;
+    for (std::size_t g = 0; g < n; ++g)
+      for (std::size_t h = 0; h < n; ++h)
+        expected += m[p * n + g] * (inside[g * n + h] + sub.share[f] * sub.rest[g * n + h]) *
+                    std::conj(m[p * n + h]);
+    EXPECT_LT(std::abs(found[p] - expected), 1e-10 * (1.0 + std::abs(expected)));
+  }
+}
+
+/// A tolerance keeps the fewest eigenvectors of W(0) that omit at most that part of Σ|λ|.
+void expect_fewest_vectors(const MatrixOfFrequency& w, std::size_t n_frequencies,
+                           GwKernels& kernels) {
+  const SubspaceOfW all =
+      subspace_of_w(w, n_frequencies, {.tolerance = 0.0, .vectors = 100000}, kernels);
+  ASSERT_EQ(all.n_b, all.n);
+  const auto n = static_cast<std::size_t>(all.n);
+  std::vector<double> magnitude;
+  for (std::size_t b = 0; b < n; ++b) magnitude.push_back(std::abs(all.inner[0][b * n + b]));
+  double total = 0.0;
+  for (const double value : magnitude) total += value;
+  for (const double tolerance : {0.3, 0.1, 0.02}) {
+    const SubspaceOfW chosen =
+        subspace_of_w(w, n_frequencies, {.tolerance = tolerance, .vectors = 0}, kernels);
+    double left = 0.0;
+    for (std::size_t b = static_cast<std::size_t>(chosen.n_b); b < n; ++b) left += magnitude[b];
+    EXPECT_LE(left, tolerance * total * (1.0 + 1e-9));
+    EXPECT_GT(left + magnitude[static_cast<std::size_t>(chosen.n_b) - 1], tolerance * total)
+        << "one vector too many";
+  }
+}
+
+// The parts of W(ω) equal their definitions for a complex crystal and complex frequencies: C† W C,
+// the rest of W(0) and its share. Forms made of the parts equal those of the matrices.
 TEST(Subspace, PartsOfWAreWhatTheySay) {
   EmpiricalCrystal gaas = test::SmallSilicon::small_crystal();
   gaas.name = "gaas";
@@ -207,8 +273,7 @@ TEST(Subspace, PartsOfWAreWhatTheySay) {
   SubspaceOfW sub =
       subspace_of_w(w_of, frequencies.size(), {.tolerance = 0.0, .vectors = 12}, *s.kernels);
   ASSERT_EQ(sub.n_b, 12);
-  const auto n = static_cast<std::size_t>(sub.n);
-  std::vector<Cplx> m(3 * n);
+  std::vector<Cplx> m(static_cast<std::size_t>(3 * sub.n));
   for (std::size_t i = 0; i < m.size(); ++i)
     m[i] = std::polar(1.0 / (1.0 + static_cast<double>(i % 5)), 0.7 * static_cast<double>(i));
   const auto block = s.kernels->pair_products().make_block();
@@ -218,56 +283,18 @@ TEST(Subspace, PartsOfWAreWhatTheySay) {
   double smallest_share = 1.0;
   for (std::size_t f = 0; f < frequencies.size(); ++f) {
     SCOPED_TRACE(f);
-    const auto w = screened_matrix(at, f, wings);
     const std::vector<Cplx> inside = spread_out(sub, sub.inner[f]);
-    Cplx against_rest;
-    double left = 0.0, size = 0.0, of_rest = 0.0;
-    for (std::size_t i = 0; i < n * n; ++i) {
-      const Cplx out = w[i] - inside[i] - sub.share[f] * sub.rest[i];
-      against_rest += std::conj(sub.rest[i]) * out;
-      left += std::norm(out);
-      size += std::norm(w[i]);
-      of_rest += std::norm(sub.rest[i]);
-    }
-    EXPECT_GT(of_rest, 1e-6 * size);
-    EXPECT_LT(std::abs(against_rest), 1e-11 * std::sqrt(of_rest * size));
-    EXPECT_NEAR(sub.residual[f], std::sqrt(left / size), 1e-10);
-    if (f == 0) {
-      EXPECT_LT(left, 1e-20 * size);
-    }
+    expect_smallest_residual(sub, f, w_of(f), inside);
+    expect_forms_of_parts(sub, f, inside, m, forms.at(f));
     smallest_share = std::min(smallest_share, std::abs(sub.share[f]));
-    const std::vector<Cplx> found = forms.at(f);
-    for (std::size_t p = 0; p < 3; ++p) {
-      Cplx expected;
-      for (std::size_t g = 0; g < n; ++g)
-        for (std::size_t h = 0; h < n; ++h)
-          expected += m[p * n + g] * (inside[g * n + h] + sub.share[f] * sub.rest[g * n + h]) *
-                      std::conj(m[p * n + h]);
-      EXPECT_LT(std::abs(found[p] - expected), 1e-10 * (1.0 + std::abs(expected)));
-    }
   }
   EXPECT_LT(smallest_share, 0.9);
   EXPECT_GT(std::abs(sub.share[2].imag()), 1e-4) << "a share that is complex";
-
-  // Σ|λ| of what is left out, by the eigenvalues of W(0).
-  const SubspaceOfW all =
-      subspace_of_w(w_of, frequencies.size(), {.tolerance = 0.0, .vectors = 100000}, *s.kernels);
-  ASSERT_EQ(all.n_b, all.n);
-  std::vector<double> magnitude;
-  for (std::size_t b = 0; b < n; ++b) magnitude.push_back(std::abs(all.inner[0][b * n + b]));
-  double total = 0.0;
-  for (const double value : magnitude) total += value;
-  for (const double tolerance : {0.3, 0.1, 0.02}) {
-    const SubspaceOfW chosen =
-        subspace_of_w(w_of, frequencies.size(), {.tolerance = tolerance, .vectors = 0}, *s.kernels);
-    double left = 0.0;
-    for (std::size_t b = static_cast<std::size_t>(chosen.n_b); b < n; ++b) left += magnitude[b];
-    EXPECT_LE(left, tolerance * total * (1.0 + 1e-9));
-    EXPECT_GT(left + magnitude[static_cast<std::size_t>(chosen.n_b) - 1], tolerance * total)
-        << "one vector too many";
-  }
+  expect_fewest_vectors(w_of, frequencies.size(), *s.kernels);
 }
 
+// A smaller tolerance keeps more vectors and states a smaller error. Keys that contradict each
+// other, or that the method or BerkeleyGW's conventions exclude, are refused.
 TEST(Subspace, SigmaToleranceChoosesTheVectors) {
   const Calculation coarse = sigma_with("subspace_tolerance = 0.1\n"),
                     fine = sigma_with("subspace_tolerance = 0.01\n");
