@@ -30,7 +30,7 @@ class Model {
   explicit Model(std::uint64_t seed)
       : random_(seed),
         ids_(seed + 1),
-        world_(system_files(), root_.path(), ":memory:", "", clock_, ids_,
+        world_({.files = system_files(), .root = root_.path()}, clock_, ids_,
                {.lease_ttl_ms = 5'000,
                 .restart_grace_ms = 0,
                 .requeue_delay_ms = 1'000,

@@ -85,10 +85,7 @@ class Fences : public testing::Test {
   FakeClock clock_;
   SeededRandom random_{1};
   quasi::test::TemporaryDirectory root_;
-  QueueWorld world_{system_files(),
-                    root_.path(),
-                    ":memory:",
-                    "",
+  QueueWorld world_{{.files = system_files(), .root = root_.path()},
                     clock_,
                     random_,
                     {.lease_ttl_ms = 5'000, .requeue_delay_ms = 0}};
@@ -188,7 +185,7 @@ TEST(Queue, WallClockJumpsExpireNothing) {
   FakeClock clock;
   SeededRandom random(1);
   const quasi::test::TemporaryDirectory root;
-  QueueWorld world(system_files(), root.path(), ":memory:", "", clock, random,
+  QueueWorld world({.files = system_files(), .root = root.path()}, clock, random,
                    {.lease_ttl_ms = 5'000});
   world.apply(SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {simple_job("a")}});
   const auto worker = simple_worker("w_1", 1, 1);
@@ -209,7 +206,7 @@ TEST(Queue, AWallClockThatWasAheadProlongsNoBackOff) {
   SeededRandom random(1);
   const quasi::test::TemporaryDirectory root;
   const QueueOptions options{.lease_ttl_ms = 60'000, .retry_back_off_ms = 3'000};
-  QueueWorld world(system_files(), root.path(), ":memory:", "", clock, random, options);
+  QueueWorld world({.files = system_files(), .root = root.path()}, clock, random, options);
   world.apply(SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {simple_job("a")}});
   const auto worker = simple_worker("w_1", 1, 1);
   world.apply(worker);
@@ -236,7 +233,7 @@ TEST(Queue, AFenceThatAWorkerNamesIsNotGivenOutAgain) {
   FakeClock clock;
   SeededRandom random(1);
   const quasi::test::TemporaryDirectory root;
-  QueueWorld world(system_files(), root.path(), ":memory:", "", clock, random, {});
+  QueueWorld world({.files = system_files(), .root = root.path()}, clock, random, {});
   world.apply(SubmitJobs{.request_id = uuid_of(1),
                          .body_sha256 = "b",
                          .jobs = {simple_job("a"), simple_job("b"), simple_job("c")}});
@@ -260,7 +257,7 @@ TEST(Queue, PlacesByDeviceMemoryAndNumber) {
   FakeClock clock;
   SeededRandom random(1);
   const quasi::test::TemporaryDirectory root;
-  QueueWorld world(system_files(), root.path(), ":memory:", "", clock, random, {});
+  QueueWorld world({.files = system_files(), .root = root.path()}, clock, random, {});
   RegisterWorker worker = simple_worker("w_1", 1, 1);
   worker.worker.devices.clear();
   worker.devices.clear();

@@ -20,8 +20,10 @@ namespace fs = std::filesystem;
 class Recovery : public testing::Test {
  protected:
   std::unique_ptr<QueueWorld> open(const fs::path& root) {
-    return std::make_unique<QueueWorld>(system_files(), root.string(), (root / "quasi.db").string(),
-                                        "", clock_, random_, QueueOptions{});
+    return std::make_unique<QueueWorld>(ServerDisk{.files = system_files(),
+                                                   .root = root.string(),
+                                                   .database = (root / "quasi.db").string()},
+                                        clock_, random_, QueueOptions{});
   }
   static void submit(QueueWorld& world, std::uint64_t number) {
     world.apply(

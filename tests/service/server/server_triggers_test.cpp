@@ -12,7 +12,7 @@ namespace {
 
 class Triggers : public testing::Test {
  protected:
-  Triggers() : world_(system_files(), root_.path(), ":memory:", "", clock_, random_, {}) {
+  Triggers() : world_({.files = system_files(), .root = root_.path()}, clock_, random_, {}) {
     digest_ = world_.put_blob("a result");
     NewJob job = simple_job("one");
     job.inputs.push_back({.slot = "deck", .digest = digest_, .size_bytes = 8});

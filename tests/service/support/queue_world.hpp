@@ -24,18 +24,25 @@ class FakeClock : public Clock {
   Now time{.wall_ms = 1'700'000'000'000, .monotonic_ms = 1'000};
 };
 
-/// A server's queue, database and files without its threads and its network, on any file system.
+/// Where a server keeps its data.
+struct ServerDisk {
+  FileSystem& files;
+  std::string root;                   ///< folder of blobs and logs
+  std::string database = ":memory:";  ///< path of the database
+  std::string vfs = "";               ///< SQLite's file system; "" is the default
+};
+
+/// A server's queue, database and files on any file system, without threads and network.
 struct QueueWorld {
-  QueueWorld(FileSystem& files, const std::string& root, const std::string& database,
-             const std::string& vfs, FakeClock& clock_, RandomSource& random,
+  QueueWorld(const ServerDisk& disk, FakeClock& clock_, RandomSource& random,
              const QueueOptions& options)
       : clock(clock_),
-        logs(files, root),
-        blobs(files, root),
+        logs(disk.files, disk.root),
+        blobs(disk.files, disk.root),
         uploads(blobs),
-        mark(files, root),
-        engine({.database_path = database,
-                .vfs = vfs,
+        mark(disk.files, disk.root),
+        engine({.database_path = disk.database,
+                .vfs = disk.vfs,
                 .mark = &mark,
                 .before_writing =
                     [this](SqliteStore& store) { remove_unknown_staging(store, blobs); }},
@@ -51,6 +58,7 @@ struct QueueWorld {
     engine.run_group({&task, 1});
     if (failure) std::rethrow_exception(failure);
   }
+  /// Applies one command and returns its result; throws its refusal.
   template <class Command>
   auto apply(const Command& command) {
     using Result = decltype(engine.queue().apply(command, clock.now()));
@@ -62,7 +70,8 @@ struct QueueWorld {
       return result;
     }
   }
-  /// Stores bytes as the upload calls do: staged, synced, renamed, recorded. @return the digest.
+  /// Stores bytes as the upload calls do: stages, syncs, renames and records them.
+  /// @return the digest
   std::string put_blob(const std::string& bytes) {
     const std::string digest = wire::sha256_hex(bytes);
     const std::string id = "upload-" + digest.substr(0, 12);

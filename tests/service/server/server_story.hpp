@@ -1,0 +1,263 @@
+#pragma once
+
+// The story of a server on a disk whose power can be cut, and the answers that it gave.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "server/store/read_store.hpp"
+#include "tests/service/support/power_cut_disk.hpp"
+#include "tests/service/support/queue_world.hpp"
+
+namespace quasi::server::test {
+
+inline const std::string kServerRoot = "/data";
+
+/// Answers that a client or worker got, and therefore relies on.
+struct Acknowledged {
+  std::map<std::string, std::string> job_of_request;  ///< request id → uid
+  std::map<std::string, JobState> final_states;
+  std::map<std::string, std::set<std::string>> artifacts;  ///< uid → digests
+  std::set<std::string> cancelled;
+  std::map<std::string, std::string> blobs;         ///< digest → bytes
+  std::map<std::string, std::string> logs;          ///< attempt → bytes
+  std::map<std::string, std::int64_t> checkpoints;  ///< uid → newest sequence
+  std::set<std::int64_t> fences;
+  std::map<std::int64_t, std::string> events;  ///< seq → event, as a watcher saw it
+};
+
+/// The parts of an event that a watcher sees, as one text.
+inline std::string essence(const EventRow& event) {
+  return std::to_string(event.job_id) + "/" + std::to_string(event.job_seq) + "/" +
+         std::to_string(static_cast<int>(event.to)) + "/" + std::to_string(event.fence);
+}
+
+/// The life of a server: a fixed sequence of commands, until the power is cut.
+class ServerStory {
+ public:
+  ServerStory(PowerCutDisk& disk, std::uint64_t seed) : disk_(disk), random_(seed) {}
+
+  void open() {
+    world_ = std::make_unique<QueueWorld>(ServerDisk{.files = disk_,
+                                                     .root = kServerRoot,
+                                                     .database = kServerRoot + "/quasi.db",
+                                                     .vfs = disk_.vfs_name()},
+                                          clock_, random_, options());
+  }
+  void close() { world_.reset(); }
+  QueueWorld& world() { return *world_; }
+  Acknowledged& told() { return told_; }
+
+  static QueueOptions options() {
+    return {.lease_ttl_ms = 2'000,
+            .restart_grace_ms = 0,
+            .requeue_delay_ms = 100,
+            .retry_back_off_ms = 100};
+  }
+
+  /// Submits a job with a request id that a client would repeat after a crash.
+  void submit(int number) {
+    pending_request_ = number;
+    const std::string request = uuid_of(static_cast<std::uint64_t>(number));
+    const auto submitted = world_->apply(SubmitJobs{.request_id = request,
+                                                    .body_sha256 = "body",
+                                                    .jobs = {simple_job(std::to_string(number))}});
+    told_.job_of_request[request] = submitted.uids.at(0);
+    pending_request_.reset();
+    see_events();
+  }
+
+  /// Runs the whole sequence: grants, logs, checkpoints, failures, cancels, expired leases, garbage
+  /// collection and a restart of the worker.
+  void live() {
+    const RegisterWorker worker = simple_worker("w_A", 1, 4);
+    for (int i = 0; i < 6; ++i) submit(i);
+    world_->apply(worker);
+    const std::string input = put("a checkpoint");
+    auto grants = acquire(worker, 100, 4);
+    for (const Grant& grant : grants) world_->apply(StartAttempt{key_of(grant)});
+    append(grants[0], "line one\n");
+    append(grants[1], "another log\n");
+    append(grants[0], "line two\n");
+    world_->apply(RecordCheckpoint{
+        .key = key_of(grants[1]),
+        .checkpoint = {.sequence = 1, .step = 7, .digest = input, .size_bytes = 12}});
+    told_.checkpoints[grants[1].job.uid] = 1;
+    succeed(grants[0], "the result of the first job");
+    fail(grants[1], FailureReason::kWorkerLost);    // The job is retried.
+    fail(grants[2], FailureReason::kInvalidInput);  // The job is not retried.
+    cancel(grants[3].job.uid);                      // A running job becomes CANCELLING.
+    world_->apply(CompleteAttempt{.key = key_of(grants[3]),
+                                  .outcome = AttemptOutcome::kCancelled,
+                                  .artifacts = {},
+                                  .summary_json = {},
+                                  .failure = {},
+                                  .usage = {},
+                                  .report_digest = "stopped"});
+    told_.final_states[grants[3].job.uid] = JobState::kCancelled;
+    see_events();
+    submit(6);
+    cancel(told_.job_of_request.at(uuid_of(6)));  // A queued job is CANCELLED.
+    clock_.advance(200);
+    world_->run([](WriteContext& write) { write.queue.tick(write.now); });
+    auto more = acquire(worker, 101, 2);
+    clock_.advance(3'000);  // The lease expires.
+    world_->run([](WriteContext& write) { write.queue.tick(write.now); });
+    see_events();
+    if (!more.empty()) {  // A heartbeat reinstates the lease.
+      world_->apply(Heartbeat{.worker_id = "w_A",
+                              .incarnation = worker.worker.incarnation,
+                              .attempts = {{.attempt_uid = more[0].attempt.uid,
+                                            .fence = more[0].attempt.fence,
+                                            .progress = "p"}},
+                              .devices = {}});
+      world_->apply(StartAttempt{key_of(more[0])});
+      append(more[0], "back again\n");
+      succeed(more[0], "the result of the second");
+    }
+    world_->engine.checkpoint(Database::Checkpoint::kPassive);
+    submit(7);
+    collect();
+    world_->apply(simple_worker("w_A", 2, 4));  // The worker restarts.
+    see_events();
+    world_->engine.checkpoint(Database::Checkpoint::kTruncate);
+    submit(8);
+  }
+
+  /// After the restart of the server: repeats the request that was in flight and finishes all work.
+  void finish() {
+    clock_.advance(60'000);
+    if (pending_request_) submit(*pending_request_);
+    for (const auto& [request, uid] : std::map(told_.job_of_request)) {
+      const auto again = world_->apply(
+          SubmitJobs{.request_id = request, .body_sha256 = "body", .jobs = {simple_job("repeat")}});
+      EXPECT_TRUE(again.replayed);  // I7
+      EXPECT_EQ(again.uids, std::vector<std::string>{uid});
+    }
+    world_->run([](WriteContext& write) { write.queue.tick(write.now); });
+    const RegisterWorker worker = simple_worker("w_B", 3, 4);
+    world_->apply(worker);
+    std::int64_t last_fence = told_.fences.empty() ? 0 : *told_.fences.rbegin();
+    for (std::uint64_t round = 0; round < 20; ++round) {
+      clock_.advance(10'000);
+      world_->apply(worker);
+      world_->run([](WriteContext& write) { write.queue.tick(write.now); });
+      const auto grants = acquire(worker, 1'000 + round, 4);
+      if (grants.empty()) break;
+      for (const Grant& grant : grants) {
+        EXPECT_GT(grant.attempt.fence, last_fence);  // I4
+        last_fence = std::max(last_fence, grant.attempt.fence);
+        EXPECT_EQ(told_.cancelled.count(grant.job.uid), 0U) << "granted after a cancel";  // I12
+        world_->apply(StartAttempt{key_of(grant)});
+        succeed(grant, "made after the restart by " + grant.job.uid);
+      }
+    }
+  }
+
+  std::vector<Grant> acquire(const RegisterWorker& worker, std::uint64_t id, std::size_t slots) {
+    auto grants = world_->apply(simple_acquire(worker, id, slots)).grants;
+    for (const Grant& grant : grants) {
+      EXPECT_TRUE(told_.fences.insert(grant.attempt.fence).second) << "a fence twice";  // I4
+      if (told_.checkpoints.count(grant.job.uid) > 0) {
+        EXPECT_TRUE(grant.checkpoint &&
+                    grant.checkpoint->sequence >= told_.checkpoints[grant.job.uid]);
+      }
+    }
+    see_events();
+    return grants;
+  }
+
+  /// Reads the new events, as a watcher does after each commit.
+  void see_events() {
+    Statement rows(database(),
+                   "SELECT seq, job_id, job_seq, to_state, fence FROM events WHERE seq>? "
+                   "AND type=1 ORDER BY seq");
+    rows.bind(told_.events.empty() ? 0 : told_.events.rbegin()->first);
+    while (rows.step()) {
+      EventRow event{.seq = rows.integer(0),
+                     .job_id = rows.integer(1),
+                     .job_seq = rows.integer(2),
+                     .to = static_cast<JobState>(rows.small(3)),
+                     .fence = rows.integer(4)};
+      told_.events[event.seq] = essence(event);
+    }
+  }
+
+  Database& database() { return world_->engine.database(); }
+
+ private:
+  std::string put(const std::string& bytes) {
+    const std::string digest = world_->put_blob(bytes);
+    told_.blobs[digest] = bytes;
+    return digest;
+  }
+  void append(const Grant& grant, const std::string& line) {
+    const auto known = told_.logs.find(grant.attempt.uid);
+    const std::string before = known == told_.logs.end() ? "" : known->second;
+    const auto appended = world_->apply(AppendLog{
+        .key = key_of(grant), .offset = static_cast<std::int64_t>(before.size()), .data = line});
+    told_.logs[grant.attempt.uid] = before + line;
+    EXPECT_EQ(appended.length, static_cast<std::int64_t>((before + line).size()));
+  }
+  void succeed(const Grant& grant, const std::string& bytes) {
+    const std::string digest = put(bytes);
+    world_->apply(
+        CompleteAttempt{.key = key_of(grant),
+                        .outcome = AttemptOutcome::kSucceeded,
+                        .artifacts = {{.name = "result.h5",
+                                       .digest = digest,
+                                       .size_bytes = static_cast<std::int64_t>(bytes.size()),
+                                       .media_type = ""}},
+                        .summary_json = "{}",
+                        .failure = {},
+                        .usage = {},
+                        .report_digest = "done" + digest});
+    told_.final_states[grant.job.uid] = JobState::kSucceeded;
+    told_.artifacts[grant.job.uid] = {digest};
+    see_events();
+  }
+  void fail(const Grant& grant, FailureReason reason) {
+    const auto after =
+        world_->apply(CompleteAttempt{.key = key_of(grant),
+                                      .outcome = AttemptOutcome::kFailed,
+                                      .artifacts = {},
+                                      .summary_json = {},
+                                      .failure = {.reason = reason, .message = "as told"},
+                                      .usage = {},
+                                      .report_digest = "failed"});
+    if (is_final(after.state)) told_.final_states[grant.job.uid] = after.state;
+    see_events();
+  }
+  void cancel(const std::string& uid) {
+    const auto cancelled = world_->apply(
+        CancelJobs{.request_id = {}, .body_sha256 = {}, .uids = {uid}, .reason = "not wanted"});
+    told_.cancelled.insert(uid);
+    if (is_final(cancelled.states[0])) told_.final_states[uid] = cancelled.states[0];
+    see_events();
+  }
+  /// Collects garbage in the steps of the housekeeping.
+  void collect() {
+    const std::string digest = world_->put_blob("no job refers to this");
+    world_->run([&](WriteContext& write) {
+      for (const std::string& found : write.store.unreferenced_blobs(write.now.wall_ms + 1, 10)) {
+        write.store.set_blob_state(found, BlobState::kDeleting);
+        told_.blobs.erase(found);
+      }
+    });
+    world_->blobs.remove(digest);
+    world_->run([&](WriteContext& write) { write.store.delete_blob(digest); });
+  }
+
+  PowerCutDisk& disk_;
+  SeededRandom random_;
+  FakeClock clock_;
+  std::unique_ptr<QueueWorld> world_;
+  Acknowledged told_;
+  std::optional<int> pending_request_;
+};
+
+}  // namespace quasi::server::test
