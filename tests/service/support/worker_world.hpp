@@ -31,13 +31,17 @@ class QuietLog : public WorkerLog {
   std::vector<std::string> lines;
 };
 
-/// Work for the fake engine, by the name of the job: "noop", "steps" (five steps with a checkpoint
-/// each, resumed), "invalid" (exit 10), "crash" (SIGSEGV), "hang" (ignores all but SIGKILL),
-/// "silent" (dies after a checkpoint that it did not announce; resumed).
+/// A machine with one daemon, a server that follows the lease rules literally, engines that are
+/// scripts, and files that lose unsynced bytes. One step moves one part, always in one order. Two
+/// runs are therefore equal up to the step at which one of them crashes.
 ///
-/// One machine: a server by the letter of the lease rules, engines that are scripts, files that
-/// forget; everything moves one step at a time and in one order, so that a run with a crash at step
-/// n is the same run up to step n.
+/// A job's work names the script of its engine:
+///   "noop"     ends with a result;
+///   "steps"    takes five steps with a checkpoint each, and resumes;
+///   "invalid"  exits with status 10;
+///   "crash"    ends by SIGSEGV;
+///   "hang"     ignores every signal but SIGKILL;
+///   "silent"   dies after a checkpoint that it did not announce, and resumes.
 class WorkerWorld {
  public:
   explicit WorkerWorld(int n_slots = 1);
@@ -49,7 +53,7 @@ class WorkerWorld {
     std::string work;
     JobState state = JobState::kQueued;
     std::uint64_t fence = 0;  ///< of the newest grant
-    bool open = false;        ///< that grant's attempt is not over
+    bool open = false;        ///< the attempt of that grant has not ended
     int grants = 0;
     int executions = 0;  ///< children that were started for it
     int successes = 0;   ///< completions that the server made visible
@@ -66,18 +70,18 @@ class WorkerWorld {
   Job& job(const std::string& id) { return jobs_.at(id); }
   void cancel(const std::string& id);
 
-  /// Starts a daemon: a new incarnation on the files that are there.
+  /// Starts a daemon as a new incarnation on the present files.
   void start_daemon();
-  /// The daemon is gone and its children with it; the files lose what `loss` says.
+  /// Ends the daemon and its children at once; the files lose bytes by the model `loss`.
   void kill_daemon(Loss loss, std::mt19937_64& random);
   bool daemon_runs() const { return supervisor_ != nullptr; }
   Supervisor& supervisor() { return *supervisor_; }
 
-  /// Moves until `done` holds; false if 100,000 steps were not enough.
+  /// Steps until `done` holds; false after 100,000 steps.
   bool run_until(const std::function<bool()>& done);
   bool run_until_all_over();
   bool all_over() const;
-  /// One event, or a step of time if none waits. Throws Crash at a crash point.
+  /// Runs one event, or moves the clock if none waits. Throws Crash at a crash point.
   void step();
   void advance(Milliseconds by) { clock.set(clock.now() + by); }
 
@@ -87,18 +91,18 @@ class WorkerWorld {
   QuietLog log;
   EngineSettings engine;
   bool server_reachable = true;
-  bool lose_next_grants = false;  ///< the next answer with grants is lost on its way
-  /// How the next calls with log, checkpoint or its bytes end: the connection dies under them.
+  bool lose_next_grants = false;  ///< the next answer with grants does not arrive
+  /// Statuses of the next calls with a log, a checkpoint or its bytes, whose connections die.
   std::deque<grpc::StatusCode> dying_connections;
   Milliseconds lease_ttl{2'000};
   std::string scratch_shortage;  ///< of the daemon's disk
-  v1::DeviceState shown_state =
-      v1::DEVICE_STATE_UNSPECIFIED;  ///< of the device, in the newest heartbeat
+  /// State of the device in the newest heartbeat, and its reason.
+  v1::DeviceState shown_state = v1::DEVICE_STATE_UNSPECIFIED;
   std::string shown_reason;
-  Milliseconds heartbeat_limit{0};      ///< of the newest heartbeat
-  bool strays_outlive_sigkill = false;  ///< engines of a daemon that was killed
+  Milliseconds heartbeat_limit{0};      ///< time limit of the newest heartbeat
+  bool strays_outlive_sigkill = false;  ///< engines of a killed daemon do not die
   std::vector<std::pair<std::int64_t, Milliseconds>> stray_looks;  ///< process id, patience
-  std::vector<std::string> violations;  ///< of the rules that the world watches
+  std::vector<std::string> violations;                             ///< violated rules, as sentences
   int fenced_answers = 0;
 
  private:
@@ -119,7 +123,7 @@ class WorkerWorld {
   void grant(const v1::AcquireLeasesRequest& request, v1::AcquireLeasesResponse& response);
   grpc::Status complete(const v1::CompleteAttemptRequest& request);
   bool current(const v1::AttemptRef& ref, Job** job);
-  /// OK where the connection holds.
+  /// Status of the connection of this call: OK, or the next of `dying_connections`.
   grpc::Status take_connection();
   std::optional<MonotonicTime> next_server_event() const;
 
@@ -130,7 +134,7 @@ class WorkerWorld {
   std::map<std::string, std::vector<std::uint64_t>> acquires_;
   std::set<std::uint64_t> expired_;
   std::map<std::uint64_t, std::string> logs_;
-  std::map<std::uint64_t, std::string> completed_;  ///< what was accepted, by fence
+  std::map<std::uint64_t, std::string> completed_;  ///< accepted reports, by fence
   std::uint64_t next_fence_ = 1;
   int incarnation_ = 0;
   int uuids_ = 0;
