@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "workers/backend/error.hpp"
+#include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/kernels/three_phonon/fc3_transform.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
 #include "workers/thermal/solver/transport/conductivity_run.hpp"
@@ -32,14 +33,16 @@ void bench(const std::string& path, const Device& device, int repeat,
   const double t0 = now();
   const Deck deck = read_deck(path, settings);
   const double t1 = now();
-  ConductivityRun run = start_run(deck, silent);
+  ConductivityRun run = start_run(deck, deck.control.harmonic_options(), silent);
   const double t2 = now();
   const auto kernels = make_three_phonon_kernels(device);
   ThreePhononProblem problem =
       make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, run.modes,
                                 deck.control.three_phonon_options());
   const double t3 = now();
-  add_scattering(deck, *kernels, problem, run, silent);
+  const Transport transport{deck.crystal, deck.symmetry, run.modes,
+                            deck.control.transport_options()};
+  add_scattering(transport, deck.control.rate_options(), *kernels, problem, run, {silent});
   const double first = run.seconds["scattering_3ph"];
   std::vector<double> again;
   ThreePhononRates rates;
@@ -53,7 +56,7 @@ void bench(const std::string& path, const Device& device, int repeat,
   }
   std::sort(again.begin(), again.end());
   const double t4 = now();
-  add_conductivity(deck, *kernels, FurtherScattering{}, run, silent);
+  add_conductivity({transport, deck.third_order, *kernels, FurtherScattering{}}, run, silent);
   const double t5 = now();
 
   const Fc3Transform transform = make_fc3_transform(problem.fc3, problem.mass_amu, problem.mesh);

@@ -156,8 +156,8 @@ int run(int argc, char** argv) {
       std::filesystem::path(o.deck) / "FORCE_CONSTANTS_4TH", 4, crystal);
   const double read_s = now_s() - start;
   start = now_s();
-  Problem4ph problem =
-      make_problem_4ph(crystal, modes, symmetry, control, fourth, symmetry.irreducible);
+  Problem4ph problem = make_problem_4ph(crystal, modes, symmetry, control.four_phonon_options(),
+                                        fourth, symmetry.irreducible);
   if (!o.exchange) problem.star.clear();
   if (!o.inversion) {
     problem.plan = plan_contraction_4ph(crystal, fourth);

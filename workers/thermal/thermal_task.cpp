@@ -25,12 +25,12 @@ class ThermalTask : public Task {
  public:
   nlohmann::json validate(const DeckSource& source, const Device& device) const override {
     const Deck deck = read_deck(source.path, source.settings);
-    require_supported_4ph(deck.control);
-    require_possible_study(deck.control);
+    const CaseOptions options = deck.control.case_options();
+    require_possible_study(options);
     SilentProgress silent;
-    ConductivityRun run = start_run(deck, silent);
-    require_transport(deck, run.modes);
-    nlohmann::json report = lint(deck, run, device);
+    ConductivityRun run = start_case(deck, options, silent);
+    require_transport(deck, options, run.modes);
+    nlohmann::json report = lint(deck, options, run, device);
     report["ok"] = true;
     report["warnings"] = run.warnings;
     report["deck_sha256"] = deck.digest_sha256;
@@ -46,8 +46,6 @@ class ThermalTask : public Task {
       throw InvalidInput(
           "on GPUs only four-phonon sums and samples are shared out, and 'four_phonon' = .false.: "
           "name one device and start one rank");
-    require_supported_4ph(deck.control);
-    require_possible_study(deck.control);
     const CommonKeys common{.memory_budget_mib = deck.control.memory_budget_mib,
                             .device_memory_fraction = deck.control.device_memory_fraction,
                             .threads = deck.control.threads};
@@ -55,13 +53,14 @@ class ThermalTask : public Task {
     deck.control.memory_budget_mib =
         static_cast<double>(memory_budget_bytes(common, device, options.memory_budget_bytes)) /
         1048576.0;
-    const SolvedCase solved =
-        solve_case(deck, options.devices, *options.ranks, options.checkpoint_directory, progress);
+    const CaseOptions case_options = deck.control.case_options();
+    require_possible_study(case_options);
+    const CaseSite site{options.devices, *options.ranks, options.checkpoint_directory};
+    const SolvedCase solved = solve_case(deck, case_options, site, progress);
     const ConductivityRun& result = solved.run;
     std::optional<ConvergenceStudy> study;
-    if (deck.control.convergence_study)
-      study = study_convergence(deck, options.devices, *options.ranks, solved,
-                                options.checkpoint_directory, progress);
+    if (case_options.study.enabled)
+      study = study_convergence(deck, case_options, site, solved, progress);
     if (!options.ranks->leads()) return {};
     H5Writer out(options.output_directory / "result.h5");
     write_result(deck, result, device, out);

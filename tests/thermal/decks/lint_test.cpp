@@ -56,7 +56,9 @@ TEST(Lint, PlansWhatWillHappen) {
       1.0, 0.05);
   SilentProgress silent;
   const quasi::test::TemporaryDirectory place;
-  const auto four = run_four_phonon(s->deck, {Device{}}, one_rank(), s->run, place.path(), silent);
+  const auto four =
+      run_four_phonon(s->transport(), *s->deck.fourth_order, s->deck.control.four_phonon_options(),
+                      {.checkpoint_directory = place.path()}, s->run, silent);
   const char* names[] = {"recombination", "redistribution", "splitting"};
   for (int c = 0; c < 3; ++c)
     EXPECT_NEAR(plan["processes_4ph_estimate"][names[c]].get<double>() /
@@ -111,7 +113,8 @@ TEST(Lint, PlansTheTimeThatIsNeeded) {
     const auto plan = validate(settings)["plan"];
     const auto s = test::solve_deck(silicon(), settings);
     const auto start = std::chrono::steady_clock::now();
-    run_four_phonon(s->deck, {Device{}}, one_rank(), s->run, {}, silent);
+    run_four_phonon(s->transport(), *s->deck.fourth_order, s->deck.control.four_phonon_options(),
+                    {}, s->run, silent);
     const double seconds_4ph =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const double ratio_3ph =
@@ -167,8 +170,8 @@ TEST(Lint, NoticesConstantsThatDoNotCommute) {
       read_sparse_force_constants(silicon() / "FORCE_CONSTANTS_4TH", 4, deck.crystal);
   EXPECT_LT(permutation_violation(fourth), 1e-9);
   SilentProgress silent;
-  ConductivityRun run = start_run(deck, silent);
-  const auto report = lint(deck, run, Device{});
+  ConductivityRun run = start_run(deck, deck.control.harmonic_options(), silent);
+  const auto report = lint(deck, deck.control.case_options(), run, Device{});
   EXPECT_FALSE(report["checks"]["constants_3rd"]["ok"].get<bool>());
   ASSERT_FALSE(run.warnings.empty());
 }

@@ -24,8 +24,9 @@ inline Rates4ph rates_at(const Deck& deck, const Modes& modes,
                          const std::vector<std::int32_t>& points, Progress& progress,
                          const std::filesystem::path& checkpoints = {},
                          const Device& device = Device{}) {
-  const Problem4ph problem = make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                              *deck.fourth_order, points);
+  const Problem4ph problem =
+      make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control.four_phonon_options(),
+                       *deck.fourth_order, points);
   const auto kernels = make_scattering_kernels_4ph(device, 0);
   Rates4ph rates = scattering_rates_4ph(problem, deck.control.constants(), {kernels.get()},
                                         progress, {checkpoints});

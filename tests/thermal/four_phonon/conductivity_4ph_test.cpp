@@ -188,9 +188,10 @@ TEST_P(Conductivity4ph, SpectraIntegrateToIt) {
       {GetParam()});
   const auto three =
       test::solve_deck(model("silicon-sw"), {"ngrid=4,4,4", "T=600", "coherence=T"}, GetParam());
-  const Derived derived = derive(s->deck, s->problem.fc3, s->run),
-                without = derive(three->deck, three->problem.fc3, three->run);
   const Transport t = s->transport();
+  const Derived derived = derive(t, s->deck.second_order, s->problem.fc3, s->run),
+                without = derive(three->transport(), three->deck.second_order, three->problem.fc3,
+                                 three->run);
   const TemperatureResult& r = s->at();
   const auto check = [&](const std::vector<Mat3>& by_row, const Mat3& kappa) {
     EXPECT_NEAR(test::integral_over_omega(spectrum_by_omega(t, by_row)) / kappa[0][0], 1.0, 2e-3);

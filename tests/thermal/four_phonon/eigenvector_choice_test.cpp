@@ -134,7 +134,7 @@ TEST(EigenvectorChoice, CanonicalVectorsAreUnique) {
                                    std::pair{test::model("rocksalt"), "ngrid=4,4,4"}}) {
     SilentProgress silent;
     const Deck deck = read_deck(path, test::settings_of({mesh, "onlyharmonic=T"}));
-    const Modes modes = start_run(deck, silent).modes;
+    const Modes modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
     Modes other = modes;
     test::rotate_degenerate_sets(deck, 5, other);
     test::make_canonical(deck, other);

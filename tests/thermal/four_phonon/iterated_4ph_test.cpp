@@ -217,7 +217,9 @@ TEST_P(Iterated4ph, SweepsReuseTheMatrixElements) {
   further.in_scattering = [&](std::size_t t, const std::vector<double>& f) {
     return collision.in_scattering(t, f);
   };
-  const Sweep sweep = run_sweep(s->deck, *s->kernels, further, s->run, s->silent);
+  const Transport transport = s->transport();
+  const Sweep sweep =
+      run_sweep({transport, s->deck.third_order, *s->kernels, further}, s->run, s->silent);
   EXPECT_EQ(builds.n, 2);
   ASSERT_EQ(sweep.kappa_w_per_mk.size(), 12u);
   const auto compare = [&](std::size_t isotope, std::size_t grain,
@@ -252,13 +254,16 @@ TEST_P(IteratedWire, LiesBetweenItsLimits) {
                              {GetParam()});
     const auto kappa = [&](double radius, bool iterated, const Device& device) {
       s->deck.control.radius_min_nm = s->deck.control.radius_max_nm = radius;
+      const Transport bulk = s->transport();
       const auto along = [&](const Symmetry& symmetry) {
-        return iterated_with(symmetry, s->deck, {device}, s->run, *s->four_phonon, silent);
+        return iterated_with(symmetry, bulk, *s->deck.fourth_order, {device}, *s->four_phonon,
+                             silent);
       };
-      WireScattering further{.relaxation_per_ps = s->four_phonon->further.rate_per_ps,
+      WireScattering further{.three_phonon = s->deck.control.three_phonon_options(),
+                             .relaxation_per_ps = s->four_phonon->further.rate_per_ps,
                              .iterated_along = nullptr};
       if (iterated) further.iterated_along = along;
-      return converged_wires(s->deck, s->problem.fc3, s->run, further, device, silent)[0]
+      return converged_wires(bulk, s->problem.fc3, s->run, further, device, silent)[0]
           .kappa_w_per_mk[0];
     };
     found.push_back(kappa(20.0, true, GetParam()));

@@ -40,7 +40,8 @@ KappaBar kappa_bar_4ph(SolvedDeck4ph& exact, const Device& device, Sampling samp
                                                {kernels.get()}, exact.silent);
     average_degenerate_4ph(exact.run.modes, exact.deck.symmetry.irreducible, rates);
     const double bar = relative_kappa_error(
-        exact.deck, exact.run, 0, [&](std::int64_t row) { return rates.total_per_ps(0, row); },
+        exact.transport(), exact.run, 0,
+        [&](std::int64_t row) { return rates.total_per_ps(0, row); },
         [&](std::int64_t row) { return rates.total_error_per_ps(0, row); });
     const double error = kappa_with(exact, rates) / kappa - 1.0;
     square += error * error / (bar * bar);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <string>
 
 #include "bench/published/published_sums_4ph.hpp"
 #include "tests/support/every_device.hpp"
@@ -28,7 +29,7 @@ class Laws4phOnDevice : public quasi::test::OnEveryDevice {};
 TEST_P(Laws4phOnDevice, RatesGrowWithTheSquareOfTheTemperatureWhenHot) {
   const Deck deck = coarse_deck({{"T", "4000 8000"}});
   SilentProgress silent;
-  const Modes modes = start_run(deck, silent).modes;
+  const Modes modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
   const Rates4ph rates = rates_at(deck, modes, deck.symmetry.irreducible, silent, {}, GetParam());
   double largest = 0.0;
   for (std::int64_t row = 0; row < rates.n_rows; ++row)
@@ -54,7 +55,7 @@ TEST_P(Laws4phOnDevice, RatesAreEqualOverAStar) {
     const Deck deck = read_deck(
         model(c.name), {{"ngrid", c.mesh}, {"four_phonon", ".true."}, {"scalebroad", "1.0"}});
     SilentProgress silent;
-    const Modes modes = start_run(deck, silent).modes;
+    const Modes modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
     std::vector<std::int32_t> elsewhere;
     std::mt19937 random(7);
     for (std::int64_t star = 0; star < deck.symmetry.n_irreducible(); ++star) {
@@ -92,9 +93,10 @@ TEST_P(Laws4phOnDevice, HalfOfThePairsIsTheWholeSum) {
     const Deck deck = read_deck(
         model(name), {{"ngrid", "3 3 3"}, {"four_phonon", ".true."}, {"scalebroad", "1.0"}});
     SilentProgress silent;
-    const Modes modes = start_run(deck, silent).modes;
-    Problem4ph problem = make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                          *deck.fourth_order, deck.symmetry.irreducible);
+    const Modes modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
+    Problem4ph problem =
+        make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control.four_phonon_options(),
+                         *deck.fourth_order, deck.symmetry.irreducible);
     EXPECT_EQ(problem.plan.real_elements, centred) << name;
     if (!centred) continue;
     const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
@@ -123,9 +125,10 @@ TEST_P(Laws4phOnDevice, HalfOfThePairsIsTheWholeSum) {
 TEST_P(Laws4phOnDevice, ExchangedRatesAreThoseOfEveryRow) {
   const Deck deck = coarse_deck({{"T", "100 300 900"}});
   SilentProgress silent;
-  const Modes modes = start_run(deck, silent).modes;
-  Problem4ph problem = make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                        *deck.fourth_order, deck.symmetry.irreducible);
+  const Modes modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
+  Problem4ph problem =
+      make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control.four_phonon_options(),
+                       *deck.fourth_order, deck.symmetry.irreducible);
   ASSERT_FALSE(problem.star.empty());
   const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
   const auto rates = [&] {
@@ -167,9 +170,10 @@ TEST_P(Laws4phOnDevice, StarsOfTotalMomentaShareTables) {
     const Deck deck = read_deck(
         model(c.name), {{"ngrid", c.mesh}, {"four_phonon", ".true."}, {"scalebroad", "0.5"}});
     SilentProgress silent;
-    const Modes modes = start_run(deck, silent).modes;
-    Problem4ph problem = make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                          *deck.fourth_order, deck.symmetry.irreducible);
+    const Modes modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
+    Problem4ph problem =
+        make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control.four_phonon_options(),
+                         *deck.fourth_order, deck.symmetry.irreducible);
     ASSERT_EQ(problem.totals.representative, deck.symmetry.irreducible);
     const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
     const auto rates = [&] {
@@ -205,9 +209,9 @@ struct Elements {
   explicit Elements(const char* mesh)
       : deck(coarse_deck({{"ngrid", mesh}, {"symmetry", ".false."}})) {
     SilentProgress silent;
-    modes = start_run(deck, silent).modes;
-    problem =
-        make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control, *deck.fourth_order, {0});
+    modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
+    problem = make_problem_4ph(deck.crystal, modes, deck.symmetry,
+                               deck.control.four_phonon_options(), *deck.fourth_order, {0});
     problem.plan = plan_contraction_4ph(deck.crystal, *deck.fourth_order);
     problem.phase = phase_table_4ph(problem.mesh, problem.plan);
   }
@@ -290,13 +294,18 @@ TEST(Laws4ph, DetailedBalance) {
   }
 }
 
-// What is not available is refused by name, not left out in silence.
-TEST(Laws4ph, RefusesWhatItCannotDo) {
+// A published strategy together with four phonons is refused by name.
+TEST(Laws4ph, RefusesPublishedStrategies) {
   for (const Setting& setting :
-       {Setting{"four_phonon_iteration", ".true."}, Setting{"num_sample_process_4ph", "100"}}) {
-    const Deck deck = coarse_deck({{"strategy", "'list-host'"}, setting});
-    EXPECT_THROW(require_supported_4ph(deck.control), InvalidInput) << setting.key;
-  }
+       {Setting{"four_phonon_iteration", ".true."}, Setting{"num_sample_process_4ph", "100"}})
+    try {
+      coarse_deck({{"strategy", "'list-host'"}, setting});
+      ADD_FAILURE() << setting.key << " was accepted";
+    } catch (const InvalidInput& refused) {
+      EXPECT_NE(std::string(refused.what()).find("'strategy' must be factorised"),
+                std::string::npos)
+          << refused.what();
+    }
 }
 
 QUASI_ON_EVERY_DEVICE(Laws4phOnDevice);

@@ -224,9 +224,10 @@ TEST_P(Properties4ph, EverySplittingIsThreeRecombinationsSeenFromTheOtherSide) {
        {std::pair{"silicon-sw", "5 5 5"}, std::pair{"wurtzite-sw", "3 3 2"}}) {
     const Deck deck = read_deck(
         test::model(name), {{"ngrid", mesh}, {"four_phonon", ".true."}, {"scalebroad", "0.3"}});
-    const Modes modes = start_run(deck, silent).modes;
-    const Problem4ph problem = make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                                *deck.fourth_order, deck.symmetry.irreducible);
+    const Modes modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
+    const Problem4ph problem =
+        make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control.four_phonon_options(),
+                         *deck.fourth_order, deck.symmetry.irreducible);
     const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
     const Rates4ph rates =
         scattering_rates_4ph(problem, deck.control.constants(), {kernels.get()}, silent);

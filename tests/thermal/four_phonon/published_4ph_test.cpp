@@ -30,7 +30,7 @@ TEST_P(Published4ph, ProcessesOfTheExample) {
   std::vector<std::int32_t> points = symmetry.irreducible;
   if (GetParam().backend == Backend::kCpu) points.resize(1);
   const Problem4ph problem = make_problem_4ph(
-      crystal, modes, symmetry, control,
+      crystal, modes, symmetry, control.four_phonon_options(),
       read_sparse_force_constants(run.deck() / "FORCE_CONSTANTS_4TH", 4, crystal), points);
   const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
   kernels->load(problem);

@@ -32,7 +32,8 @@ Solved solve(const test::ReferenceRun& run, const Device& device) {
   const SparseForceConstants fourth =
       read_sparse_force_constants(run.deck() / "FORCE_CONSTANTS_4TH", 4, crystal);
   const Problem4ph problem =
-      make_problem_4ph(crystal, s.modes, s.symmetry, s.control, fourth, s.symmetry.irreducible);
+      make_problem_4ph(crystal, s.modes, s.symmetry, s.control.four_phonon_options(), fourth,
+                       s.symmetry.irreducible);
   const auto kernels = make_scattering_kernels_4ph(device, 0);
   s.rates = scattering_rates_4ph(problem, s.control.constants(), {kernels.get()}, silent);
   return s;

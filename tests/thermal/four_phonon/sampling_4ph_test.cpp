@@ -30,10 +30,11 @@ Sampled few_points(const char* mesh, const Device& device) {
   SilentProgress silent;
   s.deck =
       read_deck(silicon_sw(), {{"ngrid", mesh}, {"four_phonon", ".true."}, {"scalebroad", "1.0"}});
-  s.modes = start_run(s.deck, silent).modes;
+  s.modes = start_run(s.deck, s.deck.control.harmonic_options(), silent).modes;
   const auto& stars = s.deck.symmetry.irreducible;
-  s.problem = make_problem_4ph(s.deck.crystal, s.modes, s.deck.symmetry, s.deck.control,
-                               *s.deck.fourth_order, {stars[1], stars[2]});
+  s.problem = make_problem_4ph(s.deck.crystal, s.modes, s.deck.symmetry,
+                               s.deck.control.four_phonon_options(), *s.deck.fourth_order,
+                               {stars[1], stars[2]});
   s.kernels = make_scattering_kernels_4ph(device, 0);
   s.exact = scattering_rates_4ph(s.problem, s.deck.control.constants(), {s.kernels.get()}, silent);
   average_degenerate_4ph(s.modes, s.problem.point, s.exact);

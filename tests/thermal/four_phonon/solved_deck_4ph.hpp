@@ -16,9 +16,6 @@ struct SolvedDeck4ph : SolvedDeck {
   std::unique_ptr<FourPhononRun> four_phonon;
 
   const TemperatureResult& at(std::size_t t = 0) const { return run.by_temperature[t]; }
-  Transport transport() const {
-    return {deck.crystal, deck.symmetry, run.modes, deck.control.transport_options()};
-  }
 };
 
 /// Reads, solves and scatters with four_phonon switched on; `settings` come after it. `adjust` may

@@ -53,7 +53,7 @@ class Watching : public SilentProgress {
 TEST(Tiles4ph, ResumedRunHasTheSameBits) {
   const Deck deck = coarse_deck();
   SilentProgress silent;
-  const Modes modes = start_run(deck, silent).modes;
+  const Modes modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
   const Rates4ph whole = rates_at(deck, modes, deck.symmetry.irreducible, silent);
   const quasi::test::TemporaryDirectory directory;
   Interrupting interrupting(3);
@@ -63,9 +63,9 @@ TEST(Tiles4ph, ResumedRunHasTheSameBits) {
   Watching watching;
   const Rates4ph resumed =
       rates_at(deck, modes, deck.symmetry.irreducible, watching, directory.path());
-  const TilePlan4ph plan =
-      plan_tiles_4ph(make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                      *deck.fourth_order, deck.symmetry.irreducible));
+  const TilePlan4ph plan = plan_tiles_4ph(
+      make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control.four_phonon_options(),
+                       *deck.fourth_order, deck.symmetry.irreducible));
   EXPECT_EQ(watching.first_done, plan.progress(interrupting.last_step));
   EXPECT_EQ(watching.tiles, plan.size() - interrupting.last_step);
   EXPECT_EQ(whole.normal_per_ps, resumed.normal_per_ps);
@@ -82,10 +82,10 @@ TEST(Tiles4ph, ATileIsASmallShareOfTheWork) {
     const Deck deck =
         coarse_deck({{"ngrid", mesh + " " + mesh + " " + mesh}, {"scalebroad", "0.1"}});
     SilentProgress silent;
-    const Modes modes = start_run(deck, silent).modes;
-    const TilePlan4ph plan =
-        plan_tiles_4ph(make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                        *deck.fourth_order, deck.symmetry.irreducible));
+    const Modes modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
+    const TilePlan4ph plan = plan_tiles_4ph(
+        make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control.four_phonon_options(),
+                         *deck.fourth_order, deck.symmetry.irreducible));
     const double largest = plan.work(0) / plan.work_before.back();
     EXPECT_LT(largest, 64.0 / (n * n * n)) << mesh;
     std::printf("    %d³: %lld tiles, the dearest %.2f %% of the work; %zu modes and channels\n", n,
@@ -119,7 +119,7 @@ TEST(Tiles4ph, TimeLeftIsHonest) {
 #endif
   const Deck deck = coarse_deck({{"ngrid", "8 8 8"}, {"scalebroad", "0.05"}});
   SilentProgress silent;
-  const Modes modes = start_run(deck, silent).modes;
+  const Modes modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
   Recording recording;
   rates_at(deck, modes, deck.symmetry.irreducible, recording);
   ASSERT_GT(recording.at.size(), 20u);
@@ -145,9 +145,10 @@ TEST(Tiles4ph, TimeLeftIsHonest) {
 TEST_P(Tiles4phOnDevice, OneTwoAndFourDevicesGiveTheSameBits) {
   const Deck deck = coarse_deck({{"ngrid", "5 5 5"}, {"scalebroad", "0.1"}});
   SilentProgress silent;
-  const Modes modes = start_run(deck, silent).modes;
-  const Problem4ph problem = make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                              *deck.fourth_order, deck.symmetry.irreducible);
+  const Modes modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
+  const Problem4ph problem =
+      make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control.four_phonon_options(),
+                       *deck.fourth_order, deck.symmetry.irreducible);
   Rates4ph first;
   for (const std::size_t n : {1, 2, 4}) {
     std::vector<std::unique_ptr<ScatteringKernels4ph>> kernels;
@@ -171,9 +172,10 @@ TEST(Tiles4ph, PredictedProcessesAreThoseFound) {
   for (const char* compat : {"none", "fourphonon"}) {
     const Deck deck = coarse_deck({{"ngrid", "6 6 6"}, {"scalebroad", "0.1"}, {"compat", compat}});
     SilentProgress silent;
-    const Modes modes = start_run(deck, silent).modes;
-    const Problem4ph problem = make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control,
-                                                *deck.fourth_order, deck.symmetry.irreducible);
+    const Modes modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
+    const Problem4ph problem =
+        make_problem_4ph(deck.crystal, modes, deck.symmetry, deck.control.four_phonon_options(),
+                         *deck.fourth_order, deck.symmetry.irreducible);
     const TilePlan4ph plan = plan_tiles_4ph(problem);
     std::vector<int> seen(static_cast<std::size_t>(problem.mesh.size()));
     const auto kernels = make_scattering_kernels_4ph_cpu();

@@ -111,7 +111,7 @@ TEST(ClosedForms, DegenerateSetsHaveOneGaugeAndOneVelocity) {
   const Vec3 direction{0.5377, 0.6180, 0.5736};
   for (const char* setting : {"symmetry=T", "symmetry=F", "degeneracy=2"}) {
     const Deck deck = read_deck(model("silicon-sw"), test::settings_of({"ngrid=6,6,6", setting}));
-    const Modes modes = start_run(deck, silent).modes;
+    const Modes modes = start_run(deck, deck.control.harmonic_options(), silent).modes;
     const DynamicalMatrixBuilder builder(deck.crystal, deck.second_order,
                                          deck.control.harmonic_options());
     const int nb = modes.n_branches;

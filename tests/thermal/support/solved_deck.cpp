@@ -15,14 +15,17 @@ std::unique_ptr<SolvedDeck> solve_deck(const std::filesystem::path& directory,
   auto solved = std::make_unique<SolvedDeck>();
   SilentProgress silent;
   solved->deck = read_deck(directory, settings_of(settings));
-  solved->run = start_run(solved->deck, silent);
+  solved->run = start_run(solved->deck, solved->deck.control.harmonic_options(), silent);
   if (adjust) adjust(*solved);
   solved->problem = make_three_phonon_problem(solved->deck.crystal, solved->deck.third_order,
                                               solved->deck.symmetry, solved->run.modes,
                                               solved->deck.control.three_phonon_options());
   solved->kernels = make_three_phonon_kernels(device);
-  add_scattering(solved->deck, *solved->kernels, solved->problem, solved->run, silent);
-  add_conductivity(solved->deck, *solved->kernels, FurtherScattering{}, solved->run, silent);
+  const Transport transport = solved->transport();
+  add_scattering(transport, solved->deck.control.rate_options(), *solved->kernels, solved->problem,
+                 solved->run, {silent});
+  add_conductivity({transport, solved->deck.third_order, *solved->kernels, FurtherScattering{}},
+                   solved->run, silent);
   return solved;
 }
 

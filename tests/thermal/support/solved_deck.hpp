@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
 #include "workers/thermal/solver/transport/conductivity.hpp"
 #include "workers/thermal/solver/transport/conductivity_run.hpp"
@@ -22,6 +23,9 @@ struct SolvedDeck {
   SolvedDeck& operator=(const SolvedDeck&) = delete;
 
   std::int64_t n_rows() const { return problem.n_rows(); }
+  Transport transport() const {
+    return {deck.crystal, deck.symmetry, run.modes, deck.control.transport_options()};
+  }
 };
 
 std::vector<Setting> settings_of(const std::vector<std::string>& texts);

@@ -336,7 +336,8 @@ TEST(Laws3ph, SmallGrainsScatterAtTheirBoundary) {
 TEST(Laws3ph, SheetIsQuotedForItsThickness) {
   const Deck deck = read_deck(model("wurtzite-sw"),
                               test::settings_of({"onlyharmonic=T", "sheet_thickness_nm=0.5"}));
-  EXPECT_NEAR(sheet_factor(deck), length(deck.crystal.lattice_nm[2]) / 0.5, 1e-9);
+  EXPECT_NEAR(sheet_factor(deck.crystal, deck.control.sheet_options()),
+              length(deck.crystal.lattice_nm[2]) / 0.5, 1e-9);
 }
 
 // Normal and Umklapp parts of either channel: within the channel, and both occur.

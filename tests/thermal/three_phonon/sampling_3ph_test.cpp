@@ -34,7 +34,7 @@ class Sampling3ph : public quasi::test::OnEveryDevice {
   template <typename Draw>
   void check(const std::string& mesh, const Draw& draw) {
     const Deck deck = read_deck(silicon_sw(), test::settings_of({mesh, "convergence=F"}));
-    const ConductivityRun run = start_run(deck, silent_);
+    const ConductivityRun run = start_run(deck, deck.control.harmonic_options(), silent_);
     ThreePhononProblem problem =
         make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, run.modes,
                                   deck.control.three_phonon_options());
@@ -107,7 +107,7 @@ TEST_P(Sampling3ph, StopsAtTheErrorAskedFor) {
                                     {"ngrid=6,6,6", "convergence=F", "target_kappa_error=0.04",
                                      kind == 0 ? "sampling=by-weight" : "sampling=uniform"},
                                     GetParam());
-    const double error = relative_kappa_error(s->deck, s->run, 0, {}, [&](std::int64_t row) {
+    const double error = relative_kappa_error(s->transport(), s->run, 0, {}, [&](std::int64_t row) {
       return s->run.three_phonon.error_per_ps(0, row);
     });
     const double off = s->run.by_temperature[0].kappa_rta_w_per_mk[0][0] /

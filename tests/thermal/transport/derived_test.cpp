@@ -104,7 +104,11 @@ TEST(Wire, ConvergedConductivityHasItsLimits) {
     const auto s = test::solve_deck(silicon(), with);
     const auto kappa = [&](double radius, std::size_t t) {
       s->deck.control.radius_min_nm = s->deck.control.radius_max_nm = radius;
-      return converged_wires(s->deck, s->problem.fc3, s->run, {}, Device{}, silent)[t]
+      const WireScattering scattering{.three_phonon = s->deck.control.three_phonon_options(),
+                                      .relaxation_per_ps = {},
+                                      .iterated_along = nullptr};
+      return converged_wires(s->transport(), s->problem.fc3, s->run, scattering, Device{},
+                             silent)[t]
           .kappa_w_per_mk[0];
     };
     const auto rta = [&](double radius) {
@@ -168,7 +172,9 @@ TEST(Sweep, ReusesTheMatrixElementsAndAgreesWithSeparateRuns) {
   const Mat3 before = run.by_temperature[1].kappa_w_per_mk;
   CountingKernels counting(*s->kernels);
   SilentProgress silent;
-  const Sweep sweep = run_sweep(s->deck, counting, FurtherScattering{}, s->run, silent);
+  const Transport transport = s->transport();
+  const Sweep sweep =
+      run_sweep({transport, s->deck.third_order, counting, FurtherScattering{}}, s->run, silent);
   EXPECT_EQ(counting.n_rates, 0);
   EXPECT_EQ(counting.n_loads, 0);
   EXPECT_EQ(run.by_temperature[1].kappa_w_per_mk, before);
@@ -220,7 +226,7 @@ TEST(Gruneisen, IsTheChangeUnderStrain) {
         quasi::model::derivatives(crystal, potential.terms(crystal), 2));
     const Deck deck = read_deck(place.path(), test::settings_of({"onlyharmonic=T"}));
     SilentProgress silent;
-    return start_run(deck, silent).modes.omega_rad_ps;
+    return start_run(deck, deck.control.harmonic_options(), silent).modes.omega_rad_ps;
   };
   const auto wide = strained(kStrain);
   const auto narrow = strained(-kStrain);
@@ -263,7 +269,8 @@ TEST(MixedPrecision, SaysItsErrorAndMeansIt) {
   const auto exact = test::solve_deck(silicon(), {"ngrid=8,8,8", "convergence=F"});
   const auto mixed =
       test::solve_deck(silicon(), {"ngrid=8,8,8", "convergence=F", "precision=mixed"});
-  const PrecisionError error = measure_precision(mixed->deck, mixed->problem, mixed->run, Device{});
+  const PrecisionError error =
+      measure_precision(mixed->transport().options, mixed->problem, mixed->run, Device{});
   double largest = 0.0;
   for (std::int64_t row = 0; row < exact->n_rows(); ++row) {
     const double w = exact->run.three_phonon.absorption_per_ps[row] +
@@ -289,7 +296,8 @@ TEST(MixedPrecision, SaysItsErrorAndMeansIt) {
 TEST(MixedPrecision, LeavesOutWhatVanishes) {
   const auto mixed = test::solve_deck(
       silicon(), {"ngrid=6,6,6", "scalebroad=0.1", "convergence=F", "precision=mixed"});
-  EXPECT_LT(measure_precision(mixed->deck, mixed->problem, mixed->run, Device{}).largest_rate_error,
+  EXPECT_LT(measure_precision(mixed->transport().options, mixed->problem, mixed->run, Device{})
+                .largest_rate_error,
             1e-4);
 }
 
@@ -318,7 +326,7 @@ TEST(DensityOfStates, CountsEveryMode) {
 TEST(Spectra, IntegrateToTheConductivity) {
   const auto s = test::solve_deck(silicon(), {"ngrid=6,6,6", "nticks=2000"});
   const Transport t = transport_of(*s);
-  const Derived d = derive(s->deck, s->problem.fc3, s->run);
+  const Derived d = derive(t, s->deck.second_order, s->problem.fc3, s->run);
   const TemperatureResult& r = s->run.by_temperature[0];
   const auto check = [&](const std::vector<Mat3>& by_row, const Mat3& kappa) {
     EXPECT_NEAR(test::integral_over_omega(spectrum_by_omega(t, by_row)) / kappa[0][0], 1.0, 2e-3);

@@ -51,10 +51,68 @@ ThreePhononOptions Control::three_phonon_options() const {
 
 TransportOptions Control::transport_options() const {
   return {.harmonic = harmonic_options(),
+          .temperatures_k = temperatures_k,
           .omega_max_rad_ps = omega_max_rad_ps,
           .n_ticks = n_ticks,
-          .iteration = {solver, max_iterations, convergence_tolerance},
-          .wires = {orientations, radius_min_nm, radius_max_nm, radius_step_nm}};
+          .iteration = {converge, solver, max_iterations, convergence_tolerance},
+          .wires = {nanowires, orientations, radius_min_nm, radius_max_nm, radius_step_nm},
+          .sweep = {isotope_factors, grain_sizes_nm},
+          .coherence = coherence};
+}
+
+RateOptions Control::rate_options() const {
+  return {.isotopes = isotopes,
+          .boundary_length_nm = boundary_length_nm,
+          .three_phonon_sampling = {.enabled = samples_rates_3ph(),
+                                    .estimator = sampling,
+                                    .draws = samples_3ph,
+                                    .phase_space_draws = samples_3ph_phase_space,
+                                    .target_kappa_error = target_kappa_error,
+                                    .target_of_order = target_of_one_order(),
+                                    .seed = static_cast<std::uint64_t>(seed)},
+          .checkpoint_interval_s = checkpoint_interval_s};
+}
+
+FourPhononOptions Control::four_phonon_options() const {
+  return {.constants = constants(),
+          .compat = compat,
+          .broadening = broadening,
+          .scale_broad = scale_broad,
+          .cut = cut_4ph,
+          .window_norm = window_norm,
+          .sigma_least_rad_ps = sigma_least_4ph_rad_ps,
+          .sigma_floor_rad_ps = sigma_floor_4ph_rad_ps,
+          .omega_floor_rad_ps = omega_floor_4ph_rad_ps,
+          .tie_tolerance_rad_ps = tie_tolerance_rad_ps,
+          .exact_weights = exact_weights,
+          .omega_max_rad_ps = omega_max_rad_ps,
+          .average_degenerate = average_degenerate,
+          .use_symmetry = use_symmetry,
+          .symmetry_tolerance_nm = symmetry_tolerance,
+          .precision = precision,
+          .temperatures_k = temperatures_k,
+          .sampling = {.enabled = samples_rates_4ph(),
+                       .estimator = sampling,
+                       .draws = samples_4ph,
+                       .phase_space_draws = samples_4ph_phase_space,
+                       .target_kappa_error = target_kappa_error,
+                       .target_of_order = target_of_one_order(),
+                       .seed = static_cast<std::uint64_t>(seed)},
+          .iteration = four_phonon_iteration,
+          .memory_budget_bytes = static_cast<std::int64_t>(memory_budget_mib * 1048576.0),
+          .checkpoint_interval_s = checkpoint_interval_s};
+}
+
+CaseOptions Control::case_options() const {
+  return {.only_harmonic = only_harmonic,
+          .symmetry = symmetry_options(),
+          .transport = transport_options(),
+          .rates = rate_options(),
+          .three_phonon = three_phonon_options(),
+          .four_phonon = four_phonon_options(),
+          .study = {convergence_study, study_meshes, study_scale_broads},
+          .checkpoint_interval_s = checkpoint_interval_s,
+          .collision_checkpoint_limit_bytes = checkpoint_limit_mib * 1048576.0};
 }
 
 Control parse_control(const std::string& text, const std::string& where,

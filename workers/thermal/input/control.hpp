@@ -9,23 +9,16 @@
 
 #include "workers/io/settings.hpp"
 #include "workers/thermal/input/namelist.hpp"
-#include "workers/thermal/model/harmonic_options.hpp"
+#include "workers/thermal/model/case_options.hpp"
 #include "workers/thermal/model/precision.hpp"
+#include "workers/thermal/model/sampling_options.hpp"
 #include "workers/thermal/model/strategy.hpp"
 #include "workers/thermal/model/symmetry.hpp"
-#include "workers/thermal/model/three_phonon_options.hpp"
-#include "workers/thermal/model/transport_options.hpp"
 #include "workers/thermal/physics/broadening.hpp"
 #include "workers/thermal/physics/physical_constants.hpp"
 #include "workers/thermal/physics/vectors.hpp"
 
 namespace quasi::thermal {
-
-/// Estimator of sampled rates.
-enum class Sampling {
-  kUniform,   ///< the published estimator: tuples from the box of indices
-  kByWeight,  ///< processes, with a probability that grows with their exact weight
-};
 
 /// Everything a deck's CONTROL says, typed, with defaults filled in and combinations checked.
 /// Reference keys are those of docs/theory/thermal.md 1.1; keys below "Extensions" are this
@@ -121,8 +114,16 @@ struct Control {
   HarmonicOptions harmonic_options() const;
   /// Options of make_three_phonon_problem.
   ThreePhononOptions three_phonon_options() const;
-  /// Options of κ: Transport.
+  /// Options of Transport: of κ and the quantities derived from it.
   TransportOptions transport_options() const;
+  /// Options of add_scattering.
+  RateOptions rate_options() const;
+  /// Options of make_problem_4ph and run_four_phonon.
+  FourPhononOptions four_phonon_options() const;
+  /// Options of sheet_factor.
+  SheetOptions sheet_options() const { return {sheet_thickness_nm, sheet_axis}; }
+  /// Options of solve_case: those of all steps.
+  CaseOptions case_options() const;
   const PhysicalConstants& constants() const { return compat ? kReferenceProgram : kCodata2018; }
   int n_branches() const { return 3 * n_atoms; }
   std::string deck_name;                        ///< "CONTROL", or the file that stands for it

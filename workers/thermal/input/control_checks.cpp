@@ -172,6 +172,10 @@ void check_sampling(const Control& c) {
     refuse(c, {"strategy", "precision", "num_sample_process_3ph", "target_kappa_error"},
            "'strategy' and 'precision' are those of exact sums; leave them at their defaults where "
            "three-phonon rates are sampled");
+  if (c.four_phonon && c.strategy != Strategy::kFactorised)
+    refuse(c, {"strategy", "four_phonon"},
+           "'strategy' must be factorised with 'four_phonon' = .true.; "
+           "bench/published_strategies.sh compares the published strategies");
   if (c.four_phonon_iteration && !(c.four_phonon && c.converge))
     refuse(c, {"four_phonon_iteration", "four_phonon", "convergence"},
            "'four_phonon_iteration' needs 'four_phonon' = .true. and 'convergence' = .true.");

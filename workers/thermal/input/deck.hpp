@@ -1,25 +1,18 @@
 #pragma once
 
-#include <optional>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "workers/thermal/input/control.hpp"
 #include "workers/thermal/input/force_constants.hpp"
-#include "workers/thermal/model/crystal.hpp"
-#include "workers/thermal/model/symmetry.hpp"
+#include "workers/thermal/model/lattice_model.hpp"
 
 namespace quasi::thermal {
 
-/// A deck as read and checked: everything a run starts from.
-struct Deck {
+/// A deck as it was read and checked: the model that it describes and its CONTROL.
+struct Deck : LatticeModel {
   Control control;
-  Crystal crystal;
-  SecondOrder second_order;
-  SparseForceConstants third_order;                  ///< no blocks with onlyharmonic
-  std::optional<SparseForceConstants> fourth_order;  ///< with four_phonon
-  Symmetry symmetry;
-  std::vector<std::string> warnings;
   std::string digest_sha256;  ///< of the files read, in a fixed order, and of the settings
 };
 

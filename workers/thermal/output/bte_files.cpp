@@ -208,7 +208,7 @@ void write_cumulative(const BteExport& x, const TemperatureResult& r, double fac
 }
 
 void write_temperature(const BteExport& x, std::size_t t, const TemperatureResult& r) {
-  const double factor = sheet_factor(x.deck);
+  const double factor = sheet_factor(x.deck.crystal, x.deck.control.sheet_options());
   write_rates(x, t, r);
   write_history(x, r, factor);
   write_bands(x, r, factor);
@@ -243,7 +243,7 @@ void write_sweep(const BteExport& x) {
   TextFile rta(x.directory / "BTE.KappaTensorVsT_RTA");
   std::optional<TextFile> converged;
   if (x.deck.control.converge) converged.emplace(x.directory / "BTE.KappaTensorVsT_CONV");
-  const double factor = sheet_factor(x.deck);
+  const double factor = sheet_factor(x.deck.crystal, x.deck.control.sheet_options());
   const auto line = [&](TextFile& file, double temperature, const Mat3& k) -> TextFile& {
     file.fixed(temperature, 7, 1);
     tensor(file, scaled(k, factor), 14, 5);

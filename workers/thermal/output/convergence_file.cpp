@@ -16,7 +16,7 @@ std::vector<double> values(const std::vector<std::array<ConvergenceLimit, 3>>& l
 }  // namespace
 
 void write_study(const Deck& deck, const ConvergenceStudy& study, H5Writer& out) {
-  const double factor = sheet_factor(deck);
+  const double factor = sheet_factor(deck.crystal, deck.control.sheet_options());
   const auto n_t = static_cast<std::int64_t>(deck.control.temperatures_k.size());
   const auto n_meshes = static_cast<std::int64_t>(study.mesh.size());
   const auto n_widths = static_cast<std::int64_t>(study.scale_broad.size());
@@ -39,7 +39,7 @@ void write_study(const Deck& deck, const ConvergenceStudy& study, H5Writer& out)
 }
 
 nlohmann::json summarise_study(const Deck& deck, const ConvergenceStudy& study) {
-  const double factor = sheet_factor(deck);
+  const double factor = sheet_factor(deck.crystal, deck.control.sheet_options());
   const std::size_t n_t = deck.control.temperatures_k.size();
   const auto table = [&](const std::vector<Mat3>& kappa, std::size_t n) {
     nlohmann::json all = nlohmann::json::array();

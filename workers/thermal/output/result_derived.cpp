@@ -36,7 +36,7 @@ void write_result_derived(const Deck& deck, const ConductivityRun& run, const De
                           H5Writer& out) {
   const Transport transport{deck.crystal, deck.symmetry, run.modes,
                             deck.control.transport_options()};
-  const double factor = sheet_factor(deck);
+  const double factor = sheet_factor(deck.crystal, deck.control.sheet_options());
   const std::int64_t n_irr = deck.symmetry.n_irreducible();
   const std::int64_t nb = run.modes.n_branches;
   const auto n_t = static_cast<std::int64_t>(run.by_temperature.size());
@@ -90,7 +90,7 @@ void write_result_derived(const Deck& deck, const ConductivityRun& run, const De
 }
 
 void summarise_derived(const Deck& deck, const Derived& d, nlohmann::json& summary) {
-  const double factor = sheet_factor(deck);
+  const double factor = sheet_factor(deck.crystal, deck.control.sheet_options());
   summary["mean_gruneisen"] = d.mean_gruneisen;
   if (!d.coherence.empty()) {
     nlohmann::json list = nlohmann::json::array();

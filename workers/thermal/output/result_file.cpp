@@ -158,7 +158,7 @@ void write_result(const Deck& deck, const ConductivityRun& run, const Device& de
                   H5Writer& out) {
   const Transport transport{deck.crystal, deck.symmetry, run.modes,
                             deck.control.transport_options()};
-  const double factor = sheet_factor(deck);
+  const double factor = sheet_factor(deck.crystal, deck.control.sheet_options());
   write_inputs(deck, device, out);
   write_modes(run, transport, out);
   write_rates(deck, run, out);
@@ -187,7 +187,7 @@ void write_result(const Deck& deck, const ConductivityRun& run, const Device& de
 }
 
 nlohmann::json summarise(const Deck& deck, const ConductivityRun& run, const Device& device) {
-  const double factor = sheet_factor(deck);
+  const double factor = sheet_factor(deck.crystal, deck.control.sheet_options());
   nlohmann::json rta = nlohmann::json::array();
   nlohmann::json converged = nlohmann::json::array();
   nlohmann::json iterations = nlohmann::json::array();

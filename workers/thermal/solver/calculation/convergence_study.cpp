@@ -22,9 +22,10 @@ constexpr double kMeshShares[] = {0.5, 0.625, 0.75, 0.875};
 constexpr double kWidthShares[] = {0.5, 0.75};
 constexpr std::size_t kLeastSettings = 2;  ///< beside the deck's own: a limit needs three points
 
-std::vector<Index3> meshes_of(const Control& control) {
-  const int own = control.mesh[0];
-  std::vector<double> listed(control.study_meshes.begin(), control.study_meshes.end());
+std::vector<Index3> meshes_of(const CaseOptions& options) {
+  const Index3& own_mesh = options.symmetry.mesh;
+  const int own = own_mesh[0];
+  std::vector<double> listed(options.study.meshes.begin(), options.study.meshes.end());
   if (listed.empty())
     for (const double share : kMeshShares)
       listed.push_back(std::max(kLeastMesh, static_cast<int>(std::lround(share * own))));
@@ -34,20 +35,21 @@ std::vector<Index3> meshes_of(const Control& control) {
     if (n < 2.0) throw InvalidInput("'study_meshes' must hold meshes of 2 or more divisions");
     Index3 mesh{static_cast<int>(n), 1, 1};
     for (int d = 1; d < 3; ++d)
-      mesh[d] = std::max(1, static_cast<int>(std::lround(control.mesh[d] * n / own)));
+      mesh[d] = std::max(1, static_cast<int>(std::lround(own_mesh[d] * n / own)));
     meshes.push_back(mesh);
   }
-  meshes.push_back(control.mesh);
+  meshes.push_back(own_mesh);
   return meshes;
 }
 
-/// Descending; the deck's own width first.
-std::vector<double> widths_of(const Control& control) {
-  std::vector<double> listed = control.study_scale_broads;
-  std::erase(listed, control.scale_broad);
-  std::vector<double> widths = settings_below(listed, control.scale_broad, kWidthShares,
-                                              kLeastSettings, "'study_scalebroads'");
-  widths.push_back(control.scale_broad);
+/// Widths of the study in descending order, the case's own first.
+std::vector<double> widths_of(const CaseOptions& options) {
+  const double own = options.scale_broad();
+  std::vector<double> listed = options.study.scale_broads;
+  std::erase(listed, own);
+  std::vector<double> widths =
+      settings_below(listed, own, kWidthShares, kLeastSettings, "'study_scalebroads'");
+  widths.push_back(own);
   std::reverse(widths.begin(), widths.end());
   return widths;
 }
@@ -65,54 +67,55 @@ std::vector<std::array<ConvergenceLimit, 3>> limits(const std::vector<double>& x
   return result;
 }
 
-std::string name_of(const Control& control) {
-  return "mesh " + std::to_string(control.mesh[0]) + "x" + std::to_string(control.mesh[1]) + "x" +
-         std::to_string(control.mesh[2]) + ", scalebroad " + number_text(control.scale_broad);
+std::string name_of(const CaseOptions& options) {
+  const Index3& mesh = options.symmetry.mesh;
+  return "mesh " + std::to_string(mesh[0]) + "x" + std::to_string(mesh[1]) + "x" +
+         std::to_string(mesh[2]) + ", scalebroad " + number_text(options.scale_broad());
 }
 
 }  // namespace
 
-void require_possible_study(const Control& control) {
-  if (!control.convergence_study) return;
-  if (control.only_harmonic)
+void require_possible_study(const CaseOptions& options) {
+  if (!options.study.enabled) return;
+  if (options.only_harmonic)
     throw InvalidInput(
         "'convergence_study' (--converge) and 'onlyharmonic' exclude each other: there is no κ to "
         "study");
-  meshes_of(control);
-  widths_of(control);
+  meshes_of(options);
+  widths_of(options);
 }
 
-ConvergenceStudy study_convergence(const Deck& deck, const std::vector<Device>& devices,
-                                   Ranks& ranks, const SolvedCase& own,
-                                   const std::filesystem::path& checkpoint_directory,
+ConvergenceStudy study_convergence(const LatticeModel& model, const CaseOptions& options,
+                                   const CaseSite& site, const SolvedCase& own,
                                    Progress& progress) {
-  ConvergenceStudy study{.mesh = meshes_of(deck.control), .scale_broad = widths_of(deck.control)};
-  const std::size_t n_t = deck.control.temperatures_k.size();
-  Deck other = deck;
-  other.control.coherence = false;
-  other.control.nanowires = false;
-  other.control.isotope_factors.clear();
-  other.control.grain_sizes_nm.clear();
-  StudyRunner runner(checkpoint_directory, ranks, progress);
+  ConvergenceStudy study{.mesh = meshes_of(options), .scale_broad = widths_of(options)};
+  const std::size_t n_t = options.transport.temperatures_k.size();
+  LatticeModel other_model = model;
+  CaseOptions other = options;
+  other.transport.coherence = false;
+  other.transport.wires.enabled = false;
+  other.transport.sweep = {};
+  StudyRunner runner(site.checkpoint_directory, site.ranks, progress);
   const auto solve = [&](std::vector<Mat3>& kappa) {
-    const std::filesystem::path place = runner.begin(name_of(other.control));
-    other.symmetry = find_symmetry(other.crystal, other.control.symmetry_options());
+    const std::filesystem::path place = runner.begin(name_of(other));
+    other_model.symmetry = find_symmetry(other_model.crystal, other.symmetry);
     try {
-      append_kappa(solve_case(other, devices, ranks, place, progress).run, kappa);
+      append_kappa(solve_case(other_model, other, {site.devices, site.ranks, place}, progress).run,
+                   kappa);
     } catch (const NotConverged& ended) {
-      throw NotConverged("convergence study, " + name_of(other.control) + ": " + ended.what() +
+      throw NotConverged("convergence study, " + name_of(other) + ": " + ended.what() +
                          "; choose 'study_meshes' and 'study_scalebroads' without it");
     }
   };
   for (std::size_t i = 0; i + 1 < study.mesh.size(); ++i) {
-    other.control.mesh = study.mesh[i];
+    other.symmetry.mesh = study.mesh[i];
     solve(study.kappa_by_mesh);
   }
   append_kappa(own.run, study.kappa_by_mesh);
   append_kappa(own.run, study.kappa_by_width);
-  other.control.mesh = deck.control.mesh;
+  other.symmetry.mesh = options.symmetry.mesh;
   for (std::size_t i = 1; i < study.scale_broad.size(); ++i) {
-    other.control.scale_broad = study.scale_broad[i];
+    other.set_scale_broad(study.scale_broad[i]);
     solve(study.kappa_by_width);
   }
   std::vector<double> inverse;

@@ -27,7 +27,8 @@ nlohmann::json within(bool ok, nlohmann::json more) {
   return more;
 }
 
-void check_constants(const Deck& deck, ConductivityRun& run, nlohmann::json& checks) {
+void check_constants(const LatticeModel& model, bool nonanalytic, ConductivityRun& run,
+                     nlohmann::json& checks) {
   const auto sparse = [&](const SparseForceConstants& fc, const std::string& order) {
     const double sum = sum_rule_violation(fc);
     const double exchange = permutation_violation(fc);
@@ -42,37 +43,36 @@ void check_constants(const Deck& deck, ConductivityRun& run, nlohmann::json& che
                              " of the largest element when two atoms are exchanged; a matrix "
                              "element then depends on the order of its phonons");
   };
-  const double raw = deck.second_order.raw_acoustic_sum;
+  const double raw = model.second_order.raw_acoustic_sum;
   checks["constants_2nd"] =
       within(run.modes.largest_raw_omega_gamma_rad_ps < 0.5,
              {{"acoustic_sum_as_read", raw},
               {"acoustic_omega_at_gamma_rad_ps", run.modes.largest_raw_omega_gamma_rad_ps},
               {"limit_rad_ps", 0.5}});
-  if (deck.third_order.n_blocks() > 0) sparse(deck.third_order, "3rd");
-  if (deck.fourth_order) sparse(*deck.fourth_order, "4th");
+  if (model.third_order.n_blocks() > 0) sparse(model.third_order, "3rd");
+  if (model.fourth_order) sparse(*model.fourth_order, "4th");
   double charge = 0.0;
   double charge_sum = 0.0;
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j) {
       double sum = 0.0;
-      for (const Mat3& z : deck.crystal.born) {
+      for (const Mat3& z : model.crystal.born) {
         sum += z[i][j];
         charge = std::max(charge, std::fabs(z[i][j]));
       }
       charge_sum = std::max(charge_sum, std::fabs(sum));
     }
   if (charge > 0.0) {
-    checks["born_charges"] =
-        within(charge_sum <= kChargeWarning_e, {{"largest_e", charge},
-                                                {"sum_e", charge_sum},
-                                                {"limit_e", kChargeWarning_e},
-                                                {"used", deck.control.nonanalytic}});
+    checks["born_charges"] = within(charge_sum <= kChargeWarning_e, {{"largest_e", charge},
+                                                                     {"sum_e", charge_sum},
+                                                                     {"limit_e", kChargeWarning_e},
+                                                                     {"used", nonanalytic}});
     if (charge_sum > kChargeWarning_e)
       run.warnings.push_back(
           "the effective charges 'born' of the cell add up to " + std::to_string(charge_sum) +
           " e; translations then feel a field, and the acoustic modes near Γ are wrong");
   }
-  const BondCheck bonds = check_bonds(deck.crystal, deck.second_order);
+  const BondCheck bonds = check_bonds(model.crystal, model.second_order);
   const bool at_home = bonds.strongest_nm <= kBondWarning * bonds.nearest_nm;
   const bool turns = bonds.rotation <= kRotationWarning;
   checks["positions"] = within(at_home && turns, {{"nearest_neighbour_nm", bonds.nearest_nm},
@@ -92,7 +92,7 @@ void check_constants(const Deck& deck, ConductivityRun& run, nlohmann::json& che
         " nm apart; do 'positions' belong to these constants?");
 }
 
-void check_modes(const Deck& deck, const ConductivityRun& run, double largest,
+void check_modes(const Symmetry& symmetry, const ConductivityRun& run, double largest,
                  nlohmann::json& checks) {
   std::int64_t imaginary = 0;
   for (const double omega : run.modes.omega_rad_ps) imaginary += omega < 0.0 ? 1 : 0;
@@ -103,13 +103,14 @@ void check_modes(const Deck& deck, const ConductivityRun& run, double largest,
   checks["star_symmetry"] = within(run.modes.star_deviation_rad_ps <= 1e-5 * largest,
                                    {{"deviation_rad_ps", run.modes.star_deviation_rad_ps},
                                     {"limit_rad_ps", 1e-5 * largest},
-                                    {"space_group", deck.symmetry.space_group},
-                                    {"dropped_operations", deck.symmetry.dropped.size()}});
+                                    {"space_group", symmetry.space_group},
+                                    {"dropped_operations", symmetry.dropped.size()}});
 }
 
-/// Processes of a sample of rows: width against mesh, and the number of all.
-std::int64_t check_broadening(const Deck& deck, ConductivityRun& run, ThreePhononProblem& problem,
-                              double largest, nlohmann::json& checks) {
+/// Counts the processes of a sample of rows, checks the width against the mesh, and estimates the
+/// number of all processes.
+std::int64_t check_broadening(const Transport& transport, ConductivityRun& run,
+                              ThreePhononProblem& problem, double largest, nlohmann::json& checks) {
   const auto kernels =
       make_three_phonon_kernels(Device{});  // counting a sample is a matter of milliseconds
   kernels->load(problem);
@@ -119,8 +120,6 @@ std::int64_t check_broadening(const Deck& deck, ConductivityRun& run, ThreePhono
   for (std::int64_t i = 0; i < n_sampled; ++i) sample.push_back(i * n_rows / n_sampled);
   const std::vector<std::int64_t> counts = kernels->count(sample);
   std::int64_t counted = 0, few = 0, considered = 0;
-  const Transport transport{deck.crystal, deck.symmetry, run.modes,
-                            deck.control.transport_options()};
   for (std::size_t i = 0; i < sample.size(); ++i) {
     const std::int64_t of_row = counts[2 * i] + counts[2 * i + 1];
     counted += of_row;
@@ -131,7 +130,7 @@ std::int64_t check_broadening(const Deck& deck, ConductivityRun& run, ThreePhono
   const double share =
       considered > 0 ? static_cast<double>(few) / static_cast<double>(considered) : 0.0;
   const double sigma =
-      typical_sigma_rad_ps(run.modes, deck.control.scale_broad, deck.control.omega_max_rad_ps);
+      typical_sigma_rad_ps(run.modes, problem.scale_broad, problem.omega_max_rad_ps);
   checks["broadening"] =
       within(share <= kFewWarning,
              {{"typical_sigma_rad_ps", sigma},
@@ -141,7 +140,7 @@ std::int64_t check_broadening(const Deck& deck, ConductivityRun& run, ThreePhono
               {"limit", kFewWarning}});
   if (share > kFewWarning)
     run.warnings.push_back(
-        "'scalebroad' = " + std::to_string(deck.control.scale_broad) +
+        "'scalebroad' = " + std::to_string(problem.scale_broad) +
         " is small for this mesh: " + std::to_string(static_cast<int>(100.0 * share + 0.5)) +
         " % of the modes have fewer than 10 three-phonon processes; use a finer 'ngrid' or a "
         "larger 'scalebroad'");
@@ -149,22 +148,23 @@ std::int64_t check_broadening(const Deck& deck, ConductivityRun& run, ThreePhono
                                    static_cast<double>(n_sampled));
 }
 
-/// Seconds of the three-phonon step, from one to eight of its points on the device itself.
-double measure_3ph(const Deck& deck, const ConductivityRun& run, ThreePhononProblem problem,
-                   const Device& device, bool keep) {
+/// Estimates the seconds of the three-phonon step from one to eight of its points on the device.
+/// @param keep  true: the kernels keep the list of processes
+double measure_3ph(const std::vector<double>& temperatures_k, const Modes& modes,
+                   ThreePhononProblem problem, const Device& device, bool keep) {
   const std::vector<std::int32_t> all = problem.rows;
   SilentProgress silent;
   double seconds = 0.0;
   for (std::size_t n = 1; n <= 8 && n <= all.size(); n *= 8) {
     problem.rows.clear();
     for (std::size_t i = 0; i < n; ++i) problem.rows.push_back(all[(i + 1) * all.size() / (n + 1)]);
-    problem.modes = &run.modes;
+    problem.modes = &modes;
     const auto kernels = make_three_phonon_kernels(device);
     kernels->load(problem);
     if (n == 1 && device.backend != Backend::kCpu)
-      kernels->rates(deck.control.temperatures_k, false, silent);  // first touch
+      kernels->rates(temperatures_k, false, silent);  // first touch
     const auto start = std::chrono::steady_clock::now();
-    kernels->rates(deck.control.temperatures_k, keep, silent);
+    kernels->rates(temperatures_k, keep, silent);
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() *
               static_cast<double>(all.size()) / static_cast<double>(n);
     if (seconds > 0.2 * static_cast<double>(all.size()) / 8.0)
@@ -173,13 +173,13 @@ double measure_3ph(const Deck& deck, const ConductivityRun& run, ThreePhononProb
   return seconds;
 }
 
-/// Plan of the collision operator with four phonons: its size, whether it is kept from one
-/// iteration to the next, and on disk.
-void plan_iteration_4ph(const Deck& deck, ConductivityRun& run, const Problem4ph& problem,
+/// Plans the collision operator with four phonons: its size, and whether it is kept from one
+/// iteration to the next and on disk.
+/// @param limit  of the checkpoint, bytes
+void plan_iteration_4ph(double limit, ConductivityRun& run, const Problem4ph& problem,
                         const ScatteringKernels4ph& kernels, nlohmann::json& plan) {
   const double bytes = collision_bytes(
       static_cast<std::int64_t>(problem.point.size()) * problem.n_branches, run.modes.n_modes());
-  const double limit = deck.control.checkpoint_limit_mib * 1048576.0;
   const auto text = [](double x, double unit) { return std::to_string(std::llround(x / unit)); };
   const auto fit = kernels.collision_points_that_fit(),
              n_points = static_cast<std::int64_t>(problem.point.size());
@@ -201,18 +201,21 @@ void plan_iteration_4ph(const Deck& deck, ConductivityRun& run, const Problem4ph
                            ": it is not checkpointed, and a job that is killed builds it again");
 }
 
-void plan_4ph(const Deck& deck, ConductivityRun& run, const Device& device, nlohmann::json& plan) {
-  const auto processes = estimate_processes_4ph(deck, run.modes, 2'000'000);
+void plan_4ph(const LatticeModel& model, const CaseOptions& options, ConductivityRun& run,
+              const Device& device, nlohmann::json& plan) {
+  const auto processes =
+      estimate_processes_4ph(model.symmetry, options.four_phonon, run.modes, 2'000'000);
   plan["processes_4ph_estimate"] = {{"recombination", std::llround(processes[0])},
                                     {"redistribution", std::llround(processes[1])},
                                     {"splitting", std::llround(processes[2])}};
-  const Problem4ph problem = make_problem_4ph(deck.crystal, run.modes, deck.symmetry, deck.control,
-                                              *deck.fourth_order, deck.symmetry.irreducible);
-  const auto kernels = make_scattering_kernels_4ph(
-      device, static_cast<std::int64_t>(deck.control.memory_budget_mib * 1048576.0));
+  const Problem4ph problem =
+      make_problem_4ph(model.crystal, run.modes, model.symmetry, options.four_phonon,
+                       *model.fourth_order, model.symmetry.irreducible);
+  const auto kernels = make_scattering_kernels_4ph(device, options.four_phonon.memory_budget_bytes);
   kernels->load(problem);
   plan["memory_4ph_bytes"] = kernels->memory_bytes(problem);
-  if (deck.control.four_phonon_iteration) plan_iteration_4ph(deck, run, problem, *kernels, plan);
+  if (options.four_phonon.iteration)
+    plan_iteration_4ph(options.collision_checkpoint_limit_bytes, run, problem, *kernels, plan);
   const auto seconds_of = [&](std::int32_t first, std::int32_t last) {
     const auto start = std::chrono::steady_clock::now();
     kernels->sums(first, last);
@@ -240,18 +243,18 @@ void plan_4ph(const Deck& deck, ConductivityRun& run, const Device& device, nloh
 
 }  // namespace
 
-std::array<double, 3> estimate_processes_4ph(const Deck& deck, const Modes& modes,
+std::array<double, 3> estimate_processes_4ph(const Symmetry& symmetry,
+                                             const FourPhononOptions& options, const Modes& modes,
                                              std::int64_t n_draws) {
-  const Rules4ph rules = rules_4ph(deck.control, modes);
-  const QMesh& mesh = deck.symmetry.mesh;
+  const Rules4ph rules = rules_4ph(options, modes);
+  const QMesh& mesh = symmetry.mesh;
   const int nb = modes.n_branches;
-  const Control& control = deck.control;
   const auto set = [&](std::int32_t mode) {
-    return control.average_degenerate
+    return options.average_degenerate
                ? mode / nb * nb + modes.subspace[static_cast<std::size_t>(mode)]
                : mode;
   };
-  const double rows = static_cast<double>(deck.symmetry.n_irreducible()) * nb;
+  const double rows = static_cast<double>(symmetry.n_irreducible()) * nb;
   const double box =
       rows * std::pow(static_cast<double>(mesh.size()), 2) * std::pow(static_cast<double>(nb), 3);
   std::array<double, 3> result{};
@@ -269,8 +272,7 @@ std::array<double, 3> estimate_processes_4ph(const Deck& deck, const Modes& mode
       };
       for (std::int64_t draw = 0; draw < n_draws / kStreams; ++draw) {
         const std::int64_t q0 =
-            deck.symmetry
-                .irreducible[static_cast<std::size_t>(below(deck.symmetry.n_irreducible()))];
+            symmetry.irreducible[static_cast<std::size_t>(below(symmetry.n_irreducible()))];
         const std::int64_t q1 = below(mesh.size());
         const std::int64_t q2 = below(mesh.size());
         const std::int64_t q3 =
@@ -281,7 +283,7 @@ std::array<double, 3> estimate_processes_4ph(const Deck& deck, const Modes& mode
                                       static_cast<std::int32_t>(q3 * nb + below(nb))};
         bool active = true;
         for (const std::int32_t m : mode)
-          active = active && modes.active(m, control.omega_max_rad_ps);
+          active = active && modes.active(m, options.omega_max_rad_ps);
         if (!active || (channel != Channel4ph::kRecombination && mode[2] > mode[3])) continue;
         const double multiplicity =
             multiplicity_4ph(channel, rules.exact_weights, mode[1], mode[2], mode[3]);
@@ -305,46 +307,58 @@ std::array<double, 3> estimate_processes_4ph(const Deck& deck, const Modes& mode
   return result;
 }
 
-nlohmann::json lint(const Deck& deck, ConductivityRun& run, const Device& device) {
+namespace {
+
+/// Plans the memory of three phonons and whether iterations compute all processes again, and
+/// estimates their time.
+void plan_3ph(const CaseOptions& options, std::int64_t processes, ThreePhononProblem problem,
+              ConductivityRun& run, const Device& device, nlohmann::json& plan) {
+  const bool iterated = options.transport.iteration.enabled;
+  plan["processes_3ph_estimate"] = processes;
+  plan["memory_bytes"] =
+      (iterated ? processes * 16 : 0) + run.modes.n_modes() * (16 * run.modes.n_branches + 160);
+  plan["free_memory_bytes"] = free_memory_bytes(device);
+  const double budget = options.three_phonon.memory_budget_bytes > 0
+                            ? static_cast<double>(options.three_phonon.memory_budget_bytes)
+                            : 0.8 * static_cast<double>(free_memory_bytes(device));
+  const bool again = iterated && static_cast<double>(processes) * sizeof(Process3) > budget;
+  plan["processes_3ph_passes_per_iteration"] = again ? 1 : 0;
+  if (again)
+    run.warnings.push_back(
+        "the list of some " + std::to_string(processes) + " three-phonon processes takes " +
+        std::to_string(processes * static_cast<std::int64_t>(sizeof(Process3)) >> 20) +
+        " MiB, more than 'memory_budget_mib' or the free memory allow (" +
+        std::to_string(static_cast<std::int64_t>(budget) >> 20) +
+        " MiB): every iteration computes all of them again");
+  plan["seconds_3ph_estimate"] = measure_3ph(options.transport.temperatures_k, run.modes,
+                                             std::move(problem), device, iterated && !again);
+}
+
+}  // namespace
+
+nlohmann::json lint(const LatticeModel& model, const CaseOptions& options, ConductivityRun& run,
+                    const Device& device) {
   const double largest =
       *std::max_element(run.modes.omega_rad_ps.begin(), run.modes.omega_rad_ps.end());
+  const Symmetry& symmetry = model.symmetry;
   nlohmann::json checks;
-  nlohmann::json plan{{"mesh", {deck.control.mesh[0], deck.control.mesh[1], deck.control.mesh[2]}},
-                      {"irreducible_points", deck.symmetry.n_irreducible()},
+  nlohmann::json plan{{"mesh", {symmetry.mesh.n[0], symmetry.mesh.n[1], symmetry.mesh.n[2]}},
+                      {"irreducible_points", symmetry.n_irreducible()},
                       {"modes", run.modes.n_modes()},
-                      {"space_group", deck.symmetry.space_group},
-                      {"symmetry_operations", deck.symmetry.operations.size()},
-                      {"temperatures_k", deck.control.temperatures_k},
-                      {"third_order_blocks", deck.third_order.n_blocks()},
+                      {"space_group", symmetry.space_group},
+                      {"symmetry_operations", symmetry.operations.size()},
+                      {"temperatures_k", options.transport.temperatures_k},
+                      {"third_order_blocks", model.third_order.n_blocks()},
                       {"device", device.name()}};
-  check_modes(deck, run, largest, checks);
-  check_constants(deck, run, checks);
-  if (!deck.control.only_harmonic) {
-    ThreePhononProblem problem =
-        make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, run.modes,
-                                  deck.control.three_phonon_options());
-    const std::int64_t processes = check_broadening(deck, run, problem, largest, checks);
-    plan["processes_3ph_estimate"] = processes;
-    plan["memory_bytes"] = (deck.control.converge ? processes * 16 : 0) +
-                           run.modes.n_modes() * (16 * run.modes.n_branches + 160);
-    plan["free_memory_bytes"] = free_memory_bytes(device);
-    const double budget = deck.control.memory_budget_mib > 0.0
-                              ? deck.control.memory_budget_mib * 1048576.0
-                              : 0.8 * static_cast<double>(free_memory_bytes(device));
-    const bool again =
-        deck.control.converge && static_cast<double>(processes) * sizeof(Process3) > budget;
-    plan["processes_3ph_passes_per_iteration"] = again ? 1 : 0;
-    if (again)
-      run.warnings.push_back(
-          "the list of some " + std::to_string(processes) + " three-phonon processes takes " +
-          std::to_string(processes * static_cast<std::int64_t>(sizeof(Process3)) >> 20) +
-          " MiB, more than 'memory_budget_mib' or the free memory allow (" +
-          std::to_string(static_cast<std::int64_t>(budget) >> 20) +
-          " MiB): every iteration computes all of them again");
-    plan["seconds_3ph_estimate"] =
-        measure_3ph(deck, run, std::move(problem), device, deck.control.converge && !again);
-    if (deck.fourth_order) plan_4ph(deck, run, device, plan);
-  }
+  check_modes(symmetry, run, largest, checks);
+  check_constants(model, options.transport.harmonic.nonanalytic, run, checks);
+  if (options.only_harmonic) return {{"checks", checks}, {"plan", plan}};
+  ThreePhononProblem problem = make_three_phonon_problem(model.crystal, model.third_order, symmetry,
+                                                         run.modes, options.three_phonon);
+  const Transport transport{model.crystal, symmetry, run.modes, options.transport};
+  const std::int64_t processes = check_broadening(transport, run, problem, largest, checks);
+  plan_3ph(options, processes, std::move(problem), run, device, plan);
+  if (model.fourth_order) plan_4ph(model, options, run, device, plan);
   return {{"checks", checks}, {"plan", plan}};
 }
 

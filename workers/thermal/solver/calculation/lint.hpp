@@ -1,25 +1,31 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include <nlohmann/json.hpp>
 
 #include "workers/backend/device/device.hpp"
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/model/case_options.hpp"
+#include "workers/thermal/model/lattice_model.hpp"
 #include "workers/thermal/solver/transport/conductivity_run.hpp"
 
 namespace quasi::thermal {
 
-/// Report on a deck before anything expensive runs: {"checks", "plan"}, and further warnings
-/// in run.warnings. `run` holds the modes.
+/// Reports on a case before anything expensive runs: {"checks", "plan"}. Further warnings go to
+/// run.warnings.
 ///
-/// Process numbers: three phonons from counting up to 96 rows, four phonons from 2e6 random tuples.
-/// Times: three phonons from a few points solved on the device, four phonons from measured rates of
-/// arithmetic (docs/performance/README.md), good to a factor of two.
-nlohmann::json lint(const Deck& deck, ConductivityRun& run, const Device& device);
+/// Numbers of processes come from counting up to 96 rows (three phonons) and from 2e6 random tuples
+/// (four phonons). Times come from a few points (three phonons) and a few tiles (four phonons) that
+/// are computed on the device. They are good to a factor of two.
+/// @param run  holds the modes
+nlohmann::json lint(const LatticeModel& model, const CaseOptions& options, ConductivityRun& run,
+                    const Device& device);
 
-/// Estimated four-phonon tuples by channel, from `n_draws` random ones of each; deterministic.
-std::array<double, 3> estimate_processes_4ph(const Deck& deck, const Modes& modes,
+/// Estimates the number of four-phonon processes by channel from `n_draws` random tuples of each.
+/// Equal arguments give equal estimates.
+std::array<double, 3> estimate_processes_4ph(const Symmetry& symmetry,
+                                             const FourPhononOptions& options, const Modes& modes,
                                              std::int64_t n_draws);
 
 }  // namespace quasi::thermal

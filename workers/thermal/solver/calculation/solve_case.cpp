@@ -12,27 +12,35 @@
 
 namespace quasi::thermal {
 
-void require_transport(const Deck& deck, const Modes& modes) {
-  if (deck.control.only_harmonic) return;
-  const Transport transport{deck.crystal, deck.symmetry, modes, deck.control.transport_options()};
+ConductivityRun start_case(const LatticeModel& model, const CaseOptions& options,
+                           Progress& progress) {
+  ConductivityRun run = start_run(model, options.transport.harmonic, progress);
+  if (!options.only_harmonic) warn_of_cold(options.transport, options.scale_broad(), run);
+  return run;
+}
+
+void require_transport(const LatticeModel& model, const CaseOptions& options, const Modes& modes) {
+  if (options.only_harmonic) return;
+  const Transport transport{model.crystal, model.symmetry, modes, options.transport};
   for (std::int64_t row = 0; row < transport.n_rows(); ++row)
     if (transport.conducts(row)) return;
-  throw InvalidInput(
-      modes.n_q == 1
-          ? "'ngrid' = 1 1 1 holds Γ alone, where no mode carries heat; use a finer mesh"
-          : "no mode carries heat: 'omega_max' = " + std::to_string(deck.control.omega_max_rad_ps) +
-                " rad/ps lies below every frequency; raise it");
+  throw InvalidInput(modes.n_q == 1
+                         ? "'ngrid' = 1 1 1 holds Γ alone, where no mode carries heat; use a finer "
+                           "mesh"
+                         : "no mode carries heat: 'omega_max' = " +
+                               std::to_string(options.transport.omega_max_rad_ps) +
+                               " rad/ps lies below every frequency; raise it");
 }
 
 namespace {
 
 /// Standard error of κ at every temperature, from the errors of sampled rates of both orders.
-void add_kappa_errors(const Deck& deck, SolvedCase& solved) {
+void add_kappa_errors(const Transport& transport, SolvedCase& solved) {
   const Rates4ph* four = solved.four_phonon ? &solved.four_phonon->rates : nullptr;
-  for (std::size_t t = 0; t < deck.control.temperatures_k.size(); ++t) {
+  for (std::size_t t = 0; t < transport.options.temperatures_k.size(); ++t) {
     const auto temperature = static_cast<int>(t);
     solved.run.kappa_relative_error.push_back(relative_kappa_error(
-        deck, solved.run, t,
+        transport, solved.run, t,
         [&](std::int64_t row) {
           return four != nullptr ? four->total_per_ps(temperature, row) : 0.0;
         },
@@ -45,86 +53,106 @@ void add_kappa_errors(const Deck& deck, SolvedCase& solved) {
 }
 
 /// κ of wires from the BTE where the operator is symmetric; else a warning.
-void add_converged_wires(const Deck& deck, const std::vector<Device>& devices,
-                         const FurtherScattering& further, SolvedCase& solved, Progress& progress) {
+void add_converged_wires(const LatticeModel& model, const CaseOptions& options,
+                         const std::vector<Device>& devices, SolvedCase& solved,
+                         Progress& progress) {
+  const FurtherScattering further =
+      solved.four_phonon ? solved.four_phonon->further : FurtherScattering{};
   const bool iterated = further.in_scattering != nullptr;
-  if (deck.control.broadening != Broadening::kSymmetric || (iterated && !further.symmetric)) {
+  if (options.three_phonon.broadening != Broadening::kSymmetric ||
+      (iterated && !further.symmetric)) {
     solved.run.warnings.push_back(
         "wires are computed in relaxation-time approximation only: beyond it they need broadening "
         "= symmetric, and with 'four_phonon_iteration' exact_weights = .true. and "
         "omega_floor_4ph = 0");
     return;
   }
-  WireScattering scattering{.relaxation_per_ps = further.rate_per_ps, .iterated_along = nullptr};
+  const Transport transport{model.crystal, model.symmetry, solved.run.modes, options.transport};
+  WireScattering scattering{.three_phonon = options.three_phonon,
+                            .relaxation_per_ps = further.rate_per_ps,
+                            .iterated_along = nullptr};
   if (iterated)
     scattering.iterated_along = [&](const Symmetry& along) {
-      return iterated_with(along, deck, devices, solved.run, *solved.four_phonon, progress);
+      return iterated_with(along, transport, *model.fourth_order, devices, *solved.four_phonon,
+                           progress);
     };
-  solved.derived->wires =
-      converged_wires(deck, deck.third_order, solved.run, scattering, devices.front(), progress);
+  solved.derived->wires = converged_wires(transport, model.third_order, solved.run, scattering,
+                                          devices.front(), progress);
 }
 
-void warn_of_idle_isotope_factors(const Control& control, ConductivityRun& run) {
+void warn_of_idle_isotope_factors(const SweepOptions& sweep, ConductivityRun& run) {
   const auto& isotopes = run.isotope_per_ps;
-  if (!control.isotope_factors.empty() &&
+  if (!sweep.isotope_factors.empty() &&
       std::all_of(isotopes.begin(), isotopes.end(), [](double rate) { return rate == 0.0; }))
     run.warnings.push_back(
         "'isotope_factors' change nothing: no atom scatters by its isotopes (all 'gfactors' are "
         "0)");
 }
 
-/// Measures the error of mixed precision where the deck asks for it.
-void add_precision(const Deck& deck, const ThreePhononProblem& problem, const Device& device,
-                   SolvedCase& solved) {
-  if (deck.control.precision == Precision::kMixed)
-    solved.precision = measure_precision(deck, problem, solved.run, device);
+/// Measures the error of mixed precision where the options ask for it.
+void add_precision(const CaseOptions& options, const ThreePhononProblem& problem,
+                   const Device& device, SolvedCase& solved) {
+  if (options.three_phonon.precision == Precision::kMixed)
+    solved.precision = measure_precision(options.transport, problem, solved.run, device);
   if (solved.four_phonon && solved.four_phonon->precision_errors)
     solved.precision_4ph = measure_precision_4ph(solved.run, solved.four_phonon->rates,
                                                  *solved.four_phonon->precision_errors);
 }
 
-}  // namespace
-
-SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks,
-                      const std::filesystem::path& checkpoint_directory, Progress& progress) {
-  const Control& control = deck.control;
-  SolvedCase solved;
-  // Three phonons use the first device; the others start while three phonons are summed.
-  DeviceStart other_devices(deck.fourth_order
-                                ? std::vector<Device>(devices.begin() + 1, devices.end())
-                                : std::vector<Device>{});
-  solved.run = start_run(deck, progress);
-  for (const std::string& warning : solved.run.warnings) progress.log("warning: " + warning);
-  if (control.only_harmonic) return solved;
-  require_transport(deck, solved.run.modes);
-  const std::filesystem::path own_directory =
-      ranks.leads() ? checkpoint_directory : std::filesystem::path{};
-  const auto kernels = share_three_phonons(devices, ranks);
-  ThreePhononProblem problem =
-      make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, solved.run.modes,
-                                control.three_phonon_options());
-  add_scattering(deck, *kernels, problem, solved.run, progress, {devices, own_directory});
-  if (devices.size() > 1) solved.run.seconds["start_devices"] = other_devices.wait();
-  if (deck.fourth_order)
-    solved.four_phonon =
-        run_four_phonon(deck, devices, ranks, solved.run, checkpoint_directory, progress);
-  const FurtherScattering further =
-      solved.four_phonon ? solved.four_phonon->further : FurtherScattering{};
+/// Opens the checkpoint of the iteration and lets the collision operator of four phonons keep its
+/// sums in it.
+void open_iteration_checkpoint(const CaseOptions& options,
+                               const std::filesystem::path& own_directory, SolvedCase& solved,
+                               Progress& progress) {
   // Built in place: a checkpoint does not move.
   solved.checkpoint.reset(
-      new Checkpoint(open_checkpoint({own_directory, control.checkpoint_interval_s}, progress)));
+      new Checkpoint(open_checkpoint({own_directory, options.checkpoint_interval_s}, progress)));
   if (solved.four_phonon && solved.four_phonon->collision)
     solved.four_phonon->collision->keep_in(*solved.checkpoint,
-                                           control.checkpoint_limit_mib * 1048576.0);
-  const RunSite site{progress, solved.checkpoint.get(), ranks};
-  add_conductivity(deck, *kernels, further, solved.run, site);
-  if (control.samples_rates_3ph() || control.samples_rates_4ph()) add_kappa_errors(deck, solved);
-  add_precision(deck, problem, devices.front(), solved);
-  solved.derived = derive(deck, problem.fc3, solved.run);
-  if (control.nanowires && control.converge)
-    add_converged_wires(deck, devices, further, solved, progress);
-  warn_of_idle_isotope_factors(control, solved.run);
-  solved.derived->sweep = run_sweep(deck, *kernels, further, solved.run, site);
+                                           options.collision_checkpoint_limit_bytes);
+}
+
+}  // namespace
+
+SolvedCase solve_case(const LatticeModel& model, const CaseOptions& options, const CaseSite& site,
+                      Progress& progress) {
+  const std::vector<Device>& devices = site.devices;
+  SolvedCase solved;
+  // Three phonons use the first device; the others start while three phonons are summed.
+  DeviceStart other_devices(model.fourth_order
+                                ? std::vector<Device>(devices.begin() + 1, devices.end())
+                                : std::vector<Device>{});
+  solved.run = start_case(model, options, progress);
+  for (const std::string& warning : solved.run.warnings) progress.log("warning: " + warning);
+  if (options.only_harmonic) return solved;
+  require_transport(model, options, solved.run.modes);
+  const std::filesystem::path own_directory =
+      site.ranks.leads() ? site.checkpoint_directory : std::filesystem::path{};
+  const Transport transport{model.crystal, model.symmetry, solved.run.modes, options.transport};
+  const auto kernels = share_three_phonons(devices, site.ranks);
+  ThreePhononProblem problem = make_three_phonon_problem(
+      model.crystal, model.third_order, model.symmetry, solved.run.modes, options.three_phonon);
+  add_scattering(transport, options.rates, *kernels, problem, solved.run,
+                 {progress, devices, own_directory});
+  if (devices.size() > 1) solved.run.seconds["start_devices"] = other_devices.wait();
+  if (model.fourth_order)
+    solved.four_phonon =
+        run_four_phonon(transport, *model.fourth_order, options.four_phonon,
+                        {devices, site.ranks, site.checkpoint_directory}, solved.run, progress);
+  const FurtherScattering further =
+      solved.four_phonon ? solved.four_phonon->further : FurtherScattering{};
+  open_iteration_checkpoint(options, own_directory, solved, progress);
+  const RunSite run_site{progress, solved.checkpoint.get(), site.ranks};
+  const BteTerms terms{transport, model.third_order, *kernels, further};
+  add_conductivity(terms, solved.run, run_site);
+  if (options.rates.three_phonon_sampling.enabled || options.four_phonon.sampling.enabled)
+    add_kappa_errors(transport, solved);
+  add_precision(options, problem, devices.front(), solved);
+  solved.derived = derive(transport, model.second_order, problem.fc3, solved.run);
+  if (options.transport.wires.enabled && options.transport.iteration.enabled)
+    add_converged_wires(model, options, devices, solved, progress);
+  warn_of_idle_isotope_factors(options.transport.sweep, solved.run);
+  solved.derived->sweep = run_sweep(terms, solved.run, run_site);
   return solved;
 }
 

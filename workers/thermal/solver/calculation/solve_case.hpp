@@ -7,7 +7,8 @@
 
 #include "workers/backend/checkpoint/checkpoint.hpp"
 #include "workers/backend/ranks/ranks.hpp"
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/model/case_options.hpp"
+#include "workers/thermal/model/lattice_model.hpp"
 #include "workers/thermal/solver/four_phonon/four_phonon_run.hpp"
 #include "workers/thermal/solver/three_phonon/precision_check.hpp"
 #include "workers/thermal/solver/transport/conductivity_run.hpp"
@@ -15,7 +16,7 @@
 
 namespace quasi::thermal {
 
-/// One deck taken from modes to κ.
+/// One model taken from modes to κ.
 struct SolvedCase {
   ConductivityRun run;
   std::unique_ptr<Checkpoint> checkpoint;       ///< of the iteration and its collision operator
@@ -25,13 +26,24 @@ struct SolvedCase {
   std::optional<Derived> derived;               ///< not with onlyharmonic
 };
 
-/// @throws InvalidInput where κ is wanted and no mode carries heat.
-void require_transport(const Deck& deck, const Modes& modes);
+/// Computes the modes of a case and warns of temperatures that are too low for its widths.
+ConductivityRun start_case(const LatticeModel& model, const CaseOptions& options,
+                           Progress& progress);
 
-/// Takes a deck from harmonic modes to κ. All ranks call it at the same time: sums over processes
+/// @throws InvalidInput where κ is wanted and no mode carries heat.
+void require_transport(const LatticeModel& model, const CaseOptions& options, const Modes& modes);
+
+/// The devices and ranks of a case, and the directory of its checkpoints.
+struct CaseSite {
+  const std::vector<Device>& devices;
+  Ranks& ranks;
+  std::filesystem::path checkpoint_directory;
+};
+
+/// Takes a model from harmonic modes to κ. All ranks call it at the same time: sums over processes
 /// are shared out among all devices of all ranks, and every rank computes the rest for itself.
 /// @throws InvalidInput, NotConverged, OutOfMemory and Cancelled as the steps do.
-SolvedCase solve_case(const Deck& deck, const std::vector<Device>& devices, Ranks& ranks,
-                      const std::filesystem::path& checkpoint_directory, Progress& progress);
+SolvedCase solve_case(const LatticeModel& model, const CaseOptions& options, const CaseSite& site,
+                      Progress& progress);
 
 }  // namespace quasi::thermal

@@ -7,8 +7,8 @@
 
 namespace quasi::thermal {
 
-SampledErrors4ph sample_precision_4ph(const Deck& deck, const Modes& modes, const Problem4ph& mixed,
-                                      ScatteringKernels4ph& kernels) {
+SampledErrors4ph sample_precision_4ph(const FourPhononOptions& options, const Modes& modes,
+                                      const Problem4ph& mixed, ScatteringKernels4ph& kernels) {
   constexpr std::int64_t kTiles = 4;
   const TilePlan4ph plan = plan_tiles_4ph(mixed);
   const std::int64_t tiles = std::min(kTiles, plan.size());
@@ -21,8 +21,8 @@ SampledErrors4ph sample_precision_4ph(const Deck& deck, const Modes& modes, cons
       total.resize(sums.size());
       for (std::size_t v = 0; v < sums.size(); ++v) total[v] += sums[v];
     }
-    Rates4ph rates = rates_of_sums_4ph(problem, deck.control.constants(), total);
-    if (deck.control.average_degenerate) average_degenerate_4ph(modes, problem.point, rates);
+    Rates4ph rates = rates_of_sums_4ph(problem, options.constants, total);
+    if (options.average_degenerate) average_degenerate_4ph(modes, problem.point, rates);
     return rates;
   };
   Problem4ph exact = mixed;

@@ -17,7 +17,7 @@ namespace quasi::thermal {
 
 namespace {
 
-/// How well constants and modes must have a centre of inversion for half of the pairs to stand for
+/// Largest violation of inversion by constants and modes with which half of the pairs stand for
 /// all.
 constexpr double kInversionTolerance = 1e-8;
 
@@ -49,8 +49,8 @@ std::vector<std::int16_t> first_zone_coordinates(const Crystal& crystal, const Q
   return zone;
 }
 
-/// How many points each q' stands for under the operations that fix `point`; the lowest number of
-/// each orbit stands for all of it.
+/// Counts the points that each q' stands for under the little group of `point`. The point of lowest
+/// number represents its orbit.
 void fold_partners(const Symmetry& symmetry, std::int32_t point, std::uint16_t* weight) {
   std::vector<std::int64_t> little_group;
   for (std::int64_t op = 0; op < static_cast<std::int64_t>(symmetry.operations.size()); ++op)
@@ -90,91 +90,120 @@ double Rates4ph::total_processes(Channel4ph channel) const {
   return sum;
 }
 
-Rules4ph rules_4ph(const Control& control, const Modes& modes) {
+Rules4ph rules_4ph(const FourPhononOptions& options, const Modes& modes) {
   Rules4ph rules;
-  rules.broadening = control.broadening;
-  rules.scale_broad = control.scale_broad;
-  rules.cut = control.cut_4ph;
-  rules.tie_tolerance_rad_ps = control.tie_tolerance_rad_ps;
-  rules.window_norm = control.window_norm ? std::erf(control.cut_4ph) : 1.0;
-  rules.sigma_least_rad_ps = control.sigma_least_4ph_rad_ps;
-  rules.sigma_floor_rad_ps = control.sigma_floor_4ph_rad_ps;
-  rules.omega_floor_rad_ps = control.omega_floor_4ph_rad_ps;
-  rules.exact_weights = control.exact_weights;
-  if (control.compat) {
+  rules.broadening = options.broadening;
+  rules.scale_broad = options.scale_broad;
+  rules.cut = options.cut;
+  rules.tie_tolerance_rad_ps = options.tie_tolerance_rad_ps;
+  rules.window_norm = options.window_norm ? std::erf(options.cut) : 1.0;
+  rules.sigma_least_rad_ps = options.sigma_least_rad_ps;
+  rules.sigma_floor_rad_ps = options.sigma_floor_rad_ps;
+  rules.omega_floor_rad_ps = options.omega_floor_rad_ps;
+  rules.exact_weights = options.exact_weights;
+  if (options.compat) {
     rules.sigma_at_floor_rad_ps = 1.0 / std::sqrt(units::kPi);
   } else if (rules.sigma_floor_rad_ps == 0.0) {
     // Tuples that are resonant by symmetry and whose phonons stand still would have an infinite δ.
     // A tenth of the typical width (⟨σ²⟩ = sb²⟨|p|²⟩/3 for independent p) keeps them finite and
     // leaves nearly all others alone.
-    rules.sigma_floor_rad_ps = 0.1 * control.scale_broad *
-                               std::sqrt(mean_square_spread(modes, control.omega_max_rad_ps) / 3.0);
+    rules.sigma_floor_rad_ps = 0.1 * options.scale_broad *
+                               std::sqrt(mean_square_spread(modes, options.omega_max_rad_ps) / 3.0);
   }
   return rules;
 }
 
-Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Symmetry& symmetry,
-                            const Control& control, const SparseForceConstants& fourth_order,
-                            const std::vector<std::int32_t>& points) {
-  const QMesh mesh = symmetry.mesh;
-  const int nb = crystal.n_branches();
-  if (static_cast<double>(mesh.size()) * nb * nb > 2.0e9)
-    throw InvalidInput("four phonons: ngrid " + std::to_string(mesh.n[0]) + " " +
+namespace {
+
+void require_indexable(const QMesh& mesh, int n_branches) {
+  if (static_cast<double>(mesh.size()) * n_branches * n_branches > 2.0e9)
+    throw InvalidInput("four phonons: 'ngrid' = " + std::to_string(mesh.n[0]) + " " +
                        std::to_string(mesh.n[1]) + " " + std::to_string(mesh.n[2]) + " with " +
-                       std::to_string(nb) +
+                       std::to_string(n_branches) +
                        " branches gives more than 2e9 pairs of modes per total "
                        "momentum; use a coarser mesh");
-  Problem4ph problem;
-  problem.mesh = mesh;
-  problem.n_branches = nb;
-  problem.rules = rules_4ph(control, modes);
-  problem.precision = control.precision;
+}
+
+/// Fills in frequencies, degenerate sets, spreads and occupations of the modes.
+void add_modes(const FourPhononOptions& options, const Modes& modes, Problem4ph& problem) {
+  const int nb = problem.n_branches;
   problem.omega_rad_ps = modes.omega_rad_ps;
   for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode)
-    if (!modes.active(mode, control.omega_max_rad_ps))
+    if (!modes.active(mode, options.omega_max_rad_ps))
       problem.omega_rad_ps[static_cast<std::size_t>(mode)] = 0.0;
   problem.set.resize(problem.omega_rad_ps.size());
   for (std::int64_t mode = 0; mode < modes.n_modes(); ++mode)
     problem.set[static_cast<std::size_t>(mode)] = static_cast<std::int32_t>(
-        control.average_degenerate ? mode / nb * nb + modes.subspace[static_cast<std::size_t>(mode)]
+        options.average_degenerate ? mode / nb * nb + modes.subspace[static_cast<std::size_t>(mode)]
                                    : mode);
   problem.spread_rad_ps = modes.spread_rad_ps;
-  problem.temperatures_k = control.temperatures_k;
+  problem.temperatures_k = options.temperatures_k;
   problem.occupation.reserve(problem.temperatures_k.size() * problem.omega_rad_ps.size());
   for (const double temperature : problem.temperatures_k)
     for (const double omega : problem.omega_rad_ps)
       problem.occupation.push_back(
-          omega > 0.0 ? bose_einstein(omega, temperature, control.constants().hbar_over_kb_k_ps())
+          omega > 0.0 ? bose_einstein(omega, temperature, options.constants.hbar_over_kb_k_ps())
                       : 0.0);
   problem.eigenvector = modes.eigenvector;
-  problem.zone = first_zone_coordinates(crystal, mesh);
-  problem.point = points;
-  problem.partner_weight.assign(points.size() * static_cast<std::size_t>(mesh.size()), 1);
-  // What follows leaves sums over degenerate sets as they are, not single branches.
-  const bool alike = control.broadening == Broadening::kSymmetric && control.exact_weights &&
-                     control.average_degenerate && !control.compat;
-  if (alike && control.use_symmetry)
+}
+
+/// Lets symmetry reduce the sums over partners, total momenta and pairs (λ, λ'). The sums over
+/// degenerate sets stay as they are, those of single branches do not.
+void reduce_by_symmetry(const FourPhononOptions& options, const Symmetry& symmetry,
+                        Problem4ph& problem) {
+  const std::vector<std::int32_t>& points = problem.point;
+  if (options.use_symmetry)
 #pragma omp parallel for schedule(dynamic, 1)
     for (std::size_t i = 0; i < points.size(); ++i)
       fold_partners(symmetry, points[i],
-                    &problem.partner_weight[i * static_cast<std::size_t>(mesh.size())]);
-  if (alike) problem.totals = order_totals_4ph(symmetry);
-  if (alike && control.omega_floor_4ph_rad_ps == 0.0 && points == symmetry.irreducible) {
+                    &problem.partner_weight[i * static_cast<std::size_t>(problem.mesh.size())]);
+  problem.totals = order_totals_4ph(symmetry);
+  if (options.omega_floor_rad_ps == 0.0 && points == symmetry.irreducible) {
     problem.star = symmetry.star_of;
     problem.star_size = symmetry.multiplicity;
     order_precedence_4ph(problem);
   }
-  std::optional<Inversion> inversion;
-  if (alike) inversion = find_inversion(crystal, control.symmetry_tolerance);
+}
+
+/// Finds the centre of inversion of crystal and constants and makes the eigenvectors of the problem
+/// those that it leaves unchanged.
+std::optional<Inversion> use_inversion(const Crystal& crystal, const Modes& modes,
+                                       const SparseForceConstants& fourth_order,
+                                       double symmetry_tolerance_nm, Problem4ph& problem) {
+  std::optional<Inversion> inversion = find_inversion(crystal, symmetry_tolerance_nm);
   if (inversion && inversion_residual(*inversion, fourth_order) > kInversionTolerance)
     inversion.reset();
-  if (inversion) {
-    auto turned = problem.eigenvector;
-    const double residual = turn_to_inversion(mesh, *inversion, modes.subspace, turned);
-    if (residual > kInversionTolerance)
-      inversion.reset();
-    else
-      problem.eigenvector = std::move(turned);
+  if (!inversion) return inversion;
+  auto turned = problem.eigenvector;
+  const double residual = turn_to_inversion(problem.mesh, *inversion, modes.subspace, turned);
+  if (residual > kInversionTolerance)
+    inversion.reset();
+  else
+    problem.eigenvector = std::move(turned);
+  return inversion;
+}
+
+}  // namespace
+
+Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Symmetry& symmetry,
+                            const FourPhononOptions& options,
+                            const SparseForceConstants& fourth_order,
+                            const std::vector<std::int32_t>& points) {
+  const QMesh mesh = symmetry.mesh;
+  require_indexable(mesh, crystal.n_branches());
+  Problem4ph problem;
+  problem.mesh = mesh;
+  problem.n_branches = crystal.n_branches();
+  problem.rules = rules_4ph(options, modes);
+  problem.precision = options.precision;
+  add_modes(options, modes, problem);
+  problem.zone = first_zone_coordinates(crystal, mesh);
+  problem.point = points;
+  problem.partner_weight.assign(points.size() * static_cast<std::size_t>(mesh.size()), 1);
+  std::optional<Inversion> inversion;
+  if (options.has_symmetric_processes()) {
+    reduce_by_symmetry(options, symmetry, problem);
+    inversion = use_inversion(crystal, modes, fourth_order, options.symmetry_tolerance_nm, problem);
   }
   problem.plan = plan_contraction_4ph(crystal, fourth_order, inversion ? &*inversion : nullptr);
   problem.phase = phase_table_4ph(mesh, problem.plan);

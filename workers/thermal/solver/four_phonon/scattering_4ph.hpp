@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "workers/backend/progress.hpp"
-#include "workers/thermal/input/control.hpp"
 #include "workers/thermal/kernels/four_phonon/scattering_kernels_4ph.hpp"
 #include "workers/thermal/model/crystal.hpp"
 #include "workers/thermal/model/force_constants.hpp"
+#include "workers/thermal/model/four_phonon_options.hpp"
 #include "workers/thermal/model/symmetry.hpp"
 #include "workers/thermal/solver/four_phonon/contraction_plan_4ph.hpp"
 #include "workers/thermal/solver/four_phonon/team_4ph.hpp"
@@ -50,35 +50,35 @@ struct Rates4ph {
   double total_processes(Channel4ph channel) const;
 };
 
-/// Four-phonon rules of a deck; the automatic floor of σ needs the modes.
-Rules4ph rules_4ph(const Control& control, const Modes& modes);
+/// Makes the rules of the kernels from the options; the automatic floor of σ needs the modes.
+Rules4ph rules_4ph(const FourPhononOptions& options, const Modes& modes);
 
-/// Gathers what the kernels need.
-/// @param points  whose rates are wanted; usually symmetry.irreducible
-/// Where the width is symmetric, weights are exact and rates are averaged over degenerate sets, q'
-/// runs over the irreducible wedge of the point's own group; else over the whole mesh.
-/// @throws InvalidInput for a mesh or a branch count beyond what indices hold.
+/// Gathers the arrays of the kernels. Where the width is symmetric, weights are exact and rates are
+/// averaged over degenerate sets, q' runs over the irreducible wedge of the little group of each
+/// point; else q' runs over the whole mesh.
+/// @param points  of the rates; usually symmetry.irreducible
+/// @throws InvalidInput for a mesh or a branch count beyond the range of the indices.
 Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Symmetry& symmetry,
-                            const Control& control, const SparseForceConstants& fourth_order,
+                            const FourPhononOptions& options,
+                            const SparseForceConstants& fourth_order,
                             const std::vector<std::int32_t>& points);
 
-/// Of everything that sums over processes depend on; names them in a checkpoint.
+/// Digest of everything that sums over processes depend on; it identifies them in a checkpoint.
 std::uint64_t digest_of(const Problem4ph& problem);
 
-/// Rates from sums over all total momenta, tile by tile in the order of plan_tiles_4ph. One tile is
-/// the unit of work of a device, of progress and of the checkpoint: devices take the next tile when
-/// they are free, and tiles are added up in the plan's order whoever computed them, so that any
-/// number of devices gives the same bits. Progress is the share of the predicted work that is done.
-/// Finished tiles of an earlier attempt at the same problem are read from the checkpoint and not
-/// computed again; again with the same bits. Together, where the team has several ranks: all get
-/// the rates.
-/// @param team  the problem is loaded here
+/// Computes rates from sums over all total momenta, tile by tile in the order of plan_tiles_4ph.
+/// One tile is the unit of work of a device, of progress and of the checkpoint. Devices take the
+/// next tile when they are free, and tiles are added in the order of the plan, so that any number
+/// of devices gives the same bits. Progress is the share of the predicted work that is done.
+/// Finished tiles of an earlier attempt at the same problem are read from the checkpoint, with the
+/// same bits. All ranks of the team call it at the same time and get the rates.
+/// @param team  its kernels load the problem
 /// @throws Cancelled, and whatever the kernels throw.
 Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
                               const Team4ph& team, Progress& progress,
                               const CheckpointRule& checkpoint_rule = {});
 
-/// Rates from sums over all total momenta, [n_rows][3][SumLayout4ph].
+/// Computes rates from sums over all total momenta, [n_rows][3][SumLayout4ph].
 Rates4ph rates_of_sums_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
                            const std::vector<double>& sums);
 

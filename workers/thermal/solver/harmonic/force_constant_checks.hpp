@@ -1,7 +1,7 @@
 #pragma once
 
-#include "workers/thermal/input/force_constants.hpp"
 #include "workers/thermal/model/crystal.hpp"
+#include "workers/thermal/model/force_constants.hpp"
 
 namespace quasi::thermal {
 

@@ -7,7 +7,7 @@
 
 namespace quasi::thermal {
 
-PrecisionError measure_precision(const Deck& deck, const ThreePhononProblem& problem,
+PrecisionError measure_precision(const TransportOptions& options, const ThreePhononProblem& problem,
                                  const ConductivityRun& run, const Device& device) {
   constexpr std::size_t kPoints = 12;
   ThreePhononProblem exact = problem;
@@ -22,16 +22,16 @@ PrecisionError measure_precision(const Deck& deck, const ThreePhononProblem& pro
   const auto kernels = make_three_phonon_kernels(device);
   kernels->load(exact);
   SilentProgress silent;
-  ThreePhononRates rates = kernels->rates(deck.control.temperatures_k, false, silent);
+  ThreePhononRates rates = kernels->rates(options.temperatures_k, false, silent);
   const auto nb = static_cast<std::size_t>(run.modes.n_branches);
   const std::size_t n_sampled = n * nb;
   PrecisionError error{.sampled_rows = static_cast<std::int64_t>(n_sampled)};
   double squares = 0.0;
   double count = 0.0;
-  for (std::size_t t = 0; t < deck.control.temperatures_k.size(); ++t) {
+  for (std::size_t t = 0; t < options.temperatures_k.size(); ++t) {
     double* absorption = &rates.absorption_per_ps[t * n_sampled];
     double* emission = &rates.emission_per_ps[t * n_sampled];
-    if (deck.control.average_degenerate) {
+    if (options.harmonic.average_degenerate) {
       average_over_subspaces(run.modes, exact.rows, 1, absorption);
       average_over_subspaces(run.modes, exact.rows, 1, emission);
     }

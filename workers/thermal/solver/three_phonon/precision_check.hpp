@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "workers/backend/device/device.hpp"
-#include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/solver/transport/conductivity_run.hpp"
 
 namespace quasi::thermal {
@@ -23,8 +22,9 @@ struct PrecisionError {
                              ///< approximation changes by; the largest of all temperatures
 };
 
+/// Measures the error of rates and κ on a sample of points.
 /// @param run  of add_conductivity, with rates of `problem` in mixed precision
-PrecisionError measure_precision(const Deck& deck, const ThreePhononProblem& problem,
+PrecisionError measure_precision(const TransportOptions& options, const ThreePhononProblem& problem,
                                  const ConductivityRun& run, const Device& device);
 
 }  // namespace quasi::thermal

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/model/force_constants.hpp"
 #include "workers/thermal/solver/transport/conductivity.hpp"
 
 namespace quasi::thermal {

@@ -52,42 +52,26 @@ void average_degenerate_3ph(const Modes& modes, const std::vector<std::int32_t>&
       average_errors_over_subspaces(modes, points, values->data() + at);
 }
 
-/// Where k_BT is below the width of δ, occupations change by more than e within it: processes that
-/// miss the energy shell count for more than those on it, and the two forms of the Bose factors,
-/// equal on the shell, lead to κ of different size.
-void warn_of_cold(const Control& control, ConductivityRun& run) {
-  const double coldest_k =
-      *std::min_element(control.temperatures_k.begin(), control.temperatures_k.end());
-  const double thermal_rad_ps = coldest_k / control.constants().hbar_over_kb_k_ps();
-  const double sigma =
-      typical_sigma_rad_ps(run.modes, control.scale_broad, control.omega_max_rad_ps);
-  if (thermal_rad_ps < sigma)
-    run.warnings.push_back("at 'T' = " + number_text(coldest_k) +
-                           " K k_BT = " + number_text(thermal_rad_ps) +
-                           " rad/ps is below the typical width σ = " + number_text(sigma) +
-                           " rad/ps: energy is not conserved to within k_BT, and κ there is that "
-                           "of the width; use a finer 'ngrid', "
-                           "a smaller 'scalebroad' or a higher 'T'");
-}
-
-/// Puts sampled rates, or with the key of the phase spaces alone these, into run.three_phonon.
-void sample_three_phonons(const Deck& deck, const ThreePhononProblem& problem,
-                          const SamplingSite& site, ConductivityRun& run, Progress& progress) {
+/// Puts sampled rates into run.three_phonon. Where only draws of phase spaces are asked for, it
+/// replaces the phase spaces alone.
+void sample_three_phonons(const Transport& transport, const RateOptions& options,
+                          const ThreePhononProblem& problem, ConductivityRun& run,
+                          const SamplingSite& site) {
   constexpr std::int64_t kFirstDraws = 32;  // by weight, where only an error is asked for
   constexpr std::int64_t kFirstUniform = 10000;
-  const Control& control = deck.control;
+  const SamplingOptions& sampling = options.three_phonon_sampling;
+  const std::vector<double>& temperatures_k = transport.options.temperatures_k;
   std::vector<std::unique_ptr<SamplingKernels3>> owned;
   std::vector<SamplingKernels3*> kernels;
   for (const Device& device : site.devices) {
     owned.push_back(make_sampling_kernels_3ph(device));
     kernels.push_back(owned.back().get());
-    kernels.back()->load(problem, control.temperatures_k);
+    kernels.back()->load(problem, temperatures_k);
   }
-  Sampler3 sampler(problem, control.temperatures_k, kernels,
-                   static_cast<std::uint64_t>(control.seed),
-                   {site.checkpoint_directory, control.checkpoint_interval_s}, progress);
-  if (!control.samples_rates_3ph()) {
-    ThreePhononRates drawn = sampler.uniform(0, control.samples_3ph_phase_space);
+  Sampler3 sampler(problem, temperatures_k, kernels, sampling.seed,
+                   {site.checkpoint_directory, options.checkpoint_interval_s}, site.progress);
+  if (!sampling.enabled) {
+    ThreePhononRates drawn = sampler.uniform(0, sampling.phase_space_draws);
     run.three_phonon.weighted_absorption_ps4 = std::move(drawn.weighted_absorption_ps4);
     run.three_phonon.weighted_emission_ps4 = std::move(drawn.weighted_emission_ps4);
     run.three_phonon.phase_space_absorption_ps = std::move(drawn.phase_space_absorption_ps);
@@ -97,78 +81,95 @@ void sample_three_phonons(const Deck& deck, const ThreePhononProblem& problem,
     return;
   }
   const auto good_enough = [&](const ThreePhononRates& rates) {
-    if (!(control.target_kappa_error > 0.0)) return true;
+    if (!(sampling.target_kappa_error > 0.0)) return true;
     run.three_phonon = rates;
-    if (control.average_degenerate)
-      average_degenerate_3ph(run.modes, deck.symmetry.irreducible, run.three_phonon);
+    if (transport.options.harmonic.average_degenerate)
+      average_degenerate_3ph(run.modes, transport.symmetry.irreducible, run.three_phonon);
     double worst = 0.0;
-    for (std::size_t t = 0; t < control.temperatures_k.size(); ++t)
-      worst = std::max(worst, relative_kappa_error(deck, run, t, {}, [&](std::int64_t row) {
+    for (std::size_t t = 0; t < temperatures_k.size(); ++t)
+      worst = std::max(worst, relative_kappa_error(transport, run, t, {}, [&](std::int64_t row) {
                          return run.three_phonon.error_per_ps(t, row);
                        }));
-    progress.metric("kappa_relative_error", worst);
-    return worst <= control.target_of_one_order();
+    site.progress.metric("kappa_relative_error", worst);
+    return worst <= sampling.target_of_order;
   };
-  if (control.sampling == Sampling::kByWeight) {
+  if (sampling.estimator == Sampling::kByWeight) {
     run.three_phonon =
-        sampler.by_weight(control.samples_3ph > 0 ? control.samples_3ph : kFirstDraws, good_enough);
+        sampler.by_weight(sampling.draws > 0 ? sampling.draws : kFirstDraws, good_enough);
     return;
   }
-  for (std::int64_t draws = control.samples_3ph > 0 ? control.samples_3ph : kFirstUniform;;
-       draws *= 2) {
-    ThreePhononRates rates = sampler.uniform(
-        draws, control.samples_3ph_phase_space > 0 ? control.samples_3ph_phase_space : draws);
+  for (std::int64_t draws = sampling.draws > 0 ? sampling.draws : kFirstUniform;; draws *= 2) {
+    ThreePhononRates rates =
+        sampler.uniform(draws, sampling.phase_space_draws > 0 ? sampling.phase_space_draws : draws);
     const bool enough = good_enough(rates);
     run.three_phonon = std::move(rates);
     if (enough) return;
     if (draws > (std::int64_t{1} << 40))
       throw NotConverged(
           "uniform sampling of three phonons does not reach 'target_kappa_error' = " +
-          std::to_string(control.target_kappa_error) + "; use sampling = by-weight");
+          std::to_string(sampling.target_kappa_error) + "; use sampling = by-weight");
   }
 }
 
 }  // namespace
 
-ConductivityRun start_run(const Deck& deck, Progress& progress) {
+ConductivityRun start_run(const LatticeModel& model, const HarmonicOptions& options,
+                          Progress& progress) {
   ConductivityRun run;
   PhaseTimer timer(run, "harmonic");
-  run.modes = solve_harmonic(deck.crystal, deck.second_order, deck.symmetry,
-                             deck.control.harmonic_options(), progress);
-  run.warnings = deck.warnings;
+  run.modes = solve_harmonic(model.crystal, model.second_order, model.symmetry, options, progress);
+  run.warnings = model.warnings;
   run.warnings.insert(run.warnings.end(), run.modes.warnings.begin(), run.modes.warnings.end());
-  if (!deck.control.only_harmonic) warn_of_cold(deck.control, run);
   return run;
 }
 
-void add_scattering(const Deck& deck, ThreePhononSums& kernels, ThreePhononProblem& problem,
-                    ConductivityRun& run, Progress& progress, const SamplingSite& site) {
-  const Control& control = deck.control;
-  const Transport transport{deck.crystal, deck.symmetry, run.modes, control.transport_options()};
-  if (control.isotopes) {
+// Where k_BT is below the width of δ, occupations change by more than e within the width. Processes
+// that miss the energy shell then count for more than those on it, and the two forms of the Bose
+// factors, equal on the shell, lead to different κ.
+void warn_of_cold(const TransportOptions& options, double scale_broad, ConductivityRun& run) {
+  const double coldest_k =
+      *std::min_element(options.temperatures_k.begin(), options.temperatures_k.end());
+  const double thermal_rad_ps = coldest_k / options.constants().hbar_over_kb_k_ps();
+  const double sigma = typical_sigma_rad_ps(run.modes, scale_broad, options.omega_max_rad_ps);
+  if (thermal_rad_ps < sigma)
+    run.warnings.push_back("at 'T' = " + number_text(coldest_k) +
+                           " K k_BT = " + number_text(thermal_rad_ps) +
+                           " rad/ps is below the typical width σ = " + number_text(sigma) +
+                           " rad/ps: energy is not conserved to within k_BT, and κ there is that "
+                           "of the width; use a finer 'ngrid', "
+                           "a smaller 'scalebroad' or a higher 'T'");
+}
+
+void add_scattering(const Transport& transport, const RateOptions& options,
+                    ThreePhononSums& kernels, ThreePhononProblem& problem, ConductivityRun& run,
+                    const SamplingSite& site) {
+  const HarmonicOptions& harmonic = transport.options.harmonic;
+  const std::vector<std::int32_t>& points = transport.symmetry.irreducible;
+  if (options.isotopes) {
     PhaseTimer timer(run, "isotopes");
-    run.isotope_per_ps = isotope_rates_per_ps(deck.crystal, deck.symmetry, run.modes,
-                                              elastic_widths_rad_ps(run.modes, control.broadening),
-                                              control.omega_max_rad_ps);
-    if (control.average_degenerate)
-      average_over_subspaces(run.modes, deck.symmetry.irreducible, 1, run.isotope_per_ps.data());
+    run.isotope_per_ps = isotope_rates_per_ps(transport.crystal, transport.symmetry, run.modes,
+                                              elastic_widths_rad_ps(run.modes, harmonic.broadening),
+                                              transport.options.omega_max_rad_ps);
+    if (harmonic.average_degenerate)
+      average_over_subspaces(run.modes, points, 1, run.isotope_per_ps.data());
   }
-  if (control.boundary_length_nm > 0.0)
-    run.boundary_per_ps = boundary_rates_per_ps(transport, control.boundary_length_nm);
+  if (options.boundary_length_nm > 0.0)
+    run.boundary_per_ps = boundary_rates_per_ps(transport, options.boundary_length_nm);
   {
     PhaseTimer timer(run, "load_3ph");
     kernels.load(problem);
   }
   {
     PhaseTimer timer(run, "scattering_3ph");
-    if (!control.samples_rates_3ph())
-      run.three_phonon = kernels.rates(control.temperatures_k, control.converge, progress);
-    if (control.samples_rates_3ph() || control.samples_3ph_phase_space > 0)
-      sample_three_phonons(deck, problem, site, run, progress);
+    const SamplingOptions& sampling = options.three_phonon_sampling;
+    if (!sampling.enabled)
+      run.three_phonon = kernels.rates(transport.options.temperatures_k,
+                                       transport.options.iteration.enabled, site.progress);
+    if (sampling.enabled || sampling.phase_space_draws > 0)
+      sample_three_phonons(transport, options, problem, run, site);
   }
   const ThreePhononRates& rates = run.three_phonon;
-  if (control.average_degenerate)
-    average_degenerate_3ph(run.modes, deck.symmetry.irreducible, run.three_phonon);
+  if (harmonic.average_degenerate) average_degenerate_3ph(run.modes, points, run.three_phonon);
   check_finite(rates.absorption_per_ps, "three-phonon absorption");
   check_finite(rates.emission_per_ps, "three-phonon emission");
 }
@@ -178,24 +179,22 @@ namespace {
 /// κ at one temperature of a run.
 class TemperatureStep {
  public:
-  TemperatureStep(std::size_t t, const Deck& deck, ThreePhononSums& kernels,
-                  const FurtherScattering& further, ConductivityRun& run, const RunSite& site)
+  TemperatureStep(std::size_t t, const BteTerms& terms, ConductivityRun& run, const RunSite& site)
       : t_(t),
-        deck_(deck),
-        control_(deck.control),
-        kernels_(kernels),
-        further_(further),
+        transport_(terms.transport),
+        third_order_(terms.third_order),
+        kernels_(terms.three_phonon),
+        further_(terms.further),
         run_(run),
         site_(site),
-        transport_{deck.crystal, deck.symmetry, run.modes, deck.control.transport_options()},
         n_rows_(static_cast<std::size_t>(transport_.n_rows())) {
-    result_.temperature_k = control_.temperatures_k[t];
+    result_.temperature_k = transport_.options.temperatures_k[t];
   }
 
   TemperatureResult solve() {
     add_rates();
     relax();
-    if (control_.converge) iterate();
+    if (transport_.options.iteration.enabled) iterate();
     return std::move(result_);
   }
 
@@ -239,12 +238,12 @@ class TemperatureStep {
     ProblemDigest digest;
     digest.add(result_.temperature_k);
     digest.add(symmetric ? 1.0 : 0.0);
-    digest.add(control_.compat ? 1.0 : 0.0);
+    digest.add(transport_.options.harmonic.compat ? 1.0 : 0.0);
     for (const std::vector<double>* values : std::initializer_list<const std::vector<double>*>{
              &result_.rate_per_ps, &run_.modes.omega_rad_ps, &run_.three_phonon.absorption_per_ps,
              &run_.three_phonon.emission_per_ps, &further_.rate_per_ps})
       digest.add(*values);
-    digest.add(deck_.third_order.tensor);
+    digest.add(third_order_.tensor);
     return digest.value();
   }
 
@@ -259,8 +258,8 @@ class TemperatureStep {
   std::vector<double> symmetric_diagonal(std::uint64_t digest) const {
     std::vector<double> diagonal =
         kernels_.row_rates(result_.temperature_k, OccupationForm::kSymmetric);
-    if (control_.average_degenerate)
-      average_over_subspaces(run_.modes, deck_.symmetry.irreducible, 1, diagonal.data());
+    if (transport_.options.harmonic.average_degenerate)
+      average_over_subspaces(run_.modes, transport_.symmetry.irreducible, 1, diagonal.data());
     std::vector<double> more;
     // Kept too, so that a finished iteration is replayed without building this diagonal.
     if (has_own_diagonal())
@@ -273,7 +272,7 @@ class TemperatureStep {
 
   void iterate() {
     PhaseTimer timer(run_, "iterate");
-    const bool symmetric = control_.broadening == Broadening::kSymmetric &&
+    const bool symmetric = transport_.options.harmonic.broadening == Broadening::kSymmetric &&
                            (!further_.in_scattering || further_.symmetric);
     const OccupationForm form =
         symmetric ? OccupationForm::kSymmetric : OccupationForm::kDifferences;
@@ -282,7 +281,7 @@ class TemperatureStep {
         .diagonal_per_ps = result_.rate_per_ps, .in_scattering = {}, .symmetric = symmetric};
     if (symmetric) collision.diagonal_per_ps = symmetric_diagonal(digest);
     collision.in_scattering = kept("in-scattering", digest, [&](const std::vector<double>& f) {
-      std::vector<double> out = kernels_.apply_collision(control_.temperatures_k[t_], form, f);
+      std::vector<double> out = kernels_.apply_collision(result_.temperature_k, form, f);
       if (further_.in_scattering) {
         const std::vector<double> more = further_.in_scattering(t_, f);
         for (std::size_t i = 0; i < out.size(); ++i) out[i] += more[i];
@@ -327,37 +326,34 @@ class TemperatureStep {
   }
 
   std::size_t t_;
-  const Deck& deck_;
-  const Control& control_;
+  const Transport& transport_;
+  const SparseForceConstants& third_order_;
   ThreePhononSums& kernels_;
   const FurtherScattering& further_;
   ConductivityRun& run_;
   const RunSite& site_;
-  Transport transport_;
   std::size_t n_rows_;
   TemperatureResult result_;
 };
 
 }  // namespace
 
-TemperatureResult conductivity_at(std::size_t t, const Deck& deck, ThreePhononSums& kernels,
-                                  const FurtherScattering& further, ConductivityRun& run,
+TemperatureResult conductivity_at(std::size_t t, const BteTerms& terms, ConductivityRun& run,
                                   const RunSite& site) {
-  return TemperatureStep(t, deck, kernels, further, run, site).solve();
+  return TemperatureStep(t, terms, run, site).solve();
 }
 
-void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
-                      ConductivityRun& run, const RunSite& site) {
-  for (std::size_t t = 0; t < deck.control.temperatures_k.size(); ++t)
-    run.by_temperature.push_back(conductivity_at(t, deck, kernels, further, run, site));
+void add_conductivity(const BteTerms& terms, ConductivityRun& run, const RunSite& site) {
+  for (std::size_t t = 0; t < terms.transport.options.temperatures_k.size(); ++t)
+    run.by_temperature.push_back(conductivity_at(t, terms, run, site));
 }
 
-double sheet_factor(const Deck& deck) {
-  if (!(deck.control.sheet_thickness_nm > 0.0)) return 1.0;
-  const int axis = deck.control.sheet_axis - 1;
-  const Mat3& a = deck.crystal.lattice_nm;
+double sheet_factor(const Crystal& crystal, const SheetOptions& options) {
+  if (!(options.thickness_nm > 0.0)) return 1.0;
+  const int axis = options.axis - 1;
+  const Mat3& a = crystal.lattice_nm;
   const double area = length(cross(a[(axis + 1) % 3], a[(axis + 2) % 3]));
-  return deck.crystal.volume_nm3() / area / deck.control.sheet_thickness_nm;
+  return crystal.volume_nm3() / area / options.thickness_nm;
 }
 
 }  // namespace quasi::thermal

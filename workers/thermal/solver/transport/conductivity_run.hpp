@@ -10,8 +10,9 @@
 #include "workers/backend/device/device.hpp"
 #include "workers/backend/progress.hpp"
 #include "workers/backend/ranks/ranks.hpp"
-#include "workers/thermal/input/deck.hpp"
 #include "workers/thermal/kernels/three_phonon/three_phonon_kernels.hpp"
+#include "workers/thermal/model/lattice_model.hpp"
+#include "workers/thermal/model/rate_options.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 #include "workers/thermal/solver/transport/conductivity.hpp"
 #include "workers/thermal/solver/transport/iterative_bte.hpp"
@@ -30,7 +31,7 @@ struct FurtherScattering {
   bool symmetric = false;
 };
 
-/// Everything computed at one temperature.
+/// Results at one temperature.
 struct TemperatureResult {
   double temperature_k = 0.0;
   std::vector<double> rate_per_ps;   ///< [n_rows] w of the relaxation-time approximation
@@ -46,7 +47,8 @@ struct TemperatureResult {
   Mat3 small_grain_w_per_mk_nm{};
 };
 
-/// One run: harmonic modes, rates, κ at every temperature. Rows are irreducible points × branches.
+/// One run: harmonic modes, rates and κ at every temperature. Rows are irreducible points ×
+/// branches.
 struct ConductivityRun {
   Modes modes;
   std::vector<double> isotope_per_ps;   ///< [n_rows]; empty without isotopes
@@ -60,21 +62,38 @@ struct ConductivityRun {
   std::map<std::string, double> seconds;  ///< wall time by phase
 };
 
-/// Modes of a deck, timed; warnings of deck and modes are gathered in the run.
-ConductivityRun start_run(const Deck& deck, Progress& progress);
+/// Computes the modes of a model. The run gathers the time and the warnings of model and modes.
+ConductivityRun start_run(const LatticeModel& model, const HarmonicOptions& options,
+                          Progress& progress);
 
-/// The devices that sample three-phonon rates, and the place of their checkpoint.
+/// Adds a warning where k_BT of the lowest temperature is below the typical width of δ.
+/// @param scale_broad  sb of three phonons
+void warn_of_cold(const TransportOptions& options, double scale_broad, ConductivityRun& run);
+
+/// The receiver of progress reports, the devices that sample three-phonon rates and the place of
+/// their checkpoint.
 struct SamplingSite {
+  Progress& progress;
   std::vector<Device> devices = {Device{}};
   std::filesystem::path checkpoint_directory = {};
 };
 
-/// Three-phonon rates, isotopes and boundaries, at all temperatures of the deck. The kernels keep
-/// the list of processes when the deck wants the BTE iterated.
-void add_scattering(const Deck& deck, ThreePhononSums& kernels, ThreePhononProblem& problem,
-                    ConductivityRun& run, Progress& progress, const SamplingSite& site = {});
+/// Adds the rates of three phonons, isotopes and boundaries at all temperatures. The kernels keep
+/// the list of processes where the BTE is to be iterated.
+/// @param transport  its modes are those of the run
+void add_scattering(const Transport& transport, const RateOptions& options,
+                    ThreePhononSums& kernels, ThreePhononProblem& problem, ConductivityRun& run,
+                    const SamplingSite& site);
 
-/// Where an iteration reports its progress, keeps its state and finds the other ranks.
+/// The terms of the linearised BTE: phonons, and the scattering that takes part in it.
+struct BteTerms {
+  const Transport& transport;
+  const SparseForceConstants& third_order;
+  ThreePhononSums& three_phonon;     ///< loaded, with the rates of add_scattering
+  const FurtherScattering& further;  ///< four phonons
+};
+
+/// The receiver of progress reports, the checkpoint and the ranks of an iteration.
 struct RunSite {
   Progress& progress;
   Checkpoint* checkpoint;  ///< null: nothing is kept
@@ -84,20 +103,18 @@ struct RunSite {
       : progress(reported), checkpoint(kept), ranks(shared) {}
 };
 
-/// κ from the rates at temperature number `t` of the deck, in relaxation-time approximation and,
-/// with `convergence`, from the linearised BTE (docs/theory/thermal.md 8). With a checkpoint, an
-/// iteration of an earlier attempt is replayed up to the step at which it ended.
+/// Computes κ from the rates at temperature number `t`, in relaxation-time approximation and, where
+/// the options enable the iteration, from the linearised BTE (docs/theory/thermal.md 8). With a
+/// checkpoint, an iteration of an earlier attempt is replayed up to the step at which it ended.
 /// @throws NotConverged as solve_bte.
-TemperatureResult conductivity_at(std::size_t t, const Deck& deck, ThreePhononSums& kernels,
-                                  const FurtherScattering& further, ConductivityRun& run,
+TemperatureResult conductivity_at(std::size_t t, const BteTerms& terms, ConductivityRun& run,
                                   const RunSite& site);
 
-/// Adds conductivity_at of every temperature of the deck to the run.
-void add_conductivity(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
-                      ConductivityRun& run, const RunSite& site);
+/// Adds conductivity_at of every temperature to the run.
+void add_conductivity(const BteTerms& terms, ConductivityRun& run, const RunSite& site);
 
-/// Factor from the κ of a cell to the κ of a sheet of `sheet_thickness_nm`: the height of the cell
-/// over the thickness. It is 1 for bulk crystals.
-double sheet_factor(const Deck& deck);
+/// Factor from the κ of a cell to the κ of a sheet: the height of the cell over the thickness. It
+/// is 1 for bulk crystals.
+double sheet_factor(const Crystal& crystal, const SheetOptions& options);
 
 }  // namespace quasi::thermal

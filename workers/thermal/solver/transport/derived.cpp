@@ -9,22 +9,21 @@
 
 namespace quasi::thermal {
 
-Derived derive(const Deck& deck, const SparseForceConstants& third_order, ConductivityRun& run) {
+Derived derive(const Transport& transport, const SecondOrder& second_order,
+               const SparseForceConstants& third_order, ConductivityRun& run) {
   const auto start = std::chrono::steady_clock::now();
-  const Transport transport{deck.crystal, deck.symmetry, run.modes,
-                            deck.control.transport_options()};
   Derived derived;
   derived.gruneisen = gruneisen_parameters(transport, third_order);
   std::vector<std::vector<double>> rates;
   for (const TemperatureResult& r : run.by_temperature) {
     derived.mean_gruneisen.push_back(mean_gruneisen(transport, derived.gruneisen, r.temperature_k));
     rates.push_back(r.rate_per_ps);
-    if (deck.control.nanowires)
+    if (transport.options.wires.enabled)
       derived.wires_rta.push_back(wire_conductivity(transport, r.temperature_k, r.rate_per_ps));
   }
-  if (deck.control.coherence)
+  if (transport.options.coherence)
     derived.coherence =
-        coherence_conductivity(transport, deck.second_order, deck.control.temperatures_k, rates);
+        coherence_conductivity(transport, second_order, transport.options.temperatures_k, rates);
   run.seconds["derived"] +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return derived;

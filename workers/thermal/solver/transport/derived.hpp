@@ -15,13 +15,13 @@ struct Derived {
   std::vector<double> mean_gruneisen;       ///< [nT]
   std::vector<Coherence> coherence;         ///< [nT]; empty when not asked for
   std::vector<WireConductivity> wires_rta;  ///< [nT]; empty without nanowires
-  std::vector<WireConductivity>
-      wires;  ///< [nT] of converged_wires, which the caller adds; else empty
-  Sweep sweep;
+  std::vector<WireConductivity> wires;      ///< [nT] of converged_wires; empty without them
+  Sweep sweep;                              ///< of run_sweep
 };
 
-/// @param third_order  of the deck
-Derived derive(const Deck& deck, const SparseForceConstants& third_order, ConductivityRun& run);
+/// Computes everything of Derived but `wires` and `sweep`; the time goes to run.seconds.
+Derived derive(const Transport& transport, const SecondOrder& second_order,
+               const SparseForceConstants& third_order, ConductivityRun& run);
 
 /// Spectrum of what rows carry: Σ_row value δ(ω − ω_row) with the widths of elastic scattering, at
 /// the ticks of the density of states. W ps/(m K rad).

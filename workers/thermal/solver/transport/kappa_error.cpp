@@ -4,11 +4,9 @@
 
 namespace quasi::thermal {
 
-double relative_kappa_error(const Deck& deck, const ConductivityRun& run, std::size_t t,
+double relative_kappa_error(const Transport& transport, const ConductivityRun& run, std::size_t t,
                             const std::function<double(std::int64_t)>& further_per_ps,
                             const std::function<double(std::int64_t)>& error_per_ps) {
-  const Transport transport{deck.crystal, deck.symmetry, run.modes,
-                            deck.control.transport_options()};
   const std::int64_t n_rows = transport.n_rows();
   std::vector<double> w(static_cast<std::size_t>(n_rows));
   for (std::int64_t row = 0; row < n_rows; ++row) {
@@ -18,7 +16,7 @@ double relative_kappa_error(const Deck& deck, const ConductivityRun& run, std::s
     if (!run.isotope_per_ps.empty()) w[row] += run.isotope_per_ps[row];
     if (!run.boundary_per_ps.empty()) w[row] += run.boundary_per_ps[row];
   }
-  const std::vector<Mat3> kappa = mode_conductivity(transport, deck.control.temperatures_k[t],
+  const std::vector<Mat3> kappa = mode_conductivity(transport, transport.options.temperatures_k[t],
                                                     relaxation_time_field(transport, w));
   double whole = 0.0;
   double variance = 0.0;
@@ -27,8 +25,8 @@ double relative_kappa_error(const Deck& deck, const ConductivityRun& run, std::s
     const double trace = kappa[row][0][0] + kappa[row][1][1] + kappa[row][2][2];
     whole += trace;
     const std::int64_t mode = transport.mode_of_row(row);
-    const bool new_set =
-        !deck.control.average_degenerate || run.modes.subspace[mode] == row % run.modes.n_branches;
+    const bool new_set = !transport.options.harmonic.average_degenerate ||
+                         run.modes.subspace[mode] == row % run.modes.n_branches;
     if (new_set) {
       variance += of_set * of_set;
       of_set = 0.0;

@@ -6,7 +6,7 @@
 
 namespace quasi::thermal {
 
-/// κ over isotope contents, grain sizes and the deck's temperatures, from matrix elements computed
+/// κ over isotope contents, grain sizes and temperatures, from matrix elements that are computed
 /// once.
 struct Sweep {
   std::vector<double> isotope_factor;    ///< {1} when not swept
@@ -17,10 +17,10 @@ struct Sweep {
   bool empty() const { return kappa_rta_w_per_mk.empty(); }
 };
 
-/// Solves again for every entry of `isotope_factors` × `grain_sizes_nm`; empty without either.
+/// Solves the BTE again for every entry of `isotope_factors` × `grain_sizes_nm` of SweepOptions.
 /// Isotope scattering is linear in the variances g, so that a factor scales the rates (0: pure).
 /// @param run  of add_scattering, with the kernels' list of processes kept; unchanged on return
-Sweep run_sweep(const Deck& deck, ThreePhononSums& kernels, const FurtherScattering& further,
-                ConductivityRun& run, const RunSite& site);
+/// @return     empty without factors and sizes
+Sweep run_sweep(const BteTerms& terms, ConductivityRun& run, const RunSite& site);
 
 }  // namespace quasi::thermal

@@ -131,29 +131,30 @@ namespace {
 /// The scattering of one wire axis, on the rows of the wire's symmetry.
 class WireAxis {
  public:
-  WireAxis(const Deck& deck, const SparseForceConstants& third_order, const ConductivityRun& run,
-           const WireScattering& further, const Vec3& axis)
-      : deck_(deck),
+  WireAxis(const Transport& bulk, const SparseForceConstants& third_order,
+           const ConductivityRun& run, const WireScattering& scattering, const Vec3& axis)
+      : bulk_(bulk),
         run_(run),
-        further_(further),
+        scattering_(scattering),
         axis_(axis),
-        along_(symmetry_along(deck.symmetry, axis)),
-        t_{deck.crystal, along_, run.modes, deck.control.transport_options()},
-        problem_(make_three_phonon_problem(deck.crystal, third_order, along_, run.modes,
-                                           deck.control.three_phonon_options())),
-        iterated_(further.iterated_along ? further.iterated_along(along_) : FurtherScattering{}) {}
+        along_(symmetry_along(bulk.symmetry, axis)),
+        t_{bulk.crystal, along_, run.modes, bulk.options},
+        problem_(make_three_phonon_problem(bulk.crystal, third_order, along_, run.modes,
+                                           scattering.three_phonon)),
+        iterated_(scattering.iterated_along ? scattering.iterated_along(along_)
+                                            : FurtherScattering{}) {}
 
   void load(const Device& device, Progress& progress) {
     kernels_ = make_three_phonon_sums(device);
     kernels_->load(problem_);
-    kernels_->rates(deck_.control.temperatures_k, true, progress);
+    kernels_->rates(bulk_.options.temperatures_k, true, progress);
   }
 
   /// Prepares the diagonal of the operator and the mean free paths across the axis.
   void set_temperature(std::size_t k) {
     k_ = k;
     diagonal_ = kernels_->row_rates(temperature_k(), OccupationForm::kSymmetric);
-    if (deck_.control.average_degenerate)
+    if (bulk_.options.harmonic.average_degenerate)
       average_over_subspaces(run_.modes, along_.irreducible, 1, diagonal_.data());
     if (iterated_.in_scattering) {
       const std::vector<double> more = iterated_.diagonal_per_ps(k);
@@ -165,8 +166,8 @@ class WireAxis {
       const std::size_t bulk = bulk_row(row);
       const auto at = static_cast<std::size_t>(row);
       if (!run_.isotope_per_ps.empty()) diagonal_[at] += run_.isotope_per_ps[bulk];
-      if (!iterated_.in_scattering && !further_.relaxation_per_ps.empty())
-        diagonal_[at] += further_.relaxation_per_ps[k * bulk_per_ps.size() + bulk];
+      if (!iterated_.in_scattering && !scattering_.relaxation_per_ps.empty())
+        diagonal_[at] += scattering_.relaxation_per_ps[k * bulk_per_ps.size() + bulk];
       const double* v =
           &run_.modes.velocity_km_s[static_cast<std::size_t>(t_.mode_of_row(row) * 3)];
       if (bulk_per_ps[bulk] > 0.0)
@@ -194,18 +195,18 @@ class WireAxis {
   }
 
  private:
-  double temperature_k() const { return deck_.control.temperatures_k[k_]; }
+  double temperature_k() const { return bulk_.options.temperatures_k[k_]; }
   /// Row of the bulk crystal in the same star.
   std::size_t bulk_row(std::int64_t row) const {
     const std::int64_t nb = run_.modes.n_branches;
-    const std::int64_t star = deck_.symmetry.star_of[static_cast<std::size_t>(
+    const std::int64_t star = bulk_.symmetry.star_of[static_cast<std::size_t>(
         along_.irreducible[static_cast<std::size_t>(row / nb)])];
     return static_cast<std::size_t>(star * nb + row % nb);
   }
 
-  const Deck& deck_;
+  const Transport& bulk_;
   const ConductivityRun& run_;
-  const WireScattering& further_;
+  const WireScattering& scattering_;
   Vec3 axis_;
   Symmetry along_;
   Transport t_;
@@ -219,17 +220,16 @@ class WireAxis {
 
 }  // namespace
 
-std::vector<WireConductivity> converged_wires(const Deck& deck,
+std::vector<WireConductivity> converged_wires(const Transport& bulk,
                                               const SparseForceConstants& third_order,
                                               const ConductivityRun& run,
-                                              const WireScattering& further, const Device& device,
-                                              Progress& progress) {
-  const std::size_t n_t = deck.control.temperatures_k.size();
-  const Transport bulk{deck.crystal, deck.symmetry, run.modes, deck.control.transport_options()};
+                                              const WireScattering& scattering,
+                                              const Device& device, Progress& progress) {
+  const std::size_t n_t = bulk.options.temperatures_k.size();
   std::vector<WireConductivity> result(n_t, wires_of(bulk));
   const std::size_t n_radii = result[0].radius_nm.size();
   for (std::size_t axis = 0; axis < result[0].axis.size(); ++axis) {
-    WireAxis wire(deck, third_order, run, further, result[0].axis[axis]);
+    WireAxis wire(bulk, third_order, run, scattering, result[0].axis[axis]);
     wire.load(device, progress);
     for (std::size_t k = 0; k < n_t; ++k) {
       wire.set_temperature(k);

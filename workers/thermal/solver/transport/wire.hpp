@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "workers/thermal/model/three_phonon_options.hpp"
 #include "workers/thermal/solver/transport/conductivity_run.hpp"
 
 namespace quasi::thermal {
@@ -32,24 +33,26 @@ WireConductivity wires_of(const Transport& transport);
 WireConductivity wire_conductivity(const Transport& transport, double temperature_k,
                                    const std::vector<double>& rate_per_ps);
 
-/// Scattering of a wire's phonons beside three phonons and isotopes.
+/// How the phonons of a wire scatter, beside isotopes and walls.
 struct WireScattering {
-  std::vector<double> relaxation_per_ps;  ///< [nT][n_rows] in relaxation-time approximation; may be
-                                          ///< empty
-  /// Makes the scattering that is iterated instead of these rates, with the rows of a wire's
-  /// symmetry; null: none.
+  ThreePhononOptions three_phonon;
+  std::vector<double> relaxation_per_ps;  ///< [nT][n_rows] four phonons in relaxation-time
+                                          ///< approximation; empty: none
+  /// Makes the four-phonon scattering that is iterated instead of these rates, with the rows of the
+  /// symmetry of a wire; null: none.
   std::function<FurtherScattering(const Symmetry&)> iterated_along;
 };
 
-/// κ of wires from the BTE: F = f τ (ωv + in-scattering of F), a diagonal of w/f. The symmetry of
-/// the wire folds the mesh, so the processes of its irreducible points are listed for every axis;
-/// rates are those of the run. It needs the symmetric operator.
+/// Solves the BTE of wires: F = f τ (ωv + in-scattering of F), a diagonal of w/f. The symmetry of
+/// the wire folds the mesh, so the processes of its irreducible points are listed for every axis.
+/// Rates are those of the run. It needs the symmetric operator.
+/// @param bulk  of the crystal without walls
 /// @return [nT]
 /// @throws NotConverged as solve_bte.
-std::vector<WireConductivity> converged_wires(const Deck& deck,
+std::vector<WireConductivity> converged_wires(const Transport& bulk,
                                               const SparseForceConstants& third_order,
                                               const ConductivityRun& run,
-                                              const WireScattering& further, const Device& device,
-                                              Progress& progress);
+                                              const WireScattering& scattering,
+                                              const Device& device, Progress& progress);
 
 }  // namespace quasi::thermal
