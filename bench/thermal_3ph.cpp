@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
 #include "workers/thermal/kernels/three_phonon/fc3_transform.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
 #include "workers/thermal/solver/transport/conductivity_run.hpp"

@@ -23,9 +23,9 @@
 
 #include "bench/published/published_sums_4ph.hpp"
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/control.hpp"
-#include "workers/thermal/input/crystal_input.hpp"
-#include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/input/control/control.hpp"
+#include "workers/thermal/input/deck/crystal_input.hpp"
+#include "workers/thermal/input/force_constants/force_constants.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 #include "workers/thermal/solver/four_phonon/share_tiles.hpp"
 

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "tests/thermal/decks/small_deck.hpp"
-#include "workers/thermal/input/namelist.hpp"
+#include "workers/thermal/input/control/namelist.hpp"
 
 namespace quasi::thermal {
 namespace {

@@ -11,7 +11,7 @@
 #include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/decks/phonopy_twin.hpp"
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
 #include "workers/thermal/thermal_task.hpp"
 
 namespace quasi {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/crystal_input.hpp"
+#include "workers/thermal/input/deck/crystal_input.hpp"
 
 namespace quasi::thermal {
 namespace {

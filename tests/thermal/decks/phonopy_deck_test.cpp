@@ -1,4 +1,4 @@
-#include "workers/thermal/input/phonopy_deck.hpp"
+#include "workers/thermal/input/phonopy/phonopy_deck.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "tests/thermal/decks/phonopy_twin.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/io/hdf5.hpp"
-#include "workers/thermal/input/phonopy_cells.hpp"
+#include "workers/thermal/input/phonopy/phonopy_cells.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 
 namespace quasi::thermal {

@@ -10,9 +10,9 @@
 
 #include "tests/support/reference_data.hpp"
 #include "workers/io/hdf5.hpp"
-#include "workers/thermal/input/control.hpp"
-#include "workers/thermal/input/crystal_input.hpp"
-#include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/input/control/control.hpp"
+#include "workers/thermal/input/deck/crystal_input.hpp"
+#include "workers/thermal/input/force_constants/force_constants.hpp"
 #include "workers/thermal/model/crystal.hpp"
 
 namespace quasi::thermal::test {

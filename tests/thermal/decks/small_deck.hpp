@@ -11,7 +11,7 @@
 
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
 
 namespace quasi::thermal::test {
 

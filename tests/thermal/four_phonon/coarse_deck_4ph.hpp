@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/support/reference_data.hpp"
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
 #include "workers/thermal/solver/four_phonon/four_phonon_run.hpp"
 
 namespace quasi::thermal::test {

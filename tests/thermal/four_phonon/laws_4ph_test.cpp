@@ -10,7 +10,7 @@
 #include "tests/thermal/decks/model_deck.hpp"
 #include "tests/thermal/four_phonon/coarse_deck_4ph.hpp"
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 #include "workers/thermal/solver/four_phonon/four_phonon_run.hpp"
 #include "workers/thermal/solver/four_phonon/tile_plan_4ph.hpp"

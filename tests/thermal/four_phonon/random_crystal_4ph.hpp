@@ -3,7 +3,7 @@
 #include <array>
 
 #include "tests/oracle/thermal/oracle_4ph.hpp"
-#include "workers/thermal/input/control.hpp"
+#include "workers/thermal/input/control/control.hpp"
 #include "workers/thermal/kernels/four_phonon/scattering_kernels_4ph.hpp"
 #include "workers/thermal/solver/four_phonon/contraction_plan_4ph.hpp"
 

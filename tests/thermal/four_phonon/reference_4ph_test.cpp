@@ -6,8 +6,8 @@
 #include "tests/support/every_device.hpp"
 #include "tests/support/reference_data.hpp"
 #include "tests/thermal/support/reference_run.hpp"
-#include "workers/thermal/input/crystal_input.hpp"
-#include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/input/deck/crystal_input.hpp"
+#include "workers/thermal/input/force_constants/force_constants.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 
 namespace quasi::thermal {

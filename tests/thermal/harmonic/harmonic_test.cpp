@@ -1,6 +1,6 @@
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
-#include "workers/thermal/input/crystal_input.hpp"
-#include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/input/deck/crystal_input.hpp"
+#include "workers/thermal/input/force_constants/force_constants.hpp"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/support/solved_deck.hpp"
 #include "workers/io/hdf5.hpp"
-#include "workers/thermal/input/crystal_input.hpp"
+#include "workers/thermal/input/deck/crystal_input.hpp"
 #include "workers/units/constants.hpp"
 
 namespace quasi::thermal {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 
 namespace quasi::thermal::test {

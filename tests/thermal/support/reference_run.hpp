@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "workers/thermal/input/control.hpp"
+#include "workers/thermal/input/control/control.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 
 namespace quasi::thermal::test {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
 #include "workers/thermal/solver/transport/conductivity.hpp"
 #include "workers/thermal/solver/transport/conductivity_run.hpp"

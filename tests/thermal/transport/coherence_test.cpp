@@ -2,7 +2,7 @@
 // description of the crystal.
 
 #include "workers/thermal/solver/transport/coherence.hpp"
-#include "workers/thermal/input/crystal_input.hpp"
+#include "workers/thermal/input/deck/crystal_input.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
 #include "workers/thermal/solver/transport/conductivity_run.hpp"
 
 namespace quasi::thermal {

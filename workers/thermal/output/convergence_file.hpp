@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "workers/io/hdf5.hpp"
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
 #include "workers/thermal/solver/calculation/convergence_study.hpp"
 
 namespace quasi::thermal {

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
 #include "workers/thermal/solver/calculation/solve_case.hpp"
 
 namespace quasi::thermal {

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "workers/io/hdf5.hpp"
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
 #include "workers/thermal/solver/four_phonon/four_phonon_run.hpp"
 
 namespace quasi::thermal {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "workers/io/hdf5.hpp"
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
 #include "workers/thermal/solver/transport/derived.hpp"
 
 namespace quasi::thermal {

@@ -5,7 +5,7 @@
 
 #include "workers/backend/device/device.hpp"
 #include "workers/io/hdf5.hpp"
-#include "workers/thermal/input/deck.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
 #include "workers/thermal/solver/transport/conductivity_run.hpp"
 
 namespace quasi::thermal {

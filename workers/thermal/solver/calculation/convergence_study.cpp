@@ -6,7 +6,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/backend/study/settings_ladder.hpp"
 #include "workers/backend/study/study_runner.hpp"
-#include "workers/thermal/input/namelist_section.hpp"
+#include "workers/thermal/input/control/namelist_section.hpp"
 
 namespace quasi::thermal {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/namelist_section.hpp"
+#include "workers/thermal/input/control/namelist_section.hpp"
 #include "workers/thermal/solver/harmonic/isotope.hpp"
 #include "workers/thermal/solver/three_phonon/remembered_operator.hpp"
 #include "workers/thermal/solver/three_phonon/sampling_3ph.hpp"

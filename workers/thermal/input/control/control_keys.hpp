@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "workers/thermal/input/control.hpp"
-#include "workers/thermal/input/key_table.hpp"
+#include "workers/thermal/input/control/control.hpp"
+#include "workers/thermal/input/control/key_table.hpp"
 
 namespace quasi::thermal {
 

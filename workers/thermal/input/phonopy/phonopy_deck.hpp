@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "workers/thermal/input/control.hpp"
-#include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/input/control/control.hpp"
+#include "workers/thermal/input/force_constants/force_constants.hpp"
 #include "workers/thermal/model/crystal.hpp"
 
+/// Begin here: workers/thermal/input/phonopy reads decks of phonopy and phono3py. phonopy_cells.hpp
+/// reads the cells and phonopy_force_constants.hpp the force constants.
 namespace quasi::thermal {
 
 /// A deck in the layout of phonopy and phono3py (docs/theory/thermal.md 1.6):

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "workers/thermal/input/namelist.hpp"
+#include "workers/thermal/input/control/namelist.hpp"
 
 namespace quasi::thermal {
 

@@ -1,11 +1,11 @@
-#include "workers/thermal/input/key_table.hpp"
+#include "workers/thermal/input/control/key_table.hpp"
 
 #include <algorithm>
 #include <cctype>
 
 #include "workers/backend/error.hpp"
 #include "workers/io/settings.hpp"
-#include "workers/thermal/input/namelist_section.hpp"
+#include "workers/thermal/input/control/namelist_section.hpp"
 
 namespace quasi::thermal {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "workers/thermal/input/control_keys.hpp"
+#include "workers/thermal/input/control/control_keys.hpp"
 
 namespace quasi::thermal {
 

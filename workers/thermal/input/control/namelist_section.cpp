@@ -1,4 +1,4 @@
-#include "workers/thermal/input/namelist_section.hpp"
+#include "workers/thermal/input/control/namelist_section.hpp"
 
 #include <sstream>
 

@@ -1,4 +1,4 @@
-#include "workers/thermal/input/phonopy_force_constants.hpp"
+#include "workers/thermal/input/phonopy/phonopy_force_constants.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,10 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "workers/thermal/input/control.hpp"
-#include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/input/control/control.hpp"
+#include "workers/thermal/input/force_constants/force_constants.hpp"
 #include "workers/thermal/model/lattice_model.hpp"
 
+/// Begin here: workers/thermal/input reads decks. deck/ joins the parts of a deck and builds its
+/// crystal, and reads decks in TOML. control/ reads the keys of CONTROL, from namelists and
+/// settings. force_constants/ reads the files of ShengBTE, FourPhonon and Quantum ESPRESSO, and
+/// phonopy/ those of phonopy and phono3py.
 namespace quasi::thermal {
 
 /// A deck as it was read and checked: the model that it describes and its CONTROL.

@@ -1,5 +1,5 @@
-#include "workers/thermal/input/deck.hpp"
-#include "workers/thermal/input/crystal_input.hpp"
+#include "workers/thermal/input/deck/deck.hpp"
+#include "workers/thermal/input/deck/crystal_input.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -8,8 +8,8 @@
 #include "workers/backend/error.hpp"
 #include "workers/io/input_path.hpp"
 #include "workers/io/sha256.hpp"
-#include "workers/thermal/input/phonopy_deck.hpp"
-#include "workers/thermal/input/toml_deck.hpp"
+#include "workers/thermal/input/deck/toml_deck.hpp"
+#include "workers/thermal/input/phonopy/phonopy_deck.hpp"
 
 namespace quasi::thermal {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "workers/thermal/input/namelist.hpp"
+#include "workers/thermal/input/control/namelist.hpp"
 #include "workers/thermal/physics/vectors.hpp"
 
 namespace quasi::thermal {

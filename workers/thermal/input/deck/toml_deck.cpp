@@ -1,4 +1,4 @@
-#include "workers/thermal/input/toml_deck.hpp"
+#include "workers/thermal/input/deck/toml_deck.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "workers/io/input_path.hpp"
 #include "workers/io/settings.hpp"
 #include "workers/io/table_reader.hpp"
-#include "workers/thermal/input/control.hpp"
+#include "workers/thermal/input/control/control.hpp"
 
 namespace quasi::thermal {
 namespace {

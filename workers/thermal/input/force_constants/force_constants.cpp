@@ -1,4 +1,4 @@
-#include "workers/thermal/input/force_constants.hpp"
+#include "workers/thermal/input/force_constants/force_constants.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/text_scanner.hpp"
+#include "workers/thermal/input/force_constants/text_scanner.hpp"
 
 namespace quasi::thermal {
 namespace {

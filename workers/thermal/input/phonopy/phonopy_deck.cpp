@@ -1,12 +1,12 @@
-#include "workers/thermal/input/phonopy_deck.hpp"
+#include "workers/thermal/input/phonopy/phonopy_deck.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <sstream>
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/crystal_input.hpp"
-#include "workers/thermal/input/phonopy_force_constants.hpp"
+#include "workers/thermal/input/deck/crystal_input.hpp"
+#include "workers/thermal/input/phonopy/phonopy_force_constants.hpp"
 
 namespace quasi::thermal {
 namespace {

@@ -1,4 +1,4 @@
-#include "workers/thermal/input/text_scanner.hpp"
+#include "workers/thermal/input/force_constants/text_scanner.hpp"
 
 #include <charconv>
 #include <cmath>

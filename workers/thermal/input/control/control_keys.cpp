@@ -1,7 +1,7 @@
-#include "workers/thermal/input/control_keys.hpp"
+#include "workers/thermal/input/control/control_keys.hpp"
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/namelist_section.hpp"
+#include "workers/thermal/input/control/namelist_section.hpp"
 
 namespace quasi::thermal {
 namespace {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "workers/thermal/input/phonopy_cells.hpp"
+#include "workers/thermal/input/phonopy/phonopy_cells.hpp"
 #include "workers/thermal/model/force_constants.hpp"
 
 namespace quasi::thermal {

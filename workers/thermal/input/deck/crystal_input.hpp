@@ -1,6 +1,6 @@
 #pragma once
 
-#include "workers/thermal/input/control.hpp"
+#include "workers/thermal/input/control/control.hpp"
 #include "workers/thermal/model/crystal.hpp"
 
 namespace quasi::thermal {

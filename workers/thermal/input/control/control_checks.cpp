@@ -1,9 +1,9 @@
-#include "workers/thermal/input/control_checks.hpp"
+#include "workers/thermal/input/control/control_checks.hpp"
 
 #include <cmath>
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/namelist_section.hpp"
+#include "workers/thermal/input/control/namelist_section.hpp"
 
 namespace quasi::thermal {
 namespace {

@@ -1,4 +1,4 @@
-#include "workers/thermal/input/phonopy_cells.hpp"
+#include "workers/thermal/input/phonopy/phonopy_cells.hpp"
 
 #include <spglib.h>
 #include <yaml-cpp/yaml.h>
@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/text_scanner.hpp"
+#include "workers/thermal/input/force_constants/text_scanner.hpp"
 
 namespace quasi::thermal {
 namespace {

@@ -1,13 +1,13 @@
-#include "workers/thermal/input/control.hpp"
+#include "workers/thermal/input/control/control.hpp"
 
 #include <algorithm>
 #include <fstream>
 
 #include "workers/backend/error.hpp"
 #include "workers/io/input_path.hpp"
-#include "workers/thermal/input/control_checks.hpp"
-#include "workers/thermal/input/control_keys.hpp"
-#include "workers/thermal/input/namelist_section.hpp"
+#include "workers/thermal/input/control/control_checks.hpp"
+#include "workers/thermal/input/control/control_keys.hpp"
+#include "workers/thermal/input/control/namelist_section.hpp"
 
 namespace quasi::thermal {
 

@@ -1,4 +1,4 @@
-#include "workers/thermal/input/crystal_input.hpp"
+#include "workers/thermal/input/deck/crystal_input.hpp"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "workers/thermal/input/namelist.hpp"
+#include "workers/thermal/input/control/namelist.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "workers/io/settings.hpp"
-#include "workers/thermal/input/namelist.hpp"
+#include "workers/thermal/input/control/namelist.hpp"
 #include "workers/thermal/model/case_options.hpp"
 #include "workers/thermal/model/precision.hpp"
 #include "workers/thermal/model/sampling_options.hpp"
@@ -18,6 +18,9 @@
 #include "workers/thermal/physics/physical_constants.hpp"
 #include "workers/thermal/physics/vectors.hpp"
 
+/// Begin here: workers/thermal/input/control reads the keys of a deck. namelist.hpp parses groups
+/// and settings, control_keys.hpp names every key, key_table.hpp stores the values, and
+/// control_checks.hpp fills in defaults and checks combinations. Control holds the result.
 namespace quasi::thermal {
 
 /// Everything a deck's CONTROL says, typed, with defaults filled in and combinations checked.

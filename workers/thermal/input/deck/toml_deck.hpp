@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "workers/thermal/input/namelist.hpp"
+#include "workers/thermal/input/control/namelist.hpp"
 
 namespace quasi::thermal {
 

@@ -2,10 +2,12 @@
 
 #include <filesystem>
 
-#include "workers/thermal/input/control.hpp"
+#include "workers/thermal/input/control/control.hpp"
 #include "workers/thermal/model/crystal.hpp"
 #include "workers/thermal/model/force_constants.hpp"
 
+/// Begin here: workers/thermal/input/force_constants reads force constants from text files.
+/// text_scanner.hpp reads their numbers and knows the line of each.
 namespace quasi::thermal {
 
 /// Reads FORCE_CONSTANTS_2ND or, with control.espresso, espresso.ifc2 (with its acoustic sum rule).
