@@ -120,7 +120,7 @@ TEST_P(CollisionCheckpoint, AboveTheLimitItIsBuiltAgain) {
 
 QUASI_ON_EVERY_DEVICE(CollisionCheckpoint);
 
-/// What ranks that are threads of this process share.
+/// State that is shared by ranks which are threads of this process.
 struct Together {
   explicit Together(int n) : said(static_cast<std::size_t>(n)), all(n) {}
   std::mutex mutex;

@@ -1,4 +1,4 @@
-// What must hold of κ with four phonons whatever the numbers are (docs/theory/thermal.md 12.3): the
+// Laws of κ with four phonons that hold whatever the numbers are (docs/theory/thermal.md 12.3): the
 // crystal's symmetry, the variational principle, smoothness in mesh and width. Decks of our own.
 
 #include <gtest/gtest.h>

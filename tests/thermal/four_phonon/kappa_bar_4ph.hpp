@@ -4,7 +4,7 @@
 
 namespace quasi::thermal::test {
 
-/// How well the error bars of κ describe the errors of κ, over samples of many seeds.
+/// Statistics of how well the error bars of κ describe the errors of κ, over samples of many seeds.
 struct KappaBar {
   double rms_error_over_bar = 0.0;  ///< 1 for honest bars
   int covered = 0;                  ///< samples whose κ is within two bars of the exact one

@@ -63,7 +63,7 @@ class Kernels4ph : public quasi::test::OnEveryDevice {
   }
 };
 
-/// Whole matrix of some points, built from tiles of total momenta.
+/// Builds the whole matrix of some points from tiles of total momenta.
 std::vector<double> build(ScatteringKernels4ph& kernels, const Problem4ph& problem,
                           CollisionRequest4ph request, std::int32_t tile) {
   request.row_size.assign(

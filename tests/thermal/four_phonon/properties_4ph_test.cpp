@@ -1,4 +1,4 @@
-// What must hold whatever the numbers are (docs/theory/thermal.md 12.3), process by process, for
+// Laws that hold whatever the numbers are (docs/theory/thermal.md 12.3), process by process, for
 // four phonons: elements under exchange and reversal, and counting. Random crystals, and a crystal
 // of ours for the folded mesh.
 

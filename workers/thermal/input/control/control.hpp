@@ -131,8 +131,8 @@ struct Control {
   int n_branches() const { return 3 * n_atoms; }
   std::string deck_name;                        ///< "CONTROL", or the file that stands for it
   std::map<std::string, std::string> given_at;  ///< of every key that was given, where it was last
-  /// Where these keys were last given, for messages: "CONTROL line 9, --set T=300"; the deck's name
-  /// where none of them was.
+  /// The places where these keys were last given, for messages: "CONTROL line 9, --set T=300". It
+  /// is the name of the deck if none of them was given.
   std::string where(const std::vector<std::string>& keys) const;
 
   /// Three-phonon rates are a sample's.

@@ -19,11 +19,11 @@ namespace quasi::thermal {
 ///   [job]                   # name, priority, limits: read by the client
 ///
 /// Lists may be nested; the innermost runs over a key's first index, so lattvec = [a1, a2, a3].
-/// The keys lie over those of DIRECTORY/CONTROL, or of a phonopy deck there; without either they
-/// must say everything.
+/// The keys replace those of DIRECTORY/CONTROL or of a phonopy deck there. Without either, the file
+/// must give all required keys.
 struct TomlDeck {
   std::filesystem::path directory;
-  std::vector<NamelistAssignment> assignments;  ///< in the file's order of lines
+  std::vector<NamelistAssignment> assignments;  ///< in the order of the lines
 };
 
 /// @throws InvalidInput naming file, line, key and, for an unknown key, the nearest known one.

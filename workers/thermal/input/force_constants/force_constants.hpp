@@ -26,9 +26,9 @@ SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control&
 SparseForceConstants read_sparse_force_constants(const std::filesystem::path& file, int order,
                                                  const Crystal& crystal);
 
-/// @throws InvalidInput when the sum rule of `constants` is broken by more than `tolerance`,
-/// printing
-///         the size; unless control.allow_broken_sum_rule.
+/// Checks the acoustic sum rule of sparse constants.
+/// @throws InvalidInput with the size of the violation when it is above `tolerance`, unless
+///         control.allow_broken_sum_rule
 void check_sum_rule(const SparseForceConstants& constants, const std::string& file,
                     const Control& control, double tolerance = 1e-3);
 

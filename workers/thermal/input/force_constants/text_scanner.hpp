@@ -8,8 +8,8 @@
 
 namespace quasi::thermal {
 
-/// Reads white-space separated numbers of a text file, knowing the line of each.
-/// Every failure is an InvalidInput "FILE line N: …".
+/// Reads the words of a text file, which white space separates, and counts its lines. Every failure
+/// is an InvalidInput "FILE line N: …".
 class TextScanner {
  public:
   explicit TextScanner(const std::filesystem::path& file);
@@ -22,8 +22,8 @@ class TextScanner {
   std::string_view word(const char* what);  ///< the next token; quoted strings are one token
   /// Tokens of the rest of this line (of the next line that has any, when this one is used up).
   std::vector<std::string_view> line_words(const char* what);
-  void skip_line();  ///< leaves what is left of this line unread
-  bool at_end();     ///< nothing but blanks is left
+  void skip_line();  ///< skips the rest of this line
+  bool at_end();     ///< true if nothing but blanks is left
   [[noreturn]] void fail(const std::string& what) const;
   std::size_t bytes_left() const { return text_.size() - at_; }
 

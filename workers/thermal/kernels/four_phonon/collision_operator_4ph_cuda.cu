@@ -39,7 +39,7 @@ struct AddCollisionPlaces {
   }
 };
 
-/// Whole units to numbers, in place.
+/// Converts whole units to numbers, in place.
 struct UnitsToNumbers {
   unsigned long long* matrix;
   std::int64_t n_modes;

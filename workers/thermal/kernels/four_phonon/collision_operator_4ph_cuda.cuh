@@ -8,17 +8,16 @@
 
 namespace quasi::thermal::cuda4ph {
 
-/// Where the collision operator of some rows is summed: in whole units of 1/scale, so that sums do
-/// not depend on the order in which processes arrive.
+/// Arrays in which the collision operator of some rows is summed, in whole units of 1/scale. Sums
+/// of integers do not depend on the order in which processes arrive.
 struct CollisionTarget {
   unsigned long long* matrix = nullptr;  ///< [rows][n_modes], two's complement
   const double* scale = nullptr;         ///< [rows]
   CollisionForm4ph form{};
 };
 
-/// Rows of the four-phonon collision operator on the device in use: the sums while they are made,
-/// the matrix once they are finished. What the calls mean is said at ScatteringKernels4ph, whose
-/// collision part this is.
+/// Rows of the four-phonon collision operator on the device in use: their sums, and after `finish`
+/// the matrix. The calls are those of the collision part of ScatteringKernels4ph.
 class CollisionOperator4ph {
  public:
   /// @param places  total momenta that a launch sums at most

@@ -4,7 +4,7 @@ namespace quasi::thermal {
 
 namespace {
 
-/// Of two vector registers.
+/// Width of a block of values: two vector registers.
 constexpr int kLanes64 = 8, kLanes32 = 16;
 
 }  // namespace

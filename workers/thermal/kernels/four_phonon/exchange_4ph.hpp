@@ -6,20 +6,23 @@
 
 namespace quasi::thermal {
 
-/// λ and λ' of ++ and +- may change places: the same |V|², σ and Δω belong to a process of either.
-/// With rows for one point of every star, and with rules that treat all phonons of a process alike,
-/// each two stars need to be visited from one side only:
+/// Rows to which the processes of a pair (q, q') are added.
+///
+/// In ++ and +- the phonons λ and λ' are interchangeable: |V|², σ and Δω do not change. The rows
+/// have one point of every star, and the rules treat all phonons of a process alike. Then
 ///
 ///   Σ over processes of a star with λ' in star' = Σ over those of star' with λ' in star,
 ///
-/// so that a visit from (q, q') with weight w (Tables4ph::partner_weight) adds to the row of q'
-/// with weight w·|star|/|star'|, which is the weight it would have had from there.
+/// and the processes of two stars are enumerated once, from one of them. A pair (q, q') of weight w
+/// (Tables4ph::partner_weight) has the weight w·|star|/|star'| in the row of q'.
 enum class Visit4ph {
-  kNone,  ///< q' is no representative, or its star visits q
-  kOwn,   ///< adds to the row of λ
-  kBoth,  ///< and to that of λ'
+  kNone,  ///< q' is no representative, or the pair is enumerated from q'
+  kOwn,   ///< the processes are added to the row of λ
+  kBoth,  ///< the processes are added to the rows of λ and λ'
 };
 
+/// Decides which rows get the processes of a point and its q'.
+/// @param sign_of_second  +1 for ++ and +-, −1 for --
 QUASI_HD inline Visit4ph visit_4ph(const Tables4ph& t, int sign_of_second, std::int32_t point,
                                    std::int32_t q1) {
   if (t.partner_weight[static_cast<std::int64_t>(point) * t.mesh.size() + q1] == 0)
@@ -28,17 +31,18 @@ QUASI_HD inline Visit4ph visit_4ph(const Tables4ph& t, int sign_of_second, std::
   return t.exchange->star[q1] > point ? Visit4ph::kBoth : Visit4ph::kNone;
 }
 
-/// What a visit from `point` weighs in the row of λ', over what it weighs in its own.
+/// Ratio of the weight of a process in the row of λ' to its weight in the row of λ.
 QUASI_HD inline double exchange_ratio_4ph(const Tables4ph& t, std::int32_t point, std::int32_t q1) {
   return static_cast<double>(t.exchange->star_size[point]) /
          t.exchange->star_size[t.exchange->star[q1]];
 }
 
-/// λ', λ'' and λ''' of -- may change places too, and none of them is a row: each process is visited
-/// with that one as λ' which no other precedes, for all three of them, and shared where several are
-/// equal. Slower modes come first, because few have them as λ' and many processes each; all of a
-/// star and degenerate set are equal, so that symmetry changes no sum.
-/// @return  factor of multiplicity_4ph; 0: visited elsewhere
+/// In a splitting λ → λ' + λ'' + λ''' the three products are interchangeable. Each process is
+/// enumerated once, with the product of lowest precedence as λ', and its weight is multiplied by
+/// three. Where several products have the lowest precedence, they share the weight. Slower modes
+/// precede faster ones: fewer modes are then λ', each with more processes. All modes of a star
+/// and degenerate set have one precedence, so that symmetry changes no sum.
+/// @return  factor of multiplicity_4ph; 0: the process is enumerated with another λ'
 QUASI_HD inline double splitting_share_4ph(const Tables4ph& t, std::int32_t mode1,
                                            std::int32_t mode2, std::int32_t mode3) {
   if (!t.exchange) return 1.0;
@@ -49,8 +53,8 @@ QUASI_HD inline double splitting_share_4ph(const Tables4ph& t, std::int32_t mode
   return 3.0 / (1 + static_cast<int>(second == first) + static_cast<int>(third == first));
 }
 
-/// False where λ' is too fast to come before any pair of this total energy: the slower of two has
-/// at most half of it.
+/// False where λ' is too fast to precede a pair of this total energy. The slower phonon of a pair
+/// has at most half of the energy.
 /// @param energy_rad_ps  largest ω'' + ω''' in reach
 QUASI_HD inline bool may_precede_4ph(const Tables4ph& t, double omega1_rad_ps,
                                      double energy_rad_ps) {
@@ -58,10 +62,10 @@ QUASI_HD inline bool may_precede_4ph(const Tables4ph& t, double omega1_rad_ps,
          2.0 * (omega1_rad_ps - t.exchange->precedence_slack_rad_ps) <= energy_rad_ps;
 }
 
-inline constexpr int kExchanged = 2;  ///< channels that exchange: ++ and +-
+inline constexpr int kExchanged = 2;  ///< number of channels with interchangeable λ, λ': ++ and +-
 
-/// Whose rows each point's visits of a place's total momentum add to; index = place·n_points +
-/// point.
+/// Finds the point whose rows get the processes of a point and a total momentum besides its own
+/// rows. index = place·n_points + point.
 struct ExchangePartners4ph {
   Tables4ph tables;
   std::int32_t first_total;  ///< place in the order
@@ -77,8 +81,8 @@ struct ExchangePartners4ph {
   }
 };
 
-/// What the visits of one total momentum found for λ', to the rows of λ': adds to the sums of a
-/// place, one value a call. index = ((place·n_rows + row)·kExchanged + channel)·n_values + value.
+/// Adds the sums that one total momentum gave for λ' to the rows of λ', one value a call.
+/// index = ((place·n_rows + row)·kExchanged + channel)·n_values + value.
 struct AddExchanged4ph {
   Tables4ph tables;
   std::int32_t first_total;  ///< place in the order

@@ -7,9 +7,9 @@
 
 namespace quasi::thermal {
 
-/// For one total momentum Q, the last two phonons of every possible process: q''' = Q + q'' for ++,
-/// q''' = Q − q'' for +- and --. Neither λ nor λ' matters, so one table serves every pair of them
-/// with q ± q' = Q.
+/// Kind of a table of last pairs. For one total momentum Q the table holds the last two phonons of
+/// every possible process: q''' = Q + q'' for ++ (difference), q''' = Q − q'' for +- and -- (sum).
+/// It serves all λ and λ' with q ± q' = Q.
 enum class PairKind4ph { kDifference, kSum };
 
 /// First and last key of an interval.
@@ -17,14 +17,14 @@ struct KeyInterval {
   std::uint32_t first, last;
 };
 
-/// How pairs are sorted so that a query (λ, λ') reads little more than the pairs it accepts.
+/// Sorting keys of pairs, with which a query (λ, λ') reads little more than the pairs it accepts.
 ///
-/// A pair is at the energy Ω = ω''' ∓ ω'' and is accepted by a query at E = ω ± ω' if |E − Ω| is at
-/// most its window, which varies by orders of magnitude among pairs. Pairs are therefore put in
-/// classes by a bound on what they contribute to the width, each a quarter of the one before in σ²,
-/// and sorted by Ω within a class; a query looks up one interval a class, as wide as the class
-/// needs. A key holds [total momentum within the batch: 6 bits][class: 3][Ω in 2^-23 of the range:
-/// 23].
+/// A pair has the energy Ω = ω''' ∓ ω''. A query at E = ω ± ω' accepts it if |E − Ω| is at most its
+/// window, which varies by orders of magnitude among pairs. Pairs are therefore divided into
+/// classes by a bound on their contribution to the width. Each bound is a quarter of the bound
+/// before it, in σ². Within a class pairs are sorted by Ω. A query looks up one interval a class,
+/// as wide as the bound of the class demands. A key holds [total momentum within the batch: 6
+/// bits][class: 3][Ω in 2^-23 of the range: 23].
 struct PairKeys4ph {
   static constexpr int kClasses = 7;  ///< the eighth marks pairs that are none
   static constexpr int kEnergyBits = 23;
@@ -75,7 +75,7 @@ struct PairKeys4ph {
     return static_cast<std::uint32_t>(step < top ? step : top);
   }
 
-  /// What a pair contributes to the width, in the measure that `bound` bounds.
+  /// Contribution of a pair to the width, in the measure of `bound`.
   QUASI_HD static double measure(const Rules4ph& rules, const double* p2, const double* p3) {
     if (rules.broadening == Broadening::kSymmetric)
       return p2[0] * p2[0] + p2[1] * p2[1] + p2[2] * p2[2] + p3[0] * p3[0] + p3[1] * p3[1] +

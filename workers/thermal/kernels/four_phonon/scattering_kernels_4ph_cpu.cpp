@@ -306,8 +306,8 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     out[layout.evaluations()] += static_cast<double>(worker.found.size());
   }
 
-  /// The same for λ': Bose factor and weight are its own, the matrix elements are not counted
-  /// again.
+  /// Adds the processes to the row of λ', with its own Bose factor and weight. The matrix elements
+  /// are not counted again.
   void accumulate_exchanged(const ModePair4ph& pair, const Worker& worker,
                             const SumLayout4ph& layout, double* out) const {
     const Tables4ph& t = tables_;

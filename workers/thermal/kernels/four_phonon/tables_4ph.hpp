@@ -163,8 +163,9 @@ struct Found4ph {
   double delta_ps;      ///< δ_σ(Δω)
 };
 
-/// What a process adds to its row of the in-scattering: Γ F of each partner, + for those created
-/// with λ's decay, − for those destroyed with λ (docs/theory/thermal.md 8).
+/// Contribution of a process to its row of the in-scattering: Γ F of each partner, with + for
+/// partners that the decay of λ creates and − for those destroyed with λ (docs/theory/thermal.md
+/// 8).
 struct CollisionForm4ph {
   const double* occupation;  ///< [n_modes] at the temperature
   bool symmetric;

@@ -104,7 +104,7 @@ void add_precision(const CaseOptions& options, const ThreePhononProblem& problem
 void open_iteration_checkpoint(const CaseOptions& options,
                                const std::filesystem::path& own_directory, SolvedCase& solved,
                                Progress& progress) {
-  // Built in place: a checkpoint does not move.
+  // The checkpoint is built in place, because it cannot be moved.
   solved.checkpoint.reset(
       new Checkpoint(open_checkpoint({own_directory, options.checkpoint_interval_s}, progress)));
   if (solved.four_phonon && solved.four_phonon->collision)

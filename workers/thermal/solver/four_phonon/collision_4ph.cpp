@@ -15,7 +15,7 @@ namespace quasi::thermal {
 
 namespace {
 
-/// What ranks say to each other about sums of the operator, of which rank 0 has the checkpoint.
+/// Tags of messages between ranks about sums of the operator. Rank 0 has the checkpoint.
 enum SumsTag : int {
   kSumsHere = 1000,  ///< to rank 0: {first point, tiles in the sums, sums}; without sums: they are
                      ///< worth nothing; {first point, −1}: finished
@@ -113,11 +113,11 @@ void Collision4ph::keep_in(Checkpoint& checkpoint, double limit_bytes) {
   const auto mib = [](double x) { return std::to_string(std::llround(x / 1048576.0)) + " MiB"; };
   std::string why;
   if (bytes > limit_bytes) why = "checkpoint_limit_mib allows " + mib(limit_bytes);
-  // The newest file, the one before it, which may be travelling, and the next.
+  // Three files may exist: the newest, its predecessor, which may be on its way, and the next.
   const auto disk = static_cast<double>(checkpoint.free_disk_bytes());
   if (why.empty() && disk < 3.0 * bytes)
     why = "three times as much must fit the disk, which has " + mib(disk);
-  // Beside the operator itself, where that is the host's.
+  // This memory comes on top of the operator itself, if that is in the memory of the host.
   const auto memory = static_cast<double>(free_memory_bytes(Device{}));
   if (why.empty() && memory < 2.0 * bytes)
     why = "a copy takes memory, of which the host has " + mib(memory);
@@ -288,7 +288,7 @@ std::vector<double> Collision4ph::out_scattering(std::size_t t) {
   return out_per_ps_;
 }
 
-/// C4/Nq² is left to the caller.
+/// The caller multiplies by C4/Nq².
 std::vector<double> Collision4ph::apply(std::size_t t, const Chunk& chunk,
                                         ScatteringKernels4ph& kernels,
                                         const std::vector<double>& f) {

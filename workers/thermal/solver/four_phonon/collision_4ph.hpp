@@ -15,15 +15,16 @@
 
 namespace quasi::thermal {
 
-/// Of the operator, as a matrix and in a checkpoint.
+/// Bytes of the operator as a matrix and in a checkpoint.
 double collision_bytes(std::int64_t n_rows, std::int64_t n_modes);
 
-/// Four phonons inside the collision operator, as FurtherScattering hands them to solve_bte.
+/// The part of four phonons in the collision operator, as FurtherScattering passes it to solve_bte.
 ///
-/// The rows' in-scattering is a matrix [n_rows][n_modes], whatever the number of processes: built
-/// by one pass over them at each temperature and applied in no time. Points are shared out among
-/// the devices of all ranks; where their matrices do not fit the memory budgets, chunks of points
-/// are built again at every application. Every call but recomputes() is made together.
+/// The in-scattering is a matrix [n_rows][n_modes], whatever the number of processes. One pass over
+/// the processes builds it at each temperature, and its application costs little. Points are shared
+/// out among the devices of all ranks. Where their matrices do not fit the memory budgets, chunks
+/// of points are built again at every application. All ranks make every call but recomputes() at
+/// the same time.
 class Collision4ph {
  public:
   /// @param problem, team  must outlive this; the kernels have the problem loaded
@@ -34,13 +35,13 @@ class Collision4ph {
   /// Σ Γ (± F of the partners) at temperature t of a field on the full mesh: [n_modes][3] →
   /// [n_rows][3].
   std::vector<double> in_scattering(std::size_t t, const std::vector<double>& f);
-  /// The rates that belong to it, [n_rows] in 1/ps.
+  /// The rates that belong to in_scattering, [n_rows] in 1/ps.
   std::vector<double> out_scattering(std::size_t t);
-  /// From here on what is built is checkpointed, and taken up from there: sums tile by tile while
-  /// the operator is no larger than `limit_bytes` and there is memory and disk for it, and else
-  /// (the log says so) the result of every application, chunk by chunk of points. Of several ranks,
-  /// which all call this together, rank 0 keeps the sums of all; where every application computes
-  /// all again, nothing: whoever iterates keeps the applications.
+  /// Keeps the operator in a checkpoint from now on, and resumes from it. While the operator is no
+  /// larger than `limit_bytes` and fits memory and disk, its sums are kept tile by tile. Otherwise
+  /// the log says so, and the result of every application is kept, one chunk of points at a time.
+  /// All ranks call it at the same time, and rank 0 keeps the sums of all. Where every application
+  /// computes all processes again, nothing is kept here: the iteration keeps the applications.
   void keep_in(Checkpoint& checkpoint, double limit_bytes);
   /// True if every application computes all processes again.
   bool recomputes() const { return recomputes_; }
@@ -53,31 +54,31 @@ class Collision4ph {
   /// Calls work(chunk, kernels) for the chunks of this rank's devices, a thread a device.
   template <typename Work>
   void on_own_chunks(const Work& work);
-  /// Rows of every chunk from whichever rank has them; `width` values a row.
+  /// Gathers the rows of every chunk from the rank that has them; `width` values a row.
   void exchange_rows(std::vector<double>& values, std::int64_t width) const;
   void build(std::size_t t, const Chunk& chunk, ScatteringKernels4ph& kernels);
   std::vector<double> apply(std::size_t t, const Chunk& chunk, ScatteringKernels4ph& kernels,
                             const std::vector<double>& f);
   void report(const Chunk& chunk, std::int64_t place);
-  /// Name of what is kept of a chunk, whatever the temperature; the piece's goes on with the digest
-  /// and ends with the number of tiles that it holds.
+  /// Beginning of the names under which pieces of a chunk are kept, at any temperature. The name of
+  /// a piece goes on with the digest and ends with the number of tiles that it holds.
   static std::string name_of(const Chunk& chunk) {
     return "collision 4ph of " + std::to_string(chunk.first_point) + " ";
   }
   std::string sums_of(std::size_t t, const Chunk& chunk) const {
     return name_of(chunk) + std::to_string(digest(t, chunk)) + " after ";
   }
-  /// Which rank holds a chunk, and which of its devices.
+  /// The rank that holds a chunk.
   std::size_t rank_of(const Chunk& chunk) const;
   int device_of(const Chunk& chunk) const {
     return static_cast<int>(chunk.device - first_device_[rank_of(chunk)]);
   }
-  // Rank 0's side of the checkpoint: what earlier attempts left goes to the ranks that hold it, and
-  // what they send is kept.
+  // Rank 0 has the checkpoint: it sends sums of earlier attempts to the ranks that hold the chunks,
+  // and keeps the sums that they send.
   void send_what_is_kept(std::size_t t);
   void keep_what_is_sent(std::size_t t);
   void wait_for_what_is_sent(std::size_t t);
-  /// Names what is made of a chunk at a temperature.
+  /// Digest of the operator of a chunk at a temperature.
   std::uint64_t digest(std::size_t t, const Chunk& chunk) const;
   void prepare(std::size_t t);
 

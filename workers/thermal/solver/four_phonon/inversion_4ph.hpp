@@ -16,8 +16,8 @@ double inversion_residual(const Inversion& inversion, const SparseForceConstants
 /// Turns the eigenvectors of each degenerate set into ones with Θe = e that span the same.
 /// @param subspace     [n_q][nb] first branch of the set
 /// @param eigenvector  [n_q][nb][nb], changed
-/// @return how far the worst set was from one that Θ maps on itself, 0 … 1: |Θe − its part within
-/// the set|.
+/// @return largest deviation of a set from one that Θ maps on itself, 0 to 1: |Θe − its part within
+///         the set|
 double turn_to_inversion(const QMesh& mesh, const Inversion& inversion,
                          const std::vector<std::int32_t>& subspace,
                          std::vector<std::complex<double>>& eigenvector);

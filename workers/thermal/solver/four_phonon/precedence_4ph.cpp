@@ -7,8 +7,8 @@ namespace quasi::thermal {
 
 void order_precedence_4ph(Problem4ph& problem) {
   const auto nb = static_cast<std::size_t>(problem.n_branches);
-  // The sets of every star, as its point has them: frequency of the set, place of the point, first
-  // branch.
+  // Each degenerate set of every star has the frequency of the set, the place of the point and the
+  // first branch.
   using Set = std::tuple<double, std::size_t, std::size_t>;
   std::vector<Set> sets;
   std::vector<std::size_t> first_branch(problem.point.size() * nb);
@@ -28,7 +28,7 @@ void order_precedence_4ph(Problem4ph& problem) {
     const auto star = static_cast<std::size_t>(problem.star[mode / nb]);
     const std::size_t set = star * nb + first_branch[star * nb + mode % nb];
     problem.precedence[mode] = place[set];
-    // A mode is as fast as its set's first one but for this.
+    // The slack bounds the difference between a mode and the first mode of its set.
     slack = std::max(slack, std::abs(problem.omega_rad_ps[mode] -
                                      std::get<0>(sets[static_cast<std::size_t>(place[set])])));
   }

@@ -4,9 +4,9 @@
 
 namespace quasi::thermal {
 
-/// Fills Problem4ph::precedence and its slack from the stars, sets and frequencies of a problem in
-/// which λ and λ' change places: modes of one star and degenerate set have one precedence, the
-/// number of their frequency among all.
+/// Fills in Problem4ph::precedence and its slack from the stars, sets and frequencies of a problem
+/// in which λ and λ' are interchangeable. Modes of one star and degenerate set have one precedence:
+/// the rank of their frequency among all.
 void order_precedence_4ph(Problem4ph& problem);
 
 }  // namespace quasi::thermal

@@ -21,7 +21,7 @@ constexpr int kBins = 256;
 constexpr std::int64_t kPointsSampled = 64;   ///< q'' of a histogram
 constexpr std::int64_t kQueriesSampled = 48;  ///< (point, q') of a sign looked up, of a star
 
-/// Last pairs of one total momentum and kind by energy: how many there are and how wide.
+/// Number and widths of the last pairs of one total momentum and kind, by energy.
 struct PairDensity {
   double count[kBins] = {};
   // Sums over the pairs of their own σ/sb; in the symmetric kind of their part of 36(σ/sb)², its
@@ -31,8 +31,8 @@ struct PairDensity {
   double sum_squared[kBins] = {};
 };
 
-/// Step through n things that meets about `wanted` of them and shares no factor with n, so that it
-/// visits every axis of a mesh evenly.
+/// Stride through n points that takes about `wanted` of them. It shares no factor with n, so that
+/// the points are spread evenly over every axis of a mesh.
 std::int64_t stride_for(std::int64_t n, std::int64_t wanted) {
   std::int64_t stride = std::max<std::int64_t>(1, n / wanted);
   while (std::gcd(stride, n) != 1) ++stride;
@@ -53,7 +53,7 @@ class Predictor {
     double visits = 0.0;  ///< (row, q') with any process
   };
 
-  /// Of the total momenta [first, last) of one star.
+  /// Predicts the work of the total momenta [first, last) of one star.
   Prediction of_star(std::int32_t first, std::int32_t last) const {
     PairDensity density[2];
     for (const auto kind : {PairKind4ph::kDifference, PairKind4ph::kSum})
@@ -82,7 +82,7 @@ class Predictor {
     return sum;
   }
 
-  /// Complex multiply-adds of all that a star with these processes costs.
+  /// Cost of a star with these processes, in complex multiply-adds.
   double work(const Prediction& p) const {
     const double nb = t_.n_branches;
     return p.processes * (12.0 * t_.n_pairs + 3.0 * t_.n_atoms + kPerProcess) +
@@ -101,7 +101,7 @@ class Predictor {
     const std::int64_t n = t_.mesh.size();
     const std::int64_t points = std::min(n, kPointsSampled);
     const std::int64_t stride = points == n ? 1 : stride_for(n, kPointsSampled);
-    // Of a sum each unordered pair is in the table once.
+    // The table of a sum holds each unordered pair once.
     const double weight = static_cast<double>(n) / static_cast<double>(points) *
                           (kind == PairKind4ph::kSum ? 0.5 : 1.0);
     for (std::int64_t i = 0; i < points; ++i) {
@@ -156,9 +156,9 @@ class Predictor {
     return std::max(t_.rules.cut * sigma, t_.rules.tie_tolerance_rad_ps);
   }
 
-  /// Part of the table's pairs with this total energy that are visited with λ'.
+  /// Share of the pairs of the table with this total energy that are enumerated with λ'.
   double share_visited(Channel4ph channel, double omega1, double energy) const {
-    // Where λ' has to be the slowest: as if ω'' were spread evenly over what it may be.
+    // λ' has to be the slowest product. The prediction takes ω'' as evenly spread over its range.
     if (channel == Channel4ph::kSplitting && t_.exchange) {
       const double least = std::max(0.0, energy - top_), most = std::min(energy, top_);
       return most > least ? std::clamp((energy - 2.0 * omega1) / (most - least), 0.0, 1.0) : 0.0;

@@ -7,20 +7,21 @@
 
 namespace quasi::thermal {
 
-/// Total momenta a tile has at least, but for the last: a property of the problem alone, so that
-/// sums have the same bits on any number of devices.
+/// Least number of total momenta in a tile; the last tile may have fewer. The number depends on the
+/// problem alone, so that sums have the same bits on any number of devices.
 inline constexpr std::int32_t kTotalsPerTile4ph = 16;
 
-/// Places of Problem4ph::totals at which tiles begin, and the end: whole stars, which share tables.
+/// Positions in Problem4ph::totals at which tiles begin, followed by the end. A tile holds whole
+/// stars, which share tables.
 std::vector<std::int32_t> tile_bounds_4ph(const Problem4ph& problem);
 
-/// How the work of a four-phonon problem is cut and ordered: the one partition that devices of a
-/// host, ranks, progress and checkpoints share.
+/// Partition and order of the work of a four-phonon problem. Devices, ranks, progress and
+/// checkpoints share it.
 ///
-/// A tile is a run of total momenta in the order of Problem4ph::totals; a *place* of this plan is a
-/// position in the order of work, where tiles stand by falling predicted work, so that whoever is
-/// free takes the dearest tile left and the last ones are small. Sums are added in rising place,
-/// whoever computed them: that order, and so every bit, is the problem's alone.
+/// A tile is a run of total momenta in the order of Problem4ph::totals. A *place* is a position in
+/// the order of work, in which tiles stand by falling predicted work: a free device takes the
+/// dearest tile left, and the last tiles are small. Sums are added in rising place, whichever
+/// device computed them. That order, and so every bit, depends on the problem alone.
 struct TilePlan4ph {
   std::vector<std::int32_t> bound;  ///< [n_tiles + 1] of tile_bounds_4ph
   std::vector<std::int32_t> tile;   ///< [n_tiles] the tile at each place
@@ -29,7 +30,7 @@ struct TilePlan4ph {
   std::vector<double> processes;  ///< [n_tiles] predicted matrix elements of the tile at each place
 
   std::int64_t size() const { return static_cast<std::int64_t>(tile.size()); }
-  /// Total momenta [first, last) of a place: what ScatteringKernels4ph takes.
+  /// Total momenta [first, last) of a place, as ScatteringKernels4ph takes them.
   std::int32_t first_total(std::int64_t place) const {
     return bound[static_cast<std::size_t>(tile[static_cast<std::size_t>(place)])];
   }
@@ -41,15 +42,15 @@ struct TilePlan4ph {
     return work_before[static_cast<std::size_t>(place) + 1] -
            work_before[static_cast<std::size_t>(place)];
   }
-  /// Share of all work in the places before `place`, in whole units of kProgressUnits: what is
-  /// reported as progress.
+  /// Share of all work in the places before `place`, in whole units of kProgressUnits, as progress
+  /// reports it.
   static constexpr std::int64_t kProgressUnits = 1000000;
   std::int64_t progress(std::int64_t place) const;
 };
 
-/// Predicts the work of every tile from the densities of pair energies, sampled over mesh and modes
-/// with fixed strides (some per cent; a fraction of a second), and orders the tiles. The same bits
-/// on every run.
+/// Predicts the work of every tile from the densities of pair energies and orders the tiles. The
+/// densities are sampled over mesh and modes with fixed strides, so that every run gives the same
+/// bits. The prediction is good to some per cent and takes a fraction of a second.
 TilePlan4ph plan_tiles_4ph(const Problem4ph& problem);
 
 }  // namespace quasi::thermal

@@ -5,9 +5,9 @@
 
 namespace quasi::thermal {
 
-/// Total momenta star by star. For rules under which a process and its images are alike: the
-/// symmetric width, and velocities averaged over degenerate sets.
-/// @return nothing where the mesh is not folded.
+/// Orders the total momenta star by star. The rules must treat a process and its images alike, with
+/// the symmetric width and velocities averaged over degenerate sets.
+/// @return an empty order where the mesh is not folded
 TotalOrder4ph order_totals_4ph(const Symmetry& symmetry);
 
 }  // namespace quasi::thermal

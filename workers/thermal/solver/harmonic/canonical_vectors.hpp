@@ -16,7 +16,7 @@ namespace quasi::thermal {
 /// 1. by the velocity Σ_γ n_γ ∂D/∂q_γ along a fixed generic direction n. Branches that pass through
 ///    each other get the eigenvectors that belong to their slopes. Γ has no slopes: there, this
 ///    step is left out.
-/// 2. what has one velocity, by a fixed matrix M. M is real and symmetric with elements of no
+/// 2. vectors of equal velocity, by a fixed matrix M. M is real and symmetric with elements of no
 ///    pattern, made invariant under Θ where the crystal has a centre of inversion. The eigenvectors
 ///    then satisfy Θe = e up to a phase.
 ///

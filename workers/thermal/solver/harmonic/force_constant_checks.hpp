@@ -5,18 +5,19 @@
 
 namespace quasi::thermal {
 
-/// Largest |Φ(…i…j…) − Φ(…j…i…)| / largest |element|: derivatives commute, so exchanging two slots
-/// with their indices must change nothing. Blocks whose partner is missing count whole.
+/// Largest |Φ(…i…j…) − Φ(…j…i…)| over the largest |element|. Derivatives commute, so that an
+/// exchange of two slots with their indices must change nothing. A block whose partner is missing
+/// counts with its full size.
 double permutation_violation(const SparseForceConstants& constants);
 
-/// Bonds as the second-order constants describe them.
+/// Bonds that the second-order constants describe.
 struct BondCheck {
   double nearest_nm = 0.0;    ///< shortest distance between two atoms
   double strongest_nm = 0.0;  ///< distance of the pair whose block is the largest
-  /// Largest |Σ (Φ_αβ d_γ − Φ_γβ d_α)| over the neighbours of an atom, of Σ |Φ| |d|: the force that
-  /// a rotation of the whole crystal would exert (Born and Huang 1954, §23). It is none; atoms that
-  /// stand elsewhere than where the constants were made break it, also where every operation of the
-  /// space group stands.
+  /// Largest |Σ (Φ_αβ d_γ − Φ_γβ d_α)| over the neighbours of an atom, as a share of Σ |Φ| |d|: the
+  /// force that a rotation of the whole crystal would exert (Born and Huang 1954, §23). The exact
+  /// force is zero. Atoms at other positions than those of the constants break this law, even where
+  /// every operation of the space group holds.
   double rotation = 0.0;
 };
 BondCheck check_bonds(const Crystal& crystal, const SecondOrder& constants);

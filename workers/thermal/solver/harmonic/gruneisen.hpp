@@ -11,8 +11,8 @@ namespace quasi::thermal {
 ///
 ///   γ = −1/(6ω²) Σ Φ_αβγ(κ0, κ'R', κ''R'') e*_κα e_κ'β e^{iq·R'} r_γ(κ''R'')/√(m_κ m_κ')
 ///
-/// the cell growing alike along its axes with the atoms at fixed fractional positions; charges are
-/// taken not to change. Means over degenerate subspaces; 0 for modes that take no part.
+/// The cell grows alike along its axes with the atoms at fixed fractional positions, and charges
+/// are constant. Degenerate sets get their mean, and modes that take no part get 0.
 std::vector<double> gruneisen_parameters(const Transport& transport,
                                          const SparseForceConstants& third_order);
 

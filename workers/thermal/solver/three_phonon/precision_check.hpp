@@ -7,8 +7,8 @@
 
 namespace quasi::thermal {
 
-/// Rates below this share of the largest are zero by symmetry, but for rounding: how far two of
-/// them are apart says nothing.
+/// Rates below this share of the largest vanish by symmetry and consist of rounding. Their relative
+/// differences have no meaning.
 inline constexpr double kVanishingRate = 1e-10;
 
 /// Differences between rates of mixed precision and of FP64, on a sample of points computed with
@@ -18,8 +18,9 @@ struct PrecisionError {
   double largest_rate_error =
       0.0;  ///< largest |δw|/w of a row that does not vanish, any temperature
   double rms_rate_error = 0.0;
-  double kappa_error = 0.0;  ///< |Σ κ_λ δw/w| / Σ κ_λ over the sample: what κ in relaxation-time
-                             ///< approximation changes by; the largest of all temperatures
+  /// |Σ κ_λ δw/w| / Σ κ_λ over the sample: the relative change of κ in relaxation-time
+  /// approximation; the largest of all temperatures.
+  double kappa_error = 0.0;
 };
 
 /// Measures the error of rates and κ on a sample of points.

@@ -95,8 +95,8 @@ class RecomputedSums3ph : public ThreePhononSums {
     kernels_->load(part_problem_);
   }
 
-  /// sum() of every part in order, its processes listed. A part that does not fit is halved, once
-  /// and for all.
+  /// Calls sum() for every part in order, with its processes listed. A part that does not fit is
+  /// halved and stays so.
   template <typename Sum>
   std::vector<double> by_parts(double temperature_k, const Sum& sum) {
     std::vector<double> result;

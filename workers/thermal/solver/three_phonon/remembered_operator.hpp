@@ -13,12 +13,13 @@ namespace quasi::thermal {
 /// A linear operator on fields.
 using FieldOperator = std::function<std::vector<double>(const std::vector<double>&)>;
 
-/// `apply` through a checkpoint: a field that it was applied to in an earlier attempt of the job
-/// gives what it gave then, to the bit, at once. Whatever iterates with it is so replayed up to
-/// where it was ended. An empty result, of an application that was broken off, is not kept.
-/// @param checkpoint  of rank 0, from which the others hear what it holds
-/// @param digest      of everything but the field that the result depends on
-/// @param ranks       that call the result together
+/// Wraps `apply` so that its results are kept in a checkpoint. A field to which it was applied in
+/// an earlier attempt of the job gives the stored result, with the same bits. An iteration with the
+/// operator is thus replayed up to the step at which it ended. An empty result, that of an
+/// application which was broken off, is not kept.
+/// @param checkpoint  of rank 0, which sends its contents to the other ranks
+/// @param digest      of everything but the field on which the result depends
+/// @param ranks       call the result at the same time
 FieldOperator remembered(Checkpoint& checkpoint, const std::string& name, std::uint64_t digest,
                          FieldOperator apply, Ranks& ranks = one_rank());
 

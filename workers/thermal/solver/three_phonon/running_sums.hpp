@@ -13,19 +13,19 @@ namespace quasi::thermal {
 /// Directory and interval of checkpoints.
 struct CheckpointRule {
   std::filesystem::path directory = {};  ///< empty: none
-  double interval_s = 30.0;  ///< between two, unless the daemon asks; 0: after every piece
+  double interval_s = 30.0;  ///< between checkpoints that nobody asked for; 0: after every piece
 };
 
-/// The checkpoint of a thermal job: running sums by name, each name with the digest of what is
-/// summed.
+/// Opens the checkpoint of a thermal job. It holds running sums by name, each with the digest of
+/// its terms.
 Checkpoint open_checkpoint(const CheckpointRule& rule, Progress& progress);
 
-/// One sum over numbered pieces that are added in their order, so that what follows from a
-/// checkpoint has the same bits as an undisturbed run.
+/// One sum over numbered pieces that are added in their order, so that a run which resumes from a
+/// checkpoint has the bits of an undisturbed run.
 class RunningSums {
  public:
-  /// Takes up the sum of this name where the checkpoint holds one of as many values; else starts at
-  /// zero.
+  /// Resumes the sum of this name if the checkpoint holds one with this digest and number of
+  /// values; otherwise starts at zero.
   /// @param digest  of everything the sum depends on
   RunningSums(Checkpoint& checkpoint, const std::string& name, std::uint64_t digest,
               std::size_t n_values, std::int64_t n_pieces);
@@ -34,8 +34,8 @@ class RunningSums {
   /// [n_values] over the finished pieces.
   std::vector<double>& total() { return total_; }
 
-  /// Adds the next piece; the checkpoint is written where it is due, and holds the sum when it is
-  /// whole.
+  /// Adds the next piece and writes the checkpoint when it is due. A complete sum stays in the
+  /// checkpoint.
   /// @throws StorageError if the file cannot be written.
   void add(const std::vector<double>& piece);
 

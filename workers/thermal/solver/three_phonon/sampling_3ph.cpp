@@ -219,7 +219,7 @@ ThreePhononRates Sampler3::by_weight(
       of_channel(rates, c).processes = std::llround(processes[c]);
     rates.evaluations = evaluations;
     progress_.metric("evaluations_3ph", evaluations);
-    // Far beyond the number of processes every one is drawn, and nothing is left to gain.
+    // With far more draws than processes every process is drawn, and further draws change nothing.
     if (good_enough(rates) || n > 1e3 * most) return rates;
   }
 }

@@ -11,8 +11,8 @@
 
 namespace quasi::thermal {
 
-/// Three-phonon rates from draws. Rows are shared out among the devices in tiles of fixed size,
-/// each computed by one device: any number of devices gives the same bits.
+/// Estimates three-phonon rates from samples. Rows are shared out among the devices in tiles of
+/// fixed size, and one device computes a tile, so that any number of devices gives the same bits.
 class Sampler3 {
  public:
   /// @param kernels  one for each device, loaded with the problem and the temperatures; must
@@ -21,15 +21,15 @@ class Sampler3 {
            std::vector<SamplingKernels3*> kernels, std::uint64_t seed, const CheckpointRule& rule,
            Progress& progress);
 
-  /// The published estimator: `draws` tuples for each mode and channel, uniformly from the Nq nb²
-  /// of the box, so that Γ = box·mean; phase spaces and counts too, from `phase_space_draws` where
-  /// that is another number.
-  /// @param draws  0: phase spaces only
+  /// Draws tuples for each mode and channel uniformly from the Nq nb² of the box, as FourPhonon
+  /// does: Γ = box·mean.
+  /// @param draws              for the rates; 0: phase spaces only
+  /// @param phase_space_draws  for phase spaces and counts
   ThreePhononRates uniform(std::int64_t draws, std::int64_t phase_space_draws);
 
-  /// Processes drawn by their Bose factor times δ, about `draws` for each mode and channel
-  /// (ratio_estimate); phase spaces and counts are exact. While `good_enough` says no, twice as
-  /// many are drawn, the former among them.
+  /// Draws processes by their Bose factor times δ, about `draws` for each mode and channel
+  /// (ratio_estimate). Phase spaces and counts are exact. While `good_enough` returns false, the
+  /// number of draws is doubled. A larger sample contains the smaller one.
   ThreePhononRates by_weight(std::int64_t draws,
                              const std::function<bool(const ThreePhononRates&)>& good_enough);
 

@@ -9,14 +9,15 @@
 
 namespace quasi::thermal {
 
-/// Gathers what the three-phonon kernels need; rows are the irreducible points. Keeps a pointer to
-/// `modes`.
+/// Gathers the data of the three-phonon kernels. Rows are the irreducible points. The result keeps
+/// a pointer to `modes`.
 ThreePhononProblem make_three_phonon_problem(const Crystal& crystal, SparseForceConstants fc3,
                                              const Symmetry& symmetry, const Modes& modes,
                                              const ThreePhononOptions& options);
 
-/// Mesh coordinates of the shortest image of every point, for the normal/Umklapp split. On the zone
-/// boundary, where several images are equally short, the first in lexicographic order.
+/// Mesh coordinates of the shortest image of every point, for the division into normal and Umklapp
+/// processes. Of several equally short images on the zone boundary it takes the first in
+/// lexicographic order.
 std::vector<Index3> first_zone_points(const Crystal& crystal, const QMesh& mesh);
 
 /// Replaces per-branch values by their mean over each degenerate subspace.

@@ -54,7 +54,7 @@ class SharedSums3ph : public ThreePhononSums {
       if (!own.problem.rows.empty())
         mine[i] = own.kernels->rates(temperatures_k, keep_processes, i == 0 ? progress : quiet);
     });
-    // Of each device: counts and seconds, then its rows, all of one width.
+    // Each device sends counts and seconds, then its rows, which have one width.
     const std::size_t n_t = temperatures_k.size(),
                       width = kPerTemperature.size() * n_t + kOfRows.size();
     std::vector<double> rows, heads;

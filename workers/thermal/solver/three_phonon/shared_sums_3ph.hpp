@@ -9,11 +9,11 @@
 
 namespace quasi::thermal {
 
-/// Three-phonon sums by all devices of all ranks on the CPU; on CUDA each rank makes all of them on
-/// its first device, since a row's bits there depend on how many rows go with it. A row's sum is
-/// made by one device, in an order that is its own, so that any number of them gives the same bits.
-/// Rows go round by points, since neighbours cost alike. Every call is made together, and gives
-/// every rank all rows.
+/// Makes three-phonon sums that all devices of all ranks share on the CPU. One device computes the
+/// sum of a row, in the order of the row, so that any number of devices gives the same bits. Points
+/// go to the devices in turn, because neighbours cost alike. With CUDA each rank computes all rows
+/// on its first device, because the bits of a row depend on the number of rows computed with it.
+/// All ranks make every call at the same time, and each gets all rows.
 std::unique_ptr<ThreePhononSums> share_three_phonons(const std::vector<Device>& devices,
                                                      Ranks& ranks);
 

@@ -117,7 +117,7 @@ std::vector<double> mean_free_path_nm(const Transport& t, const std::vector<doub
 
 namespace {
 
-/// Σ of the rows whose key is below each tick.
+/// Sums the rows whose key is below each tick.
 std::vector<Mat3> accumulate_below(const std::vector<double>& ticks, const std::vector<double>& key,
                                    const std::vector<Mat3>& by_row) {
   std::vector<Mat3> sums(ticks.size(), Mat3{});

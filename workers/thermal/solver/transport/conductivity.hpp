@@ -23,7 +23,7 @@ struct Transport {
                modes.n_branches +
            row % modes.n_branches;
   }
-  /// A row contributes to κ: not at Γ, active.
+  /// True if a row contributes to κ: it is not at Γ, and its mode is active.
   bool conducts(std::int64_t row) const {
     return symmetry.irreducible[row / modes.n_branches] != 0 &&
            modes.active(mode_of_row(row), options.omega_max_rad_ps);
@@ -53,10 +53,10 @@ struct Cumulative {
   std::vector<double> abscissa;
   std::vector<Mat3> kappa_w_per_mk;
 };
-/// Against mean free path Λ = F·v/(ω|v|), ticks 10^(8(i−1)/(n−1) − 2) nm.
+/// κ against the mean free path Λ = F·v/(ω|v|), with ticks 10^(8(i−1)/(n−1) − 2) nm.
 Cumulative cumulative_by_path(const Transport& transport, const std::vector<Mat3>& by_row,
                               const std::vector<double>& f);
-/// Against ω, ticks ω_min + (1.1 ω_max − ω_min) i/n rad/ps.
+/// κ against ω, with ticks ω_min + (1.1 ω_max − ω_min) i/n rad/ps.
 Cumulative cumulative_by_omega(const Transport& transport, const std::vector<Mat3>& by_row);
 
 /// Mean free path of every row along its velocity, nm.
@@ -65,7 +65,7 @@ std::vector<double> mean_free_path_nm(const Transport& transport, const std::vec
 /// Boundary scattering |v|/L, [n_rows] in 1/ps.
 std::vector<double> boundary_rates_per_ps(const Transport& transport, double length_nm);
 
-/// Density of states with the widths of elastic scattering, per atom-projected share too.
+/// Density of states with the widths of elastic scattering, and its projection on the atoms.
 struct DensityOfStates {
   std::vector<double> omega_rad_ps;  ///< [n_ticks]
   std::vector<double> total_ps;      ///< [n_ticks] states per rad/ps and cell

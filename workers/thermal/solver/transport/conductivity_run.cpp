@@ -15,7 +15,7 @@
 namespace quasi::thermal {
 namespace {
 
-/// Adds the time until it goes out of scope to one phase.
+/// Adds the time of its scope to one phase of a run.
 class PhaseTimer {
  public:
   PhaseTimer(ConductivityRun& run, const char* phase) : run_(run), phase_(phase) {}
@@ -233,7 +233,8 @@ class TemperatureStep {
     result_.small_grain_w_per_mk_nm = small_grain_w_per_mk_nm(transport_, temperature_k);
   }
 
-  /// Names the operator in a checkpoint; the rates depend on all that the operator is made of.
+  /// Digest of the operator, which identifies it in a checkpoint. The rates depend on everything
+  /// that the operator depends on.
   std::uint64_t operator_digest(bool symmetric) const {
     ProblemDigest digest;
     digest.add(result_.temperature_k);
@@ -247,7 +248,7 @@ class TemperatureStep {
     return digest.value();
   }
 
-  /// `apply`, whose results are kept in the checkpoint where there is one.
+  /// Makes `apply` keep its results in the checkpoint, if there is one.
   FieldOperator kept(const char* name, std::uint64_t digest, FieldOperator apply) const {
     return site_.checkpoint != nullptr
                ? remembered(*site_.checkpoint, name, digest, std::move(apply), site_.ranks)
@@ -261,7 +262,7 @@ class TemperatureStep {
     if (transport_.options.harmonic.average_degenerate)
       average_over_subspaces(run_.modes, transport_.symmetry.irreducible, 1, diagonal.data());
     std::vector<double> more;
-    // Kept too, so that a finished iteration is replayed without building this diagonal.
+    // This diagonal is kept too, so that a finished iteration is replayed without building it.
     if (has_own_diagonal())
       more = kept("out-scattering", digest,
                   [&](const std::vector<double>&) { return further_.diagonal_per_ps(t_); })({});
@@ -307,8 +308,9 @@ class TemperatureStep {
     return largest;
   }
 
-  /// ω v²/(F·v): the rate that gives a row's F along its velocity. Rows whose velocity vanishes by
-  /// symmetry have no such rate and get 0: the quotient would be rounding over rounding.
+  /// ω v²/(F·v), the rate that gives the F of a row along its velocity. Rows whose velocity
+  /// vanishes by symmetry have no such rate and get 0, because the quotient would be one of
+  /// rounding errors.
   std::vector<double> final_rates() const {
     std::vector<double> rates(n_rows_, 0.0);
     const double vanishing = 1e-16 * largest_square_of_velocity();

@@ -14,7 +14,8 @@ struct SampledSum {
   double error = 0.0;   ///< standard error of the value
 };
 
-/// From `draws` uniform draws of a box: box · mean, error from the scatter of the draws.
+/// Estimates the sum from `draws` uniform draws of a box: box · mean, with the error that follows
+/// from the scatter of the draws.
 inline SampledSum uniform_estimate(const UniformLayout& layout, const double* sums, int t,
                                    double draws, double box) {
   const double mean = sums[layout.rate(t)] / draws;
@@ -23,8 +24,8 @@ inline SampledSum uniform_estimate(const UniformLayout& layout, const double* su
           box * std::sqrt(variance / std::max(1.0, draws - 1.0))};
 }
 
-/// From processes drawn by a weight u: Σu · Σ(y/p)/Σ(u/p), y = W|V|². The error of a ratio of two
-/// sums over the same sample is that of what they do not share.
+/// Estimates the sum from processes drawn by a weight u: Σu · Σ(y/p)/Σ(u/p) with y = W|V|².
+/// Fluctuations that both sums of the ratio share do not enter its error.
 /// @param weight_sum  Σu over all processes
 inline SampledSum ratio_estimate(const ThinnedLayout& layout, const double* sums, int t,
                                  double weight_sum) {

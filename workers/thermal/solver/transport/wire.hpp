@@ -33,7 +33,7 @@ WireConductivity wires_of(const Transport& transport);
 WireConductivity wire_conductivity(const Transport& transport, double temperature_k,
                                    const std::vector<double>& rate_per_ps);
 
-/// How the phonons of a wire scatter, beside isotopes and walls.
+/// Scattering of the phonons of a wire, beside isotopes and walls.
 struct WireScattering {
   ThreePhononOptions three_phonon;
   std::vector<double> relaxation_per_ps;  ///< [nT][n_rows] four phonons in relaxation-time

@@ -34,12 +34,12 @@ struct CellPath4ph {
       {};  ///< [i][−2N_i … 2N_i) e^{2πi m/N_i}, pointers to m = 0
 };
 
-/// How the matrix element is summed.
+/// Form of the sum of the matrix element.
 enum class Form4ph {
   kPairs,  ///< over the pairs of the plan
-  /// Where inversion exchanges the two atoms of the cell (ContractionPlan4ph::swapped): κ'' is the
-  /// first atom, and e(second) the conjugate of e(first), so that Re Σ_c w_c e'''_c* needs Re(w_1 +
-  /// w_2) and Im(w_1 − w_2) of the first atom's three components alone.
+  /// Form for crystals whose two atoms inversion exchanges (ContractionPlan4ph::swapped). κ'' is
+  /// the first atom, and e(second) is the conjugate of e(first). Re Σ_c w_c e'''_c* therefore needs
+  /// only Re(w_1 + w_2) and Im(w_1 − w_2) of the three components of the first atom.
   kSwapped,
 };
 

@@ -50,9 +50,9 @@ struct IndexBins {
   }
 };
 
-/// What testing a candidate needs of its last pair, in the order of the sorted table, and what is
-/// done with it next: neighbouring candidates are neighbours in memory, where the modes themselves
-/// are scattered, and each reads 16 bytes at a time.
+/// Data of a last pair for the test of a candidate and for the steps after it, in the order of the
+/// sorted table. Neighbouring candidates are neighbours in memory, while their modes are scattered.
+/// Each load reads 16 bytes.
 struct alignas(16) PairEnergy {
   double energy;  ///< Ω = ω''' ∓ ω''
   double square;  ///< Σ|p|² of the pair, or its own (σ/sb)²

@@ -6,8 +6,8 @@
 
 namespace quasi::thermal::cuda4ph {
 
-/// Where a row's point q meets its q' for one total momentum: the same for all blocks of its
-/// branches, with the divisions that mesh coordinates take.
+/// The q' of a point q for one total momentum. It is computed once for all blocks of the branches,
+/// because mesh coordinates need divisions.
 struct alignas(16) PartnerPoint4ph {
   std::int32_t q1;                 ///< q' = Q − q (++, +-) or q − Q (--)
   std::int32_t representative_q0;  ///< q and q' in the frame of the representative of Q's star
@@ -16,7 +16,7 @@ struct alignas(16) PartnerPoint4ph {
       weight;  ///< points that q' stands for, negative where Visit4ph::kBoth, 0 where kNone
 };
 
-/// index = (place·n_points + point)·2 + (0: ++ and +-, 1: --)
+/// Computes the partner points. index = (place·n_points + point)·2 + (0: ++ and +-, 1: --)
 struct FindPartnerPoints4ph {
   Tables4ph tables;
   std::int32_t first_total;  ///< place in the order

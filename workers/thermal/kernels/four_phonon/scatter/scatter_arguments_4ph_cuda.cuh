@@ -25,7 +25,7 @@ constexpr int slot_bytes(Form4ph form) {
   return form == Form4ph::kSwapped ? kThreads * processes_of_thread(form) * 48 : 0;
 }
 
-/// What is made of the processes that are found.
+/// Result that is computed from the processes.
 enum class Use {
   kRates,      ///< SumLayout4ph of each row and channel
   kCollision,  ///< rows of the collision operator

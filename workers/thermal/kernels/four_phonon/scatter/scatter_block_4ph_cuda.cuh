@@ -120,13 +120,13 @@ struct ScatterBlock {
     value = warp_sum(value);
     if (lane == 0) sum[warp * n_sums + index] += value;
   }
-  /// Where the sums of the group for λ' go.
+  /// Destination of the sums of the group for λ'.
   __device__ __forceinline__ double* exchanged_out(const ScatterArguments& a) const {
     return a.exchanged + (block * n_branches + first_branch) * kExchanged * n_values;
   }
 };
 
-/// Values that a block writes, and where it writes them.
+/// Number and destination of the values that a block writes.
 template <typename V>
 __device__ __forceinline__ int output_size(int n_values) {
   return V::kCollision ? 2 : V::kChannels * n_values;
