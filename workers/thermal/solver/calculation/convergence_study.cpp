@@ -32,7 +32,9 @@ std::vector<Index3> meshes_of(const CaseOptions& options) {
   std::erase(listed, own);
   std::vector<Index3> meshes;
   for (const double n : settings_below(listed, own, {}, kLeastSettings, "'study_meshes'")) {
-    if (n < 2.0) throw InvalidInput("'study_meshes' must hold meshes of 2 or more divisions");
+    if (n < 2.0)
+      throw InvalidInput("'study_meshes' holds " + number_text(n) +
+                         "; a mesh needs 2 or more divisions");
     Index3 mesh{static_cast<int>(n), 1, 1};
     for (int d = 1; d < 3; ++d)
       mesh[d] = std::max(1, static_cast<int>(std::lround(own_mesh[d] * n / own)));

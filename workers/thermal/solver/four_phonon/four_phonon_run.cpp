@@ -110,9 +110,10 @@ std::vector<double> finite_total_rates(const Rates4ph& rates) {
     for (std::int64_t row = 0; row < rates.n_rows; ++row) {
       total.push_back(rates.total_per_ps(t, row));
       if (!std::isfinite(total.back()))
-        throw InvalidInput("four-phonon scattering gave a rate that is not finite (row " +
-                           std::to_string(row) +
-                           "); are the fourth-order force constants finite and sane?");
+        throw InvalidInput("four-phonon scattering: the rate of row " + std::to_string(row) +
+                           " at temperature number " + std::to_string(t) +
+                           " is not finite; check the numbers and the units of the fourth-order "
+                           "force constants");
     }
   return total;
 }

@@ -56,10 +56,16 @@ void check_dielectric(const Mat3& epsilon, const HarmonicOptions& options) {
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < i; ++j)
       if (std::fabs(epsilon[i][j] - epsilon[j][i]) > 1e-6)
-        throw InvalidInput(options.epsilon_location + ": 'epsilon' is not symmetric");
+        throw InvalidInput(options.epsilon_location + ": 'epsilon' is not symmetric: elements " +
+                           std::to_string(i + 1) + "," + std::to_string(j + 1) + " and " +
+                           std::to_string(j + 1) + "," + std::to_string(i + 1) + " are " +
+                           std::to_string(epsilon[i][j]) + " and " + std::to_string(epsilon[j][i]) +
+                           " and may differ by 1e-6; give a symmetric tensor");
   if (!(epsilon[0][0] > 0.0) || !(determinant(epsilon) > 0.0) ||
       !(epsilon[0][0] * epsilon[1][1] > epsilon[0][1] * epsilon[1][0]))
-    throw InvalidInput(options.epsilon_location + ": 'epsilon' is not positive definite");
+    throw InvalidInput(options.epsilon_location +
+                       ": 'epsilon' is not positive definite; give the dielectric tensor of an "
+                       "insulator, or set nonanalytic = .false.");
 }
 
 }  // namespace
@@ -106,9 +112,9 @@ class DynamicalMatrixBuilder::ShellTable {
         if (std::fabs(total - n_cells) > 1e-6 * n_cells)
           throw InvalidInput(
               "the images of atoms " + std::to_string(atom + 1) + " and " +
-              std::to_string(other + 1) + " weigh " + std::to_string(total) + " instead of " +
-              std::to_string(constants_.n_cells()) +
-              " cells; is the lattice too skewed, or are 'positions' far outside the cell?");
+              std::to_string(other + 1) + " have the total weight " + std::to_string(total) +
+              ", which must be the number of cells, " + std::to_string(constants_.n_cells()) +
+              "; put 'positions' inside the cell and choose a less skewed 'lattvec'");
       }
   }
   /// Returns the shells, sorted by lattice vector.

@@ -26,7 +26,9 @@ Mat3 reduced_lattice(const Mat3& lattice) {
   for (int i = 0; i < 3; ++i)
     for (int d = 0; d < 3; ++d) columns[d][i] = lattice[i][d];
   if (spg_niggli_reduce(columns, 1e-8 * length(lattice[0])) == 0)
-    throw InvalidInput("'lattvec': spglib finds no reduced basis of the reciprocal lattice");
+    throw InvalidInput(
+        "'lattvec': spglib finds no reduced basis of the reciprocal lattice; give three "
+        "finite vectors that do not lie in one plane");
   Mat3 reduced;
   for (int i = 0; i < 3; ++i)
     for (int d = 0; d < 3; ++d) reduced[i][d] = columns[d][i];

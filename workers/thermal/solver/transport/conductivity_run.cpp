@@ -35,7 +35,9 @@ class PhaseTimer {
 void check_finite(const std::vector<double>& values, const char* what) {
   for (const double value : values)
     if (!std::isfinite(value))
-      throw NotConverged(std::string(what) + " gave a number that is not finite");
+      throw NotConverged(std::string(what) +
+                         " gave a number that is not finite; check the numbers and the units of "
+                         "the third-order force constants");
 }
 
 void average_degenerate_3ph(const Modes& modes, const std::vector<std::int32_t>& points,

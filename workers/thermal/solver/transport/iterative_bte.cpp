@@ -166,7 +166,8 @@ std::vector<double> plus(std::vector<double> x, double factor, const std::vector
 void not_finite(double value, double temperature_k) {
   if (!std::isfinite(value))
     throw NotConverged("the collision operator at " + std::to_string(temperature_k) +
-                       " K gave a number that is not finite");
+                       " K gave a number that is not finite; check the numbers and the units of "
+                       "the force constants");
 }
 
 [[noreturn]] void give_up(const char* method, int iterations, double residual, double tolerance,
