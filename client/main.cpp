@@ -1,4 +1,4 @@
-// quasi: the client. Verb to function; failures to exit status.
+// quasi, the client: calls the function of each command and converts failures to exit statuses.
 
 #include <cstdio>
 #include <cstdlib>
@@ -52,10 +52,10 @@ ExitStatus run_command(Console& console, const Arguments& arguments) {
   const bool waits =
       arguments.command == "watch" || arguments.command == "wait" ||
       (arguments.command == "submit" && (arguments.submit.watch || arguments.submit.wait));
-  // Where --timeout limits the waiting, a call keeps the limit it has without the flag.
-  ConfigFlags of_calls = arguments.config;
-  if (waits) of_calls.timeout.reset();
-  const Config calls = load_config(config_files(environment), environment, of_calls);
+  // If --timeout limits the waiting, a single call keeps its default limit.
+  ConfigFlags call_flags = arguments.config;
+  if (waits) call_flags.timeout.reset();
+  const Config calls = load_config(config_files(environment), environment, call_flags);
   Connection server(config.address.value, calls.timeout_s.value);
   Session session{.console = console,
                   .config = config,
@@ -66,7 +66,7 @@ ExitStatus run_command(Console& console, const Arguments& arguments) {
   return dispatch(session, arguments);
 }
 
-/// The only place where failures end.
+/// Runs a command. Only this function catches failures.
 ExitStatus guarded(Console& console, const std::function<ExitStatus()>& body) {
   try {
     const ExitStatus status = body();
@@ -78,7 +78,7 @@ ExitStatus guarded(Console& console, const std::function<ExitStatus()>& body) {
     return failure.status;
   } catch (const std::exception& error) {
     Failure failure(ExitStatus::kUnexpected, std::string("unexpected: ") + error.what(),
-                    "this is a bug of quasi; please report it with the command that you typed");
+                    "this is a bug in quasi; please report it with the command that you typed");
     console.fail(failure);
     std::fflush(stdout);
     return failure.status;

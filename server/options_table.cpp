@@ -60,7 +60,7 @@ Entry integer(std::string key, std::string help, std::int64_t least, std::int64_
               }};
 }
 
-/// Durations are given in seconds, with a fraction if wanted.
+/// An entry for a duration. Its value is in seconds and may have a fraction.
 template <class Get>
 Entry seconds(std::string key, std::string help, double least, double most, Get get) {
   return {.key = key,
@@ -109,11 +109,11 @@ Entry boolean(std::string key, std::string help, Get get) {
               }};
 }
 
-/// Where the server keeps its data and listens, and what it accepts.
+/// Entries for the data directory, the addresses and the accepted work.
 std::vector<Entry> place_entries() {
   return {
       {.key = "data_directory",
-       .help = "where everything is kept; owned by one server",
+       .help = "directory of all data; one server owns it",
        .set =
            [](O& o, const std::string& text) {
              if (text.empty()) bad("data_directory", text, "a path");
@@ -147,7 +147,8 @@ std::vector<Entry> place_entries() {
           "reflection", "answer gRPC server reflection",
           [](O & o) -> auto& { return o.reflection; }),
       boolean(
-          "allow_network_file_system", "at your own risk",
+          "allow_network_file_system",
+          "accept a data directory on a network file system, at your own risk",
           [](O & o) -> auto& { return o.allow_network_file_system; }),
       {.key = "log_level",
        .help = "debug, info, warning or error",
@@ -161,29 +162,29 @@ std::vector<Entry> place_entries() {
   };
 }
 
-/// Times of leases, attempts and streams.
+/// Entries for the times of leases, attempts and streams.
 std::vector<Entry> lease_entries() {
   return {
       seconds(
-          "lease_ttl", "a worker not heard of for so long has lost its jobs", 0.5, 3'600,
+          "lease_ttl", "a worker that is silent for this time loses its jobs", 0.5, 3'600,
           [](O & o) -> auto& { return o.queue.lease_ttl_ms; }),
       seconds(
           "heartbeat_interval", "how often workers report; at most a third of lease_ttl counts",
           0.1, 1'200, [](O & o) -> auto& { return o.api.heartbeat_interval_ms; }),
       seconds(
-          "restart_grace", "beside lease_ttl, for leases that were open when the server stopped", 0,
-          3'600, [](O & o) -> auto& { return o.queue.restart_grace_ms; }),
+          "restart_grace", "added to lease_ttl for leases that were open when the server stopped",
+          0, 3'600, [](O & o) -> auto& { return o.queue.restart_grace_ms; }),
       seconds(
-          "requeue_delay", "before a job whose lease expired is granted again", 0, 3'600,
+          "requeue_delay", "delay before a job is granted again after its lease expired", 0, 3'600,
           [](O & o) -> auto& { return o.queue.requeue_delay_ms; }),
       seconds(
-          "retry_back_off", "after the first failed attempt; doubles with each", 0, 3'600,
-          [](O & o) -> auto& { return o.queue.retry_back_off_ms; }),
+          "retry_back_off", "delay after the first failed attempt; it doubles with each failure", 0,
+          3'600, [](O & o) -> auto& { return o.queue.retry_back_off_ms; }),
       seconds(
-          "default_max_runtime", "of jobs that do not say", 1, 30 * kDay,
+          "default_max_runtime", "time limit of jobs that state none", 1, 30 * kDay,
           [](O & o) -> auto& { return o.queue.default_max_runtime_ms; }),
       seconds(
-          "stage_timeout", "for a worker to fetch a job's inputs", 1, kDay,
+          "stage_timeout", "time for a worker to fetch a job's inputs", 1, kDay,
           [](O & o) -> auto& { return o.api.stage_timeout_ms; }),
       seconds(
           "orphan_grace", "a worker without contact makes checkpoints after this", 1, 30 * kDay,
@@ -192,50 +193,50 @@ std::vector<Entry> lease_entries() {
           "orphan_limit", "a worker without contact stops its children after this", 1, 30 * kDay,
           [](O & o) -> auto& { return o.api.orphan_limit_ms; }),
       seconds(
-          "slow_reader", "a download that takes nothing for so long is cut", 1, kDay,
+          "slow_reader", "a download whose reader takes no bytes for this time is cut", 1, kDay,
           [](O & o) -> auto& { return o.api.slow_reader_ms; }),
       seconds(
-          "bookmark_interval", "an idle watch hears at least so often", 0.1, kDay,
+          "bookmark_interval", "longest interval between two messages of an idle watch", 0.1, kDay,
           [](O & o) -> auto& { return o.api.bookmark_ms; }),
       seconds(
-          "upload_stream_idle", "an upload that sends nothing for so long is ended", 1, kDay,
+          "upload_stream_idle", "an upload that sends no bytes for this time is ended", 1, kDay,
           [](O & o) -> auto& { return o.api.upload_stream_idle_ms; }),
       seconds(
-          "keepalive", "a silent connection is asked for a sign of life after this", 1, kDay,
+          "keepalive", "a silent connection is pinged after this time", 1, kDay,
           [](O & o) -> auto& { return o.api.keepalive_ms; }),
   };
 }
 
-/// How long things are kept, and what the server may use.
+/// Entries for retention times and for the resources that the server may use.
 std::vector<Entry> retention_entries() {
   return {
       seconds(
-          "blob_grace", "files that nothing refers to are kept so long", 0, 365 * kDay,
+          "blob_grace", "unreferenced files are kept for this time", 0, 365 * kDay,
           [](O & o) -> auto& { return o.retention.blob_grace_ms; }),
       seconds(
-          "upload_idle", "broken uploads are kept so long", 1, 365 * kDay,
+          "upload_idle", "broken uploads are kept for this time", 1, 365 * kDay,
           [](O & o) -> auto& { return o.retention.upload_idle_ms; }),
       seconds(
-          "passing_events", "progress, log and checkpoint events are kept so long", 60, 365 * kDay,
-          [](O & o) -> auto& { return o.retention.passing_events_ms; }),
+          "passing_events", "progress, log and checkpoint events are kept for this time", 60,
+          365 * kDay, [](O & o) -> auto& { return o.retention.passing_events_ms; }),
       seconds(
-          "scrub_period", "every file is read and hashed again once in so long", 60, 3650 * kDay,
+          "scrub_period", "every file is read and hashed again once in this time", 60, 3650 * kDay,
           [](O & o) -> auto& { return o.scrub.period_ms; }),
       integer(
-          "scrub_bytes_per_second", "at which that reads at most", 1 << 20, std::int64_t{1} << 40,
+          "scrub_bytes_per_second", "highest rate of that reading", 1 << 20, std::int64_t{1} << 40,
           [](O & o) -> auto& { return o.scrub.bytes_per_second; }),
       seconds(
           "garbage_interval", "between collections", 1, kDay,
           [](O & o) -> auto& { return o.garbage_interval_ms; }),
       seconds(
-          "shutdown_time", "for calls in hand when the server is asked to stop", 0, 600,
+          "shutdown_time", "time for open calls to end when the server is asked to stop", 0, 600,
           [](O & o) -> auto& { return o.shutdown_ms; }),
       integer(
-          "storage_low_bytes", "below so much free space new work is refused", 0,
+          "storage_low_bytes", "new work is refused while less space than this is free", 0,
           std::numeric_limits<std::int64_t>::max(),
           [](O & o) -> auto& { return o.api.storage_low_bytes; }),
       {.key = "storage_low_share",
-       .help = "below this share of the disk new work is refused, too",
+       .help = "new work is also refused while less than this share of the disk is free",
        .unit = "SHARE",
        .set =
            [](O& o, const std::string& text) {

@@ -27,7 +27,7 @@ namespace {
       {{"what", error.what()},
        {"do", error.exit_status == 65
                   ? "restore the data directory from a backup, or have SQLite recover quasi.db"
-                  : "check the disk; what was acknowledged is in the data directory"}});
+                  : "check the disk; acknowledged work is in the data directory"}});
   // No destructor may run: the state of the disk is unknown, and no byte more may be written.
   ::_exit(error.exit_status);
 }
@@ -127,7 +127,7 @@ void Server::Parts::listen() {
 }
 
 void Server::Parts::look_at_storage() {
-  if (!directory.in_place()) {
+  if (!directory.is_in_place()) {
     // Continuing would acknowledge work that is lost. A supervisor must not start an empty store at
     // this path either.
     log(Level::kError, "data_directory_gone",

@@ -23,7 +23,7 @@ std::vector<std::string> names(const CompletionTable& table) {
   return all;
 }
 
-/// For use between single quotes.
+/// Escapes text for use between single quotes.
 std::string quoted(std::string text) {
   std::erase(text, '\'');
   return text;
@@ -35,7 +35,7 @@ std::vector<std::string> all_flags(const CompletionCommand& command, const Compl
   return flags;
 }
 
-/// Shell words offered at a command's place for a word; files are offered beside them.
+/// The shell words that may complete a word of this command. Files are offered in addition.
 std::string offered(const CompletionCommand& command, const CompletionTable& table) {
   switch (command.words) {
     case Words::kJobs:
@@ -154,7 +154,7 @@ std::string completion_script(const std::string& shell, const CompletionTable& t
   if (shell == "zsh") return zsh_script(table);
   if (shell == "fish") return fish_script(table);
   throw Failure(ExitStatus::kUsage, "no completion for '" + shell + "'",
-                "there is: bash, zsh, fish");
+                "choose one of bash, zsh, fish");
 }
 
 }  // namespace quasi::client

@@ -67,13 +67,13 @@ std::string state_cell(const v1::Worker& worker, const v1::Device& device) {
   return text;
 }
 
-/// One row of the table, of a device.
+/// One row of the table: a device and its worker.
 struct DeviceRow {
   std::vector<std::string> cells;
   bool is_well = false;
 };
 
-/// Names are people's; where two workers have one name, the id tells them apart.
+/// Users choose the names of workers, so two may be equal. The id then tells them apart.
 std::string worker_cell(const v1::Worker& worker, bool is_unique, bool wide) {
   if (is_unique && !wide) return worker.name();
   return worker.name() + " " + worker.id().substr(0, wide ? std::string::npos : 12);
@@ -159,7 +159,7 @@ ExitStatus devices(Session& session, const DevicesOptions& options) {
   }
   if (n_workers == 0)
     console.note("no worker is connected to " + session.server.address() +
-                 ": jobs wait until one is (quasi-worker --help)");
+                 ": jobs wait until one connects (quasi-worker --help)");
   return ExitStatus::kOk;
 }
 
@@ -185,7 +185,7 @@ ExitStatus version(Session& session) {
     console.data("server " + printable(capabilities.server_version()) + " at " +
                  session.server.address() + "\n");
   else
-    console.note("server: none answers at " + session.server.address());
+    console.note("server: no answer from " + session.server.address());
   return ExitStatus::kOk;
 }
 

@@ -38,10 +38,11 @@ void refuse_unfinished(const v1::Job& job) {
   if (job.state() == v1::JOB_STATE_SUCCEEDED) return;
   const std::string what =
       "job " + job.id() + " is " + state_word(job.state()) + " and has no results";
-  const std::string remedy = !is_final(job.state()) ? "wait for it: quasi wait " + job.id()
-                             : job.state() == v1::JOB_STATE_FAILED
-                                 ? "see why: quasi show " + job.id() + ", quasi logs " + job.id()
-                                 : "submit it again if you want its results";
+  const std::string remedy =
+      !is_final(job.state()) ? "wait for it: quasi wait " + job.id()
+      : job.state() == v1::JOB_STATE_FAILED
+          ? "see the reason: quasi show " + job.id() + ", quasi logs " + job.id()
+          : "submit it again if you want its results";
   throw Failure(ExitStatus::kConflict, what, remedy);
 }
 
@@ -60,9 +61,9 @@ std::vector<v1::Artifact> chosen(const std::vector<v1::Artifact>& all,
       std::string list;
       for (const std::string& each : known) list += (list.empty() ? "" : ", ") + each;
       throw Failure(ExitStatus::kNotFound,
-                    "job " + job_id + " left no file '" + name + "'" +
+                    "job " + job_id + " has no result file '" + name + "'" +
                         (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"),
-                    list.empty() ? "it left none" : "its files: " + list);
+                    list.empty() ? "it has no result files" : "its files: " + list);
     }
     picked.push_back(*found);
   }
@@ -84,17 +85,17 @@ Already look(const fs::path& path, const v1::Artifact& artifact) {
   }
 }
 
-/// One file. @return true if it was moved, false if it lay here already.
+/// Fetches one file. @return true if it was transferred, false if it was already present.
 bool fetch_one(Session& session, const v1::Artifact& artifact, const fs::path& path, bool force) {
-  // The server promises such names; a path from outside is never trusted to be one.
+  // The server promises valid names, but a path from another machine is checked before it is used.
   if (!wire::is_relative_path(artifact.name(), limits::kArtifactNameBytes))
     throw Failure(ExitStatus::kDataIntegrity,
-                  "the server names a file '" + artifact.name() + "', which no file may be called",
+                  "the server sent the file name '" + artifact.name() + "', which is not allowed",
                   "tell the server's operator");
   const Already already = look(path, artifact);
   if (already == Already::kSame) return false;
   if (already == Already::kOther && !force)
-    throw Failure(ExitStatus::kConflict, "'" + path.string() + "' is there already and differs",
+    throw Failure(ExitStatus::kConflict, "'" + path.string() + "' exists and differs",
                   "choose another directory with -d, or replace it with --force");
   make_directory(path.parent_path(), Access::kUmask);
   TransferBar bar(session.console, "fetching", artifact.name());
@@ -106,13 +107,14 @@ bool fetch_one(Session& session, const v1::Artifact& artifact, const fs::path& p
                                                   artifact.size_bytes(), path, options);
   bar.clear();
   if (interrupt::requested())
-    throw Failure(static_cast<ExitStatus>(interrupt::exit_status()), "interrupted",
-                  "what came is kept in '" + path.string() + ".part'; the same command continues");
+    throw Failure(
+        static_cast<ExitStatus>(interrupt::exit_status()), "interrupted",
+        "the received bytes are kept in '" + path.string() + ".part'; the same command continues");
   if (!status.ok()) {
     Failure failure = failure_of(status, session.server.address());
     if (failure.status == ExitStatus::kUnreachable)
       failure.remedy =
-          "what came is kept in '" + path.string() + ".part'; the same command continues";
+          "the received bytes are kept in '" + path.string() + ".part'; the same command continues";
     if (failure.status == ExitStatus::kLocalFile)
       throw Failure(failure.status, "'" + path.string() + ".part': " + failure.what(),
                     failure.remedy);
@@ -121,7 +123,7 @@ bool fetch_one(Session& session, const v1::Artifact& artifact, const fs::path& p
   return true;
 }
 
-/// One line about a file that is there now, in the format that was asked for.
+/// Prints one line about a file that is present, in the requested format.
 void print_file(Console& console, const Json& file, const v1::Artifact& artifact, bool moved) {
   const std::string path = file.at("path");
   if (console.format() == Format::kJsonl)
@@ -163,7 +165,7 @@ ExitStatus fetch(Session& session, const FetchOptions& options) {
         files.push_back(std::move(file));
       }
     } catch (const Failure& failure) {
-      // With several jobs the others are still wanted; a signal ends all.
+      // With several jobs the remaining ones are still fetched. A signal ends all of them.
       if (ids.size() == 1 || interrupt::requested()) throw;
       session.console.warn(std::string(failure.what()) +
                            (failure.remedy.empty() ? "" : "; " + failure.remedy));

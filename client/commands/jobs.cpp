@@ -54,7 +54,7 @@ void set_time_before_now(const std::string& flag, const std::string& text,
   const auto seconds = parse_duration_seconds(text);
   if (!seconds)
     throw Failure(ExitStatus::kUsage, flag + ": '" + text + "' is not a time span",
-                  "say how long ago, like 90s, 15m, 2h or 3d");
+                  "give the age of the jobs, like 90s, 15m, 2h or 3d");
   time.set_seconds(now_unix_ms() / 1000 - static_cast<std::int64_t>(*seconds));
 }
 
@@ -87,7 +87,7 @@ v1::JobFilter filter_of(const ListOptions& options) {
   return filter;
 }
 
-/// Time from a job's first start to its end, or to now while it runs.
+/// Time from a job's first start to its end, or to the present while it runs.
 std::string duration_cell(const v1::Job& job, std::int64_t now_ms) {
   const bool waits_again =
       job.state() == v1::JOB_STATE_QUEUED || job.state() == v1::JOB_STATE_LEASED;
@@ -262,7 +262,7 @@ ExitStatus list(Session& session, const ListOptions& options) {
   if (options.limit < 1)
     throw Failure(ExitStatus::kUsage,
                   "--limit: must be at least 1, got " + std::to_string(options.limit),
-                  "every job: --all");
+                  "use --all to list every job");
   v1::ListJobsRequest request;
   *request.mutable_filter() = filter_of(options);
   request.set_order(options.oldest_first ? v1::ListJobsRequest::ORDER_CREATED_ASCENDING
@@ -291,7 +291,7 @@ ExitStatus list(Session& session, const ListOptions& options) {
     console.data(jobs_table(console, jobs, now_unix_ms()));
     if (more)
       console.note("the " + std::string(options.oldest_first ? "oldest " : "newest ") +
-                   std::to_string(jobs.size()) + "; there are more: -n N, --all");
+                   std::to_string(jobs.size()) + "; use -n N or --all to list more");
   }
   return ExitStatus::kOk;
 }
@@ -328,9 +328,10 @@ ExitStatus cancel(Session& session, const CancelOptions& options) {
   if (ids.size() > 1 && !options.yes) {
     const bool person = isatty(STDIN_FILENO) != 0 && session.console.terminal().err;
     if (!person)
-      throw Failure(ExitStatus::kUsage,
-                    "this would cancel " + std::to_string(ids.size()) + " jobs; nothing was done",
-                    "say so with --yes");
+      throw Failure(
+          ExitStatus::kUsage,
+          "this would cancel " + std::to_string(ids.size()) + " jobs; no job was cancelled",
+          "confirm it with --yes");
     if (!confirmed(session, ids.size())) {
       session.console.note("nothing was cancelled");
       return ExitStatus::kOk;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kPatience_s = 300.0;
 
-/// Where reading stands, over broken streams.
+/// The position of reading, which survives broken streams.
 struct Position {
   std::uint32_t attempt = 0;  ///< 0: the newest
   std::uint64_t offset = 0;
@@ -32,7 +32,8 @@ class Output {
       console_.data(part.data());
       return console_.flush();
     }
-    // Pages of the server end anywhere: a character that is not complete waits for the next one.
+    // Pages of the server may end within a character. An incomplete character waits for the next
+    // page.
     if (part.attempt() != attempt_) write_held();
     attempt_ = part.attempt();
     if (held_.empty()) held_offset_ = part.offset();
@@ -51,7 +52,7 @@ class Output {
   }
 
  private:
-  /// Length of the text without a last character whose bytes have not all come.
+  /// Length of the text without a last character whose bytes have not all arrived.
   static std::size_t whole_characters(const std::string& text) {
     std::size_t start = text.size();
     while (start > 0 && text.size() - start < 3 &&
@@ -75,13 +76,13 @@ class Output {
   }
 
   Console& console_;
-  std::string text_;  ///< The whole log, for one document.
-  std::string held_;  ///< Bytes that are not written yet.
+  std::string text_;  ///< the whole log, for one document
+  std::string held_;  ///< bytes that are not written yet
   std::uint64_t held_offset_ = 0;
   std::uint32_t attempt_ = 0;
 };
 
-/// One stream, as far as it goes; `at` moves with what came.
+/// Reads one stream to its end. `at` advances with the received bytes.
 grpc::Status read_once(Session& session, const std::string& job_id, bool follow, Position& at,
                        Output& output) {
   grpc::ClientContext context;
@@ -122,7 +123,7 @@ bool pause(double seconds) {
 
 [[noreturn]] void interrupted(const std::string& job_id) {
   throw Failure(static_cast<ExitStatus>(interrupt::exit_status()), "interrupted",
-                "the job goes on; come back with: quasi logs -f " + job_id);
+                "the job continues; follow it again with: quasi logs -f " + job_id);
 }
 
 }  // namespace
@@ -143,7 +144,7 @@ ExitStatus logs(Session& session, const LogsOptions& options) {
     }
     if (status.ok()) {
       if (!options.follow || options.attempt != 0) break;
-      // The attempt has ended. The job may have, or may get another one.
+      // The attempt has ended. The job may have ended too, or it may get another attempt.
       const v1::Job job = current(session, id);
       if (newest_attempt(job) > at.attempt) {
         if (at.attempt != 0)
@@ -153,7 +154,7 @@ ExitStatus logs(Session& session, const LogsOptions& options) {
       }
       if (is_final(job.state())) break;
     } else if (wire::reason_of(status) == wire::reason::kAttempt && options.attempt == 0) {
-      // Nothing has run yet.
+      // No attempt has begun yet.
       const v1::Job job = current(session, id);
       if (!options.follow || is_final(job.state())) {
         session.console.note("no attempt of " + id + " has begun; it is " +

@@ -15,15 +15,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The interpreter: QUASI_PYTHON, or Debian's. A python3 of the user's own environment may lack
-/// the packages that the module needs.
+/// The interpreter: QUASI_PYTHON, or Debian's python3. A python3 of the user's own environment may
+/// lack the packages that the module needs.
 fs::path python() {
   if (const char* named = std::getenv("QUASI_PYTHON"); named != nullptr && *named != '\0')
     return named;
   return "/usr/bin/python3";
 }
 
-/// A build tree keeps the module beside the programs' folder; nothing is installed there.
+/// A build tree keeps the module beside the folder of the programs, because the module is not
+/// installed.
 void prefer_module_of_build_tree() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
@@ -45,12 +46,12 @@ void require_module() {
                 "install it: apt install python3-quasi; or name another interpreter: QUASI_PYTHON");
 }
 
-/// True for what names a job: an id, a beginning of one, `last`.
+/// True for a word that names a job: an id, a prefix of one, or `last`.
 bool names_a_job(const std::string& word) { return word == "last" || word.starts_with("j_"); }
 
-/// Words with every job replaced by the folder that its results were fetched into.
-std::vector<std::string> with_jobs_fetched(Session& session,
-                                           const std::vector<std::string>& words) {
+/// Replaces every job among the words by the folder that its results were fetched into.
+std::vector<std::string> replace_jobs_by_folders(Session& session,
+                                                 const std::vector<std::string>& words) {
   std::vector<std::string> places;
   std::error_code ignored;
   for (const std::string& word : words) {
@@ -75,11 +76,11 @@ std::vector<std::string> with_jobs_fetched(Session& session,
 
 ExitStatus start_module(Session& session, const std::string& command, const PlotOptions& options) {
   if (options.words.empty())
-    throw Failure(ExitStatus::kUsage, "no result was named",
+    throw Failure(ExitStatus::kUsage, "no result was given",
                   "usage: quasi " + command + " FOLDER|RESULT|JOB");
   require_module();
   std::vector<std::string> arguments{"-m", "quasi", command};
-  for (const std::string& word : with_jobs_fetched(session, options.words))
+  for (const std::string& word : replace_jobs_by_folders(session, options.words))
     arguments.push_back(word);
   if (!options.output.empty()) {
     arguments.emplace_back("--output");

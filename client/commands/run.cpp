@@ -12,7 +12,7 @@
 namespace quasi::client {
 namespace {
 
-/// Kind and deck of the command line; a TOML file says its kind itself, a job file names both.
+/// Kind and deck of the command line. A TOML deck states its own kind, and a job file names both.
 struct Target {
   std::string kind;
   std::string deck;
@@ -20,10 +20,12 @@ struct Target {
 };
 
 Target target_of(const std::string& kind, const std::filesystem::path& deck) {
-  // A TOML deck's [job] is checked as for a submission; what concerns a queue has no effect here.
+  // The [job] table of a TOML deck is checked as for a submission. Its fields for the queue have no
+  // effect here.
   JobRequest request = deck_settings(kind, deck);
   wire::mutable_deck_of(request.spec)->set_deck("deck");
-  request.files.push_back({.slot = "deck", .path = deck, .size_bytes = 0});  // stays where it is
+  request.files.push_back(
+      {.slot = "deck", .path = deck, .size_bytes = 0});  // the deck is used where it is
   check_limits({request});
   return {.kind = kind, .deck = deck.string(), .work = *wire::deck_of(request.spec)};
 }
@@ -32,16 +34,17 @@ Target target_of(const RunCommandOptions& options) {
   if (options.words.size() == 2) return target_of(options.words[0], options.words[1]);
   if (options.words.size() != 1)
     throw Failure(ExitStatus::kUsage,
-                  options.words.empty() ? "no deck was named" : "one deck is run at a time",
+                  options.words.empty() ? "no deck was given" : "only one deck can run at a time",
                   "usage: quasi run KIND DECK, or quasi run DECK.toml");
   const std::string& word = options.words.front();
   std::error_code ignored;
   for (const std::string& kind : wire::offered_kinds())
     if (word == kind && !std::filesystem::exists(word, ignored))
-      throw Failure(ExitStatus::kUsage, "'" + word + "' is a kind of job; which deck?",
+      throw Failure(ExitStatus::kUsage, "'" + word + "' is a kind of job and needs a deck",
                     "usage: quasi run " + word + " DECK");
   if (std::filesystem::is_directory(word, ignored))
-    throw Failure(ExitStatus::kUsage, "'" + word + "' is a directory; which kind of deck is in it?",
+    throw Failure(ExitStatus::kUsage,
+                  "'" + word + "' is a directory, and the kind of its deck was not given",
                   "usage: quasi run KIND " + word);
   if (const std::string kind = kind_of_toml(word); !kind.empty()) return target_of(kind, word);
   const std::vector<JobRequest> requests = jobs_from_file(word);
@@ -67,13 +70,13 @@ std::string device_name(v1::DevicePreference preference) {
   }
 }
 
-/// Who stopped a run must know what the next one may cost.
+/// Tells the user that interrupted a run how to continue it, and when its checkpoint would be lost.
 void mention_checkpoint(Console& console, const std::filesystem::path& output) {
   const std::filesystem::path folder = output / "checkpoint";
   std::error_code absent;
   if (std::filesystem::is_empty(folder, absent) || absent) return;
-  console.note("what is finished is kept in '" + folder.string() +
-               "': the same command goes on from there, another run into '" + output.string() +
+  console.note("the finished part is kept in '" + folder.string() +
+               "': the same command continues from it, another run into '" + output.string() +
                "' discards it");
 }
 
@@ -100,15 +103,15 @@ ExitStatus run(Console& console, const RunCommandOptions& options) {
   console.flush();
   const ChildEnd end = run_engine(engine, arguments);
   if (end.signal == SIGPIPE) {
-    // Whoever read our output had enough, as in `quasi run ... | head`: we end like every other
-    // program in a pipe.
+    // If the reader of the output has ended, as in `quasi run ... | head`, this program ends by
+    // SIGPIPE like other programs in a pipe.
     ::signal(SIGPIPE, SIG_DFL);
     ::raise(SIGPIPE);
   }
   const ExitStatus status = status_of_engine(end);
   if (const std::string crash = describe_engine_end(end); !crash.empty())
     throw Failure(status, crash,
-                  "give it more memory or a smaller problem; if it stays so, report it");
+                  "give it more memory or a smaller problem; report it if that does not help");
   if (interrupt::requested())
     mention_checkpoint(console, options.output.empty() ? "quasi-out" : options.output);
   return status;

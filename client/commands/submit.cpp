@@ -21,7 +21,7 @@ namespace pb = google::protobuf;
 
 constexpr std::int64_t kAnswersKeptMs = std::int64_t{7} * 86'400'000;
 
-/// What a submission was answered.
+/// The answer to a submission.
 struct Submitted {
   std::vector<std::string> ids;
   std::vector<std::string> names;
@@ -36,12 +36,12 @@ std::string to_json(const pb::Message& message) {
   const auto status = pb::util::MessageToJsonString(message, &text, options);
   if (!status.ok())
     throw Failure(ExitStatus::kUnexpected,
-                  "cannot write the request down: " + std::string(status.message()));
+                  "cannot convert the request to JSON: " + std::string(status.message()));
   return text;
 }
 
-/// Sends a journalled request and takes it out of the journal once it has an answer, whatever the
-/// answer. Without an answer it stays, and the failure says how to repeat it.
+/// Sends a request from the journal and removes it from the journal once it has an answer of any
+/// kind. Without an answer it stays, and the failure says how to repeat it.
 Submitted send(Session& session, const v1::SubmitJobsRequest& request) {
   grpc::ClientContext context;
   context.set_deadline(
@@ -62,7 +62,7 @@ Submitted send(Session& session, const v1::SubmitJobsRequest& request) {
       throw failure;
     }
     failure.remedy =
-        "whether the server took it is not known; the request is kept, repeating it is safe: "
+        "it is unknown if the server accepted it; the request is kept and can be repeated safely: "
         "quasi submit --resume";
     throw failure;
   }
@@ -102,13 +102,13 @@ void print_submitted(Console& console, const Submitted& submitted) {
                                                          printable(submitted.names[i]) + "\n");
 }
 
-ExitStatus after_submission(Session& session, const SubmitOptions& options,
-                            const Submitted& submitted, const std::vector<UploadedFile>& files) {
+ExitStatus report_submission(Session& session, const SubmitOptions& options,
+                             const Submitted& submitted, const std::vector<UploadedFile>& files) {
   Console& console = session.console;
   const Json head = submitted_json(submitted, files);
   if (options.watch || options.wait) {
     if (!console.json()) {
-      // The ids come first, so that whoever interrupts the watching has them.
+      // The ids are printed first, so that they remain visible if the user interrupts the watching.
       print_submitted(console, submitted);
       console.flush();
     }
@@ -125,8 +125,8 @@ ExitStatus after_submission(Session& session, const SubmitOptions& options,
   return ExitStatus::kOk;
 }
 
-/// A pending request older than the server keeps its answers could run twice if it were repeated:
-/// jobs of the same name, made since, are what a person must look at first.
+/// Repeating a pending request that is older than the server's stored answers could run its jobs
+/// twice. If newer jobs of the same name exist, the user must look at them first.
 void refuse_if_probably_done(Session& session, const PendingSubmission& pending,
                              const v1::SubmitJobsRequest& request) {
   if (now_unix_ms() - pending.created_ms < kAnswersKeptMs) return;
@@ -137,11 +137,11 @@ void refuse_if_probably_done(Session& session, const PendingSubmission& pending,
   list.set_page_size(10);
   const v1::ListJobsResponse found = session.server.call(&Jobs::ListJobs, list);
   if (found.jobs().empty()) return;
-  throw Failure(ExitStatus::kConflict,
-                "the pending submission " + pending.request_id + " of " +
-                    local_time(pending.created_ms) + " seems to have been taken then: " +
-                    found.jobs(0).id() + " " + found.jobs(0).spec().name(),
-                "if so, drop it: quasi submit --forget " + pending.request_id);
+  throw Failure(
+      ExitStatus::kConflict,
+      "the pending submission " + pending.request_id + " of " + local_time(pending.created_ms) +
+          " was probably accepted then: " + found.jobs(0).id() + " " + found.jobs(0).spec().name(),
+      "if so, drop it: quasi submit --forget " + pending.request_id);
 }
 
 ExitStatus resume(Session& session, const SubmitOptions& options) {
@@ -150,7 +150,7 @@ ExitStatus resume(Session& session, const SubmitOptions& options) {
     if (session.console.json())
       session.console.document(submitted_json({}, {}));
     else
-      session.console.note("nothing is pending");
+      session.console.note("no submission is pending");
     return ExitStatus::kOk;
   }
   Submitted all;
@@ -166,13 +166,13 @@ ExitStatus resume(Session& session, const SubmitOptions& options) {
     if (!entry.store_id.empty() && store != entry.store_id)
       throw Failure(
           ExitStatus::kConflict,
-          "the pending submission " + entry.request_id + " was meant for another server, " +
+          "the pending submission " + entry.request_id + " is for another server, " +
               entry.address + "; at " + session.server.address() + " is another store",
           "name that server with --server, or drop the submission: quasi submit --forget " +
               entry.request_id);
     refuse_if_probably_done(session, entry, request);
     const Submitted submitted = send(session, request);
-    session.console.note(submitted.replayed ? "had been taken: " + entry.request_id
+    session.console.note(submitted.replayed ? "was already accepted: " + entry.request_id
                                             : "sent again: " + entry.request_id);
     all.ids.insert(all.ids.end(), submitted.ids.begin(), submitted.ids.end());
     all.names.insert(all.names.end(), submitted.names.begin(), submitted.names.end());
@@ -180,22 +180,23 @@ ExitStatus resume(Session& session, const SubmitOptions& options) {
     all.replayed = all.replayed || submitted.replayed;
   }
   session.state.remember_last(all.ids);
-  return after_submission(session, options, all, {});
+  return report_submission(session, options, all, {});
 }
 
 ExitStatus forget(Session& session, const std::string& request_id) {
   if (!wire::is_uuid(request_id))
-    throw Failure(
-        ExitStatus::kUsage, "--forget: '" + request_id + "' is no request id",
-        "they are the names of the files in " + (session.state.directory() / "pending").string());
+    throw Failure(ExitStatus::kUsage, "--forget: '" + request_id + "' is no request id",
+                  "request ids are the names of the files in " +
+                      (session.state.directory() / "pending").string());
   for (const PendingSubmission& entry : session.state.pending())
     if (entry.request_id == request_id) {
       session.state.remove_pending(request_id);
       session.console.note("dropped " + request_id);
       return ExitStatus::kOk;
     }
-  throw Failure(ExitStatus::kNotFound, "no pending submission " + request_id,
-                "pending ones lie in " + (session.state.directory() / "pending").string());
+  throw Failure(
+      ExitStatus::kNotFound, "no pending submission " + request_id,
+      "the pending submissions are in " + (session.state.directory() / "pending").string());
 }
 
 void check_decks(Session& session, const std::vector<JobRequest>& requests, bool overlaid) {
@@ -217,12 +218,12 @@ void check_decks(Session& session, const std::vector<JobRequest>& requests, bool
   }
 }
 
-/// What the server would accept but a person should know, e.g. that no worker fits at present.
+/// Warnings about a valid submission, e.g. that no worker fits at present.
 void mention_warnings(Session& session, const v1::SubmitJobsRequest& submission) {
   v1::ValidateJobsRequest request;
   *request.mutable_jobs() = submission.jobs();
   v1::ValidateJobsResponse response;
-  // Advice only: whatever is wrong with the call, the submission itself will say.
+  // The warnings are advice only. If this call fails, the submission itself reports the reason.
   if (!session.server.try_call(&Jobs::ValidateJobs, request, response, session.server.timeout_s())
            .ok())
     return;
@@ -241,7 +242,7 @@ ExitStatus dry_run(Session& session, const std::vector<JobRequest>& requests) {
   const v1::ValidateJobsResponse response = session.server.call(&Jobs::ValidateJobs, request);
   std::vector<Violation> problems;
   for (const auto& problem : response.problems())
-    if (problem.reason() != wire::reason::kInputsMissing)  // they would be uploaded first
+    if (problem.reason() != wire::reason::kInputsMissing)  // submit would upload them first
       problems.push_back({problem.field(), problem.message()});
   if (!problems.empty()) {
     Failure failure(ExitStatus::kInvalidInput,
@@ -279,7 +280,7 @@ ExitStatus submit(Session& session, const SubmitOptions& options) {
   if (!options.forget.empty()) return forget(session, options.forget);
   if (options.resume) {
     if (!options.job.words.empty())
-      throw Failure(ExitStatus::kUsage, "--resume repeats what is pending and takes no files",
+      throw Failure(ExitStatus::kUsage, "--resume repeats pending submissions and takes no files",
                     "first: quasi submit --resume, then submit the new files");
     return resume(session, options);
   }
@@ -302,7 +303,7 @@ ExitStatus submit(Session& session, const SubmitOptions& options) {
                              .store_id = capabilities.store_id(),
                              .request_json = to_json(request)});
   const Submitted submitted = send(session, request);
-  return after_submission(session, options, submitted, files);
+  return report_submission(session, options, submitted, files);
 }
 
 }  // namespace quasi::client

@@ -14,7 +14,7 @@
 namespace quasi::client {
 namespace {
 
-/// Of more jobs a list is shown, not every result's table.
+/// With more jobs than this, a list is printed instead of the table of every result.
 constexpr std::size_t kTables = 8;
 
 Json event_json(const v1::WatchEvent& event) {
@@ -57,7 +57,7 @@ Json event_json(const v1::WatchEvent& event) {
   return json;
 }
 
-/// Says what happens, in the way that the output's format and the terminal ask for.
+/// Reports events in the form that the output format and the terminal require.
 class Narrator {
  public:
   Narrator(Console& console, const std::vector<std::string>& job_ids)
@@ -85,11 +85,11 @@ class Narrator {
     if (!console_.terminal().err) console_.note("the server is back");
   }
 
-  /// Leaves the last picture on the screen.
+  /// Ends the display and leaves the last lines on the screen.
   void end() { live_.clear(); }
 
  private:
-  /// Where nothing can be rewritten: a line for each state, and for each phase.
+  /// Prints a line for each state and for each phase, for output that cannot be rewritten.
   void say(const v1::WatchEvent& event, const std::map<std::string, v1::Job>& jobs) {
     const std::string& id = event.job_id();
     const auto job = jobs.find(id);
@@ -124,14 +124,14 @@ std::string plural(std::size_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// How to come back to jobs that go on without us.
+/// Text that says how to follow the continuing jobs again.
 std::string way_back(const Session& session, const std::vector<std::string>& job_ids) {
   const std::string whom = session.state.last() == job_ids
                                ? std::string("last")
                                : (job_ids.size() == 1 ? job_ids[0] : std::string("JOB…"));
-  return job_ids.size() == 1 ? "the job goes on; come back with: quasi watch " + whom +
+  return job_ids.size() == 1 ? "the job continues; follow it again with: quasi watch " + whom +
                                    ", or stop it: quasi cancel " + whom
-                             : "the jobs go on; come back with: quasi watch " + whom;
+                             : "the jobs continue; follow them again with: quasi watch " + whom;
 }
 
 void print_outcomes(Session& session, const std::vector<Outcome>& outcomes) {
@@ -152,18 +152,18 @@ void print_outcomes(Session& session, const std::vector<Outcome>& outcomes) {
   }
 }
 
-/// What to do next, once, for the person who sees a failure or a result.
+/// Advises once what to do after a failure or a result.
 void advise(Session& session, const std::vector<Outcome>& outcomes) {
   if (!session.console.terminal().err) return;
   for (const Outcome& outcome : outcomes) {
     if (outcome.job.state() == v1::JOB_STATE_FAILED)
-      return session.console.note("what it said: quasi logs " + outcome.job.id());
+      return session.console.note("see its log: quasi logs " + outcome.job.id());
   }
   for (const Outcome& outcome : outcomes) {
     if (outcome.job.state() == v1::JOB_STATE_SUCCEEDED && !outcome.job.artifacts().empty())
       return session.console.note(outcomes.size() > 1
-                                      ? "the files of one: quasi fetch " + outcome.job.id()
-                                      : "its files: quasi fetch " + outcome.job.id());
+                                      ? "get the files of one job: quasi fetch " + outcome.job.id()
+                                      : "get its files: quasi fetch " + outcome.job.id());
   }
 }
 
@@ -248,12 +248,13 @@ ExitStatus watch(Session& session, const WatchOptions& options) {
       if (session.console.json())
         session.console.document({{"jobs", Json::array()}});
       else
-        session.console.note("no job is waiting or running; the newest: quasi list");
+        session.console.note("no job is waiting or running; see the newest jobs: quasi list");
       return ExitStatus::kOk;
     }
   } else {
     ids = resolve_job_ids(session, options.jobs);
-    // A server that goes away is waited for; one that was never there is not.
+    // `follow` waits for a server that stops answering. This call fails at once if the server does
+    // not answer at the start.
     (void)session.server.call(&Jobs::GetCapabilities, v1::GetCapabilitiesRequest());
   }
   return follow_and_report(session, ids, Until::kAll, Narration::kShown, Json::object());

@@ -32,7 +32,7 @@ std::optional<std::vector<NamedFile>> files_by_engine(const std::string& kind,
                          : ""});
   } catch (const nlohmann::json::exception&) {
     throw Failure(ExitStatus::kUnexpected, "quasi-engine files did not answer with its document",
-                  "is '" + engine->string() + "' of the same version as quasi?");
+                  "check that '" + engine->string() + "' has the same version as quasi");
   }
   return files;
 }

@@ -20,7 +20,7 @@ void add_lines(const Json& value, const std::string& indent, std::string& text) 
     if (!part.is_object()) width = std::max(width, key.size());
   for (const auto& [key, part] : value.items()) {
     std::string name = key;
-    // The unit goes to the value.
+    // The unit is printed after the value instead of in the name.
     for (const char* unit : {"_bytes", "_seconds"})
       if (part.is_number() && name.ends_with(unit))
         name.resize(name.size() - std::string(unit).size());
@@ -41,7 +41,7 @@ void add_lines(const Json& value, const std::string& indent, std::string& text) 
 DeckReport check_deck(const JobRequest& request, const std::string& device) {
   const v1::DeckWork* work = wire::deck_of(request.spec);
   if (request.deck.empty() || work == nullptr)
-    return {.checked = false, .why_not = "it has no deck on this machine", .report = {}};
+    return {.checked = false, .why_not = "the job has no deck on this machine", .report = {}};
   const auto engine = find_engine();
   if (!engine)
     return {.checked = false, .why_not = "there is no quasi-engine beside quasi", .report = {}};
@@ -66,25 +66,27 @@ DeckReport check_deck(const JobRequest& request, const std::string& device) {
   if (status != ExitStatus::kOk) {
     const std::string crash = describe_engine_end(captured.end);
     const std::string sentence = crash.empty() ? engine_sentence(captured.err) : crash;
-    // Most sentences of the engine begin with the file already.
+    // Most sentences of the engine already begin with the file.
     const std::string file = std::filesystem::path(request.source).filename().string();
     const bool named = !file.empty() && sentence.find(file) != std::string::npos;
-    Failure failure(status,
-                    (named ? "" : request.source + ": ") +
-                        (sentence.empty() ? "quasi-engine says no" : sentence),
-                    status == ExitStatus::kInvalidInput || status == ExitStatus::kUsage
-                        ? "correct the deck or the --set, then try: quasi validate " +
-                              std::string(wire::kind_of(request.spec)) + " " + request.deck.string()
-                        : "the check runs on this machine; a job for another one is sent "
-                          "unchecked: quasi submit --no-check");
+    Failure failure(
+        status,
+        (named ? "" : request.source + ": ") +
+            (sentence.empty() ? "quasi-engine refused the deck without a reason" : sentence),
+        status == ExitStatus::kInvalidInput || status == ExitStatus::kUsage
+            ? "correct the deck or the --set, then try: quasi validate " +
+                  std::string(wire::kind_of(request.spec)) + " " + request.deck.string()
+            : "the check runs on this machine; a job for another machine can be sent "
+              "unchecked: quasi submit --no-check");
     failure.reason = "DECK_REFUSED";
     throw failure;
   }
   const Json report = Json::parse(captured.out, nullptr, false);
   if (!report.is_object())
-    throw Failure(
-        ExitStatus::kUnexpected, "quasi-engine validate did not answer with a JSON document",
-        "is '" + engine->string() + "' of the same version? Skip the check with --no-check");
+    throw Failure(ExitStatus::kUnexpected,
+                  "quasi-engine validate did not answer with a JSON document",
+                  "check that '" + engine->string() +
+                      "' has the same version as quasi, or skip the check with --no-check");
   return {.checked = true, .why_not = {}, .report = report};
 }
 
@@ -105,7 +107,8 @@ void check_limits(const std::vector<JobRequest>& requests) {
     for (const LocalInput& file : requests[i].files) {
       v1::Input& input = *spec.add_inputs();
       input.set_slot(file.slot);
-      input.set_digest(std::string(64, '0'));  // not hashed yet; its form is all that is checked
+      input.set_digest(
+          std::string(64, '0'));  // the file is not hashed yet; only the form is checked
       input.set_size_bytes(file.size_bytes);
     }
     wire::validate_spec(spec, "jobs[" + std::to_string(i) + "].spec", {.enable_test_work = true},

@@ -22,18 +22,18 @@ struct ContextEntry {
   std::optional<Configured<double>> timeout_s;
 };
 
-/// What the files say, later ones over earlier ones.
+/// The values from the files. Later files override earlier ones.
 struct FromFiles {
   std::optional<Configured<std::string>> context;
   std::optional<Configured<double>> timeout_s;
   std::map<std::string, ContextEntry> contexts;
 };
 
-/// What gRPC takes for a name to look up, and then answers with silence, is refused here.
+/// Refuses addresses that gRPC would resolve as names and then retry without an answer.
 void require_address(const Configured<std::string>& address) {
   if (wire::is_server_address(address.value)) return;
   throw Failure(ExitStatus::kInvalidInput,
-                "'" + address.value + "' is no address of a server (" + address.origin + ")",
+                "'" + address.value + "' is not the address of a server (" + address.origin + ")",
                 "write HOST:PORT, like localhost:7460, or unix:/PATH");
 }
 
@@ -93,7 +93,7 @@ void read_file(const fs::path& file, FromFiles& found) {
       }
     } else if (key == "context") {
       refuse(file, node,
-             "'context' must be a table; the one to use is named by 'use = \"lab\"' in [context]");
+             "'context' must be a table; name the context to use by 'use = \"lab\"' in [context]");
     } else {
       refuse(file, node, unknown_key_message(key.str(), file.string(), {"context", "timeout"}));
     }

@@ -21,12 +21,11 @@ constexpr std::size_t kTomlLimitBytes = 8 << 20;
 
 [[noreturn]] void refuse_link(const fs::path& path) {
   const std::string file = path.filename().string();
-  throw Failure(ExitStatus::kInvalidInput,
-                "'" + path.string() +
-                    "' is a symbolic link; a deck is made of plain files, so that "
-                    "what travels is what was there",
-                "replace it by what it points to: cp --remove-destination \"$(readlink -f '" +
-                    path.string() + "')\" '" + path.string() + "'");
+  throw Failure(
+      ExitStatus::kInvalidInput,
+      "'" + path.string() + "' is a symbolic link, and a deck must consist of plain files",
+      "replace it by its target: cp --remove-destination \"$(readlink -f '" + path.string() +
+          "')\" '" + path.string() + "'");
 }
 
 bool slot_character(char c) {
@@ -34,10 +33,11 @@ bool slot_character(char c) {
          c == '_' || c == '-';
 }
 
-/// Sizes and the slot's form; `path` is known to be a plain file.
+/// Checks size and slot of a file; `path` must be a plain file.
 LocalInput checked_input(const std::string& slot, const fs::path& path) {
   if (const std::string problem = slot_problem(slot); !problem.empty())
-    throw Failure(ExitStatus::kInvalidInput, "'" + path.string() + "' cannot travel: " + problem,
+    throw Failure(ExitStatus::kInvalidInput,
+                  "'" + path.string() + "' cannot be sent to the server: " + problem,
                   "rename the file");
   std::error_code error;
   const std::uint64_t size = fs::file_size(path, error);
@@ -52,7 +52,7 @@ LocalInput checked_input(const std::string& slot, const fs::path& path) {
   return {slot, path, size};
 }
 
-/// Files of the directory and below, but hidden ones.
+/// Files of the directory and its subdirectories, except hidden ones.
 std::vector<NamedFile> files_below(const fs::path& directory) {
   constexpr int kDeepest = 6;
   std::vector<NamedFile> files;
@@ -84,32 +84,32 @@ void for_each_text(const toml::node& node, const auto& use) {
 
 /// Existing files that a TOML deck names, and the files of the directories that it names.
 std::vector<NamedFile> files_named_in(const fs::path& deck) {
-  constexpr std::size_t kNameBytes = 1'024;  // A longer text is no file's name.
+  constexpr std::size_t kNameBytes = 1'024;  // a longer text is not a file name
   std::vector<NamedFile> files{{.path = deck.filename(), .origin = {}}};
-  for_each_text(parse_toml(deck, read_whole(deck, kTomlLimitBytes)),
-                [&](const std::string& text, const toml::node& node) {
-                  if (text.empty() || text.size() > kNameBytes) return;
-                  const fs::path named = fs::path(text).lexically_normal();
-                  std::error_code error;
-                  const auto status = fs::symlink_status(deck.parent_path() / named, error);
-                  if (error || !fs::exists(status)) return;
-                  const std::string origin = where(deck, node);
-                  if (!fs::is_directory(status)) return files.push_back({named, origin});
-                  for (const NamedFile& file : files_below(deck.parent_path() / named))
-                    if (file.path.extension() != ".toml")  // Another deck on the same files.
-                      files.push_back({(named / file.path).lexically_normal(), origin});
-                });
+  for_each_text(parse_toml(deck, read_whole(deck, kTomlLimitBytes)), [&](const std::string& text,
+                                                                         const toml::node& node) {
+    if (text.empty() || text.size() > kNameBytes) return;
+    const fs::path named = fs::path(text).lexically_normal();
+    std::error_code error;
+    const auto status = fs::symlink_status(deck.parent_path() / named, error);
+    if (error || !fs::exists(status)) return;
+    const std::string origin = where(deck, node);
+    if (!fs::is_directory(status)) return files.push_back({named, origin});
+    for (const NamedFile& file : files_below(deck.parent_path() / named))
+      if (file.path.extension() != ".toml")  // a TOML file there is another deck for the same files
+        files.push_back({(named / file.path).lexically_normal(), origin});
+  });
   return files;
 }
 
-/// Files of a deck: as the engine on this machine says, or, where there is none, every file that
-/// the deck's directory holds or that the TOML deck names.
+/// The files of a deck, as listed by the engine on this machine. Without an engine they are all
+/// files in the deck's directory, or all files that the TOML deck names.
 std::vector<NamedFile> files_of(const std::string& kind, const fs::path& deck, bool is_directory) {
   if (const auto files = files_by_engine(kind, deck)) return *files;
   return is_directory ? files_below(deck) : files_named_in(deck);
 }
 
-/// Refuses a file outside the deck's directory, and a link on the way to it.
+/// Refuses a file outside the deck's directory, and a link in the path to it.
 void require_plain_place(const fs::path& directory, const NamedFile& file) {
   fs::path at = file.path.is_absolute() ? fs::path() : directory;
   for (const fs::path& part : file.path) {
@@ -120,8 +120,8 @@ void require_plain_place(const fs::path& directory, const NamedFile& file) {
     throw Failure(ExitStatus::kInvalidInput,
                   (file.origin.empty() ? "" : file.origin + ": ") + "'" + file.path.string() +
                       "' lies outside the deck's directory",
-                  "put the file beside the deck and name it there; only what is in or below '" +
-                      directory.string() + "' travels");
+                  "put the file beside the deck and name it there; only files below '" +
+                      directory.string() + "' are sent");
 }
 
 void require_reasonable_number(const Deck& deck, const fs::path& path, const std::string& kind) {
@@ -191,7 +191,7 @@ Deck collect_deck(const std::string& kind, const fs::path& path) {
   const std::string name = path.filename().string();
   Deck deck{.slot = "deck", .inputs = {}};
   if (!is_directory) {
-    // A name that cannot be a slot would stop a deck for its file name alone.
+    // If the file's name is not a valid slot, "deck.toml" replaces it.
     deck.slot += "/" + (slot_problem(name).empty() ? name : std::string("deck.toml"));
     deck.inputs.push_back(checked_input(deck.slot, path));
   }

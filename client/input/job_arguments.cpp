@@ -24,7 +24,7 @@ KeyValue split(const std::string& flag, const std::string& text, const std::stri
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-/// KIND DECK… if the first word is a kind that takes decks and no file of that name lies here.
+/// True if the first word is a kind that takes decks and no file of that name exists.
 bool begins_with_kind(const std::vector<std::string>& words) {
   std::error_code ignored;
   for (const std::string& kind : wire::all_kinds())
@@ -32,7 +32,7 @@ bool begins_with_kind(const std::vector<std::string>& words) {
   return false;
 }
 
-/// A word that is no file is a mistyped kind or path: say which it could have been.
+/// Refuses a word that is no file, and names the nearest kind or path.
 void refuse_unless_exists(const std::string& word, bool first) {
   std::error_code ignored;
   if (fs::exists(word, ignored)) return;
@@ -110,13 +110,13 @@ void apply_flags(const JobArguments& arguments, JobRequest& request, const std::
 
 std::vector<JobRequest> build_jobs(const JobArguments& arguments) {
   if (arguments.words.empty())
-    throw Failure(ExitStatus::kUsage, "nothing to submit was named",
+    throw Failure(ExitStatus::kUsage, "no file or deck was given",
                   "usage: quasi submit FILE…, or quasi submit KIND DECK…");
   std::vector<JobRequest> requests;
   if (begins_with_kind(arguments.words)) {
     const std::string& kind = arguments.words.front();
     if (arguments.words.size() == 1)
-      throw Failure(ExitStatus::kUsage, "'" + kind + "' is a kind of job; which deck?",
+      throw Failure(ExitStatus::kUsage, "'" + kind + "' is a kind of job and needs a deck",
                     "usage: quasi submit " + kind + " DECK…");
     for (std::size_t i = 1; i < arguments.words.size(); ++i) {
       refuse_unless_exists(arguments.words[i], false);
@@ -130,7 +130,7 @@ std::vector<JobRequest> build_jobs(const JobArguments& arguments) {
     }
   }
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    // One name for several jobs would not tell them apart.
+    // With several jobs, the base name of each deck is appended to keep the names apart.
     std::string name = arguments.name;
     if (!name.empty() && requests.size() > 1) name += "[" + std::to_string(i) + "]";
     apply_flags(arguments, requests[i], name);

@@ -26,7 +26,7 @@ std::string kind_list() {
   return list;
 }
 
-/// The DeckWork of a kind, made present.
+/// Selects the kind in the spec and returns its DeckWork.
 v1::DeckWork& set_deck_kind(v1::JobSpec& spec, const std::string& kind) {
   const pb::FieldDescriptor* field = v1::JobSpec::descriptor()->FindFieldByName(kind);
   if (field == nullptr || field->real_containing_oneof() != &work_oneof() ||
@@ -45,8 +45,8 @@ fs::path beside(const fs::path& file, const fs::path& named) {
   return file.parent_path() / named;
 }
 
-/// "silicon" for decks/silicon, decks/silicon/ and silicon.toml; "." has the
-/// name of the directory it stands for.
+/// The name of a deck: "silicon" for decks/silicon, decks/silicon/ and silicon.toml; the name of
+/// the working directory for ".".
 std::string deck_name(const fs::path& path) {
   fs::path name = path;
   if (!name.has_filename()) name = name.parent_path();
@@ -59,29 +59,31 @@ std::string deck_name(const fs::path& path) {
   return text;
 }
 
-/// The [job] table of a TOML deck: JobSpec without work and inputs, and two fields of DeckWork.
+/// Applies the [job] table of a TOML deck: the fields of JobSpec without work and inputs, and two
+/// fields of DeckWork.
 void apply_job_table(const SourceDocument& document, v1::JobSpec& spec, v1::DeckWork& work) {
   if (!document.value.contains("job")) return;
   const Json& table = document.value["job"];
   if (!table.is_object())
     throw Failure(ExitStatus::kInvalidInput, document.where("job") + ": must be a table, [job]",
                   "put name, priority, max_runtime and labels there");
-  Json for_spec = Json::object();
-  Json for_work = Json::object();
+  Json spec_fields = Json::object();
+  Json work_fields = Json::object();
   for (const auto& [key, value] : table.items())
-    (key == "device" || key == "exports" ? for_work : for_spec)[key] = value;
+    (key == "device" || key == "exports" ? work_fields : spec_fields)[key] = value;
 
   std::vector<std::string> excluded{"inputs"};
   for (const std::string& kind : wire::all_kinds()) excluded.push_back(kind);
   v1::JobSpec settings;
-  fill_message(document, for_spec, "job", &settings, excluded);
+  fill_message(document, spec_fields, "job", &settings, excluded);
   v1::DeckWork work_settings;
-  fill_message(document, for_work, "job", &work_settings, {"deck", "settings"});
+  fill_message(document, work_fields, "job", &work_settings, {"deck", "settings"});
   spec.MergeFrom(settings);
   work.MergeFrom(work_settings);
 }
 
-/// Local files of a job spec: its deck, unless its inputs already hold it, and [files].
+/// Collects the local files of a job spec: its deck, unless the inputs already hold it, and
+/// [files].
 void collect_files(const SourceDocument& document, const Json& files, const std::string& path,
                    JobRequest& request) {
   v1::DeckWork* work = wire::mutable_deck_of(request.spec);
@@ -128,8 +130,7 @@ JobRequest job_from_spec(const SourceDocument& document, const Json& value,
   fill_message(document, fields, path, &request.spec);
   if (request.spec.work_case() == v1::JobSpec::WORK_NOT_SET)
     throw Failure(
-        ExitStatus::kInvalidInput,
-        document.where(path) + ": it does not say what is to be computed",
+        ExitStatus::kInvalidInput, document.where(path) + ": no table of a kind is given",
         "give one table of: " + kind_list() + "; or, if this is a deck, 'kind = \"…\"' at its top");
   collect_files(document, files, path, request);
   if (request.spec.name().empty())
@@ -174,9 +175,10 @@ std::string kind_of_toml(const fs::path& path) {
 std::vector<JobRequest> jobs_from_file(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
-    throw Failure(
-        ExitStatus::kUsage, "'" + path.string() + "' is a directory; which kind of deck is in it?",
-        "say it in front: quasi submit KIND " + path.string() + ", KIND one of: " + kind_list());
+    throw Failure(ExitStatus::kUsage,
+                  "'" + path.string() + "' is a directory, and the kind of its deck was not given",
+                  "give the kind first: quasi submit KIND " + path.string() +
+                      ", KIND one of: " + kind_list());
   const SourceDocument document = read_document(path);
   if (document.value.is_object() && document.value.contains("kind")) {
     const Json& kind = document.value["kind"];
@@ -194,7 +196,7 @@ std::vector<JobRequest> jobs_from_file(const fs::path& path) {
   const bool wrapped = document.value.is_object() && document.value.contains("jobs");
   if (wrapped && document.value.size() != 1)
     throw Failure(ExitStatus::kInvalidInput,
-                  document.where("jobs") + ": beside 'jobs' nothing else may stand at the top",
+                  document.where("jobs") + ": a file with 'jobs' may have no other key at its top",
                   "put every field into one of the [[jobs]]");
   const Json& list = wrapped ? document.value["jobs"] : document.value;
   if (!list.is_array()) return {job_from_spec(document, list, "")};

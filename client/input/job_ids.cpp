@@ -19,7 +19,7 @@ bool is_base32(char c) {
          (c >= 'A' && c <= 'Z' && c != 'I' && c != 'L' && c != 'O' && c != 'U');
 }
 
-/// Ids are written in capitals; people type them as they like.
+/// Ids are written in capitals, but users may type them in either case.
 std::string canonical(const std::string& typed) {
   std::string id = typed;
   for (std::size_t i = 0; i < id.size(); ++i)
@@ -37,7 +37,7 @@ std::vector<std::string> read_standard_input() {
   std::vector<std::string> words;
   for (std::string word; std::cin >> word;) words.push_back(word);
   if (words.empty())
-    throw Failure(ExitStatus::kUsage, "'@' stands for ids from standard input, but none came",
+    throw Failure(ExitStatus::kUsage, "'@' reads ids from standard input, which was empty",
                   "pipe some in, e.g.: quasi list --state failed -o name | quasi show @");
   return words;
 }
@@ -52,7 +52,7 @@ std::vector<std::string> resolve_job_ids(Session& session, const std::vector<std
     } else if (word == "last") {
       const std::vector<std::string> last = session.state.last();
       if (last.empty())
-        throw Failure(ExitStatus::kNotFound, "'last': no job was submitted from here yet",
+        throw Failure(ExitStatus::kNotFound, "'last': no job was submitted from this machine yet",
                       "see every job: quasi list");
       words.insert(words.end(), last.begin(), last.end());
     } else {
@@ -76,11 +76,11 @@ std::vector<std::string> resolve_job_ids(Session& session, const std::vector<std
       v1::GetJobRequest request;
       request.set_job_id(id);
       id = session.server.call(&Jobs::GetJob, request).job().id();
-      // An id becomes the name of a folder: a server that is not to be trusted may say anything.
+      // The id becomes the name of a folder, so an id from an untrusted server must be checked.
       if (!wire::is_id(id, 'j'))
         throw Failure(ExitStatus::kDataIntegrity,
-                      "the server answers with '" + id + "', which no job can be called",
-                      "is it the server you meant? see: quasi --print-config");
+                      "the server answers with '" + id + "', which is not a job id",
+                      "check the address of the server: quasi --print-config");
     }
     if (taken.insert(id).second) ids.push_back(id);
   }

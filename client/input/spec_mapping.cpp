@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 namespace pb = google::protobuf;
 
 constexpr std::size_t kJobFileLimitBytes = 16 << 20;
-constexpr int kDeepest = 32;  // nesting; a spec needs five
+constexpr int kDeepest = 32;  // levels of nesting; a spec needs five
 
 std::string join(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
@@ -76,7 +76,7 @@ Json json_from_toml(const fs::path& file, const toml::node& node, const std::str
   return date_time_text(file, node);
 }
 
-/// Depth is limited while parsing: the parser itself recurses.
+/// Parses JSON. The depth is limited during parsing, because the parser is recursive.
 Json parse_json(const fs::path& file, const std::string& text) {
   bool too_deep = false;
   const auto guard = [&](int depth, Json::parse_event_t, Json&) {
@@ -90,7 +90,8 @@ Json parse_json(const fs::path& file, const std::string& text) {
                     "a job file needs no more than a few levels");
     return value;
   } catch (const nlohmann::json::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 3, column 7: …": from "line" on.
+    // The library's text is "[json.exception.parse_error.101] parse error at line 3, column 7: …";
+    // it is printed from "line" on.
     const std::string what = error.what();
     const auto at = what.find("line ");
     throw Failure(ExitStatus::kInvalidInput,
@@ -99,7 +100,7 @@ Json parse_json(const fs::path& file, const std::string& text) {
   }
 }
 
-/// Walks a value along a descriptor and rewrites what people write into what protobuf's JSON reads.
+/// Compares a value with a message descriptor and rewrites its short forms into protobuf's JSON.
 class Adapter {
  public:
   explicit Adapter(const SourceDocument& document) : document_(document) {}
@@ -197,7 +198,7 @@ class Adapter {
     Json list = Json::array();
     for (const auto& [key, part] : value.items()) {
       if (part.is_null() || part.is_object())
-        refuse(join(path, key), "must be a text, a number, a truth value or a list", part);
+        refuse(join(path, key), "must be a text, a number, true or false or a list", part);
       list.push_back({{"key", key}, {"value", part.is_string() ? part : Json(part.dump())}});
     }
     return list;
@@ -245,7 +246,7 @@ class Adapter {
 
   Json integer(const Json& value, std::int64_t low, std::int64_t high,
                const std::string& path) const {
-    // Protobuf writes 64-bit numbers as texts; whatever it wrote, it reads.
+    // Protobuf writes 64-bit numbers as texts, so such texts are accepted as well.
     if (value.is_string() && is_digits(value.get_ref<const std::string&>())) return value;
     const bool fits = value.is_number_integer() &&
                       (!value.is_number_unsigned() ||
@@ -264,7 +265,7 @@ class Adapter {
     if (value.is_number()) seconds = value.get<double>();
     if (!seconds || !std::isfinite(*seconds) || *seconds < 0.0 || *seconds > 315576000000.0)
       refuse(path, "must be a time like \"90s\", \"15m\" or \"2h\"", value);
-    // Nine decimals are what the mapping can carry.
+    // The protobuf mapping takes nine decimals.
     char text[64];
     std::snprintf(text, sizeof text, "%.9f", *seconds);
     return std::string(text) + "s";
@@ -275,10 +276,10 @@ class Adapter {
     return value;
   }
 
-  /// "cuda", "CUDA" or the full "DEVICE_PREFERENCE_CUDA".
+  /// Accepts "cuda", "CUDA" or the full "DEVICE_PREFERENCE_CUDA".
   Json enumerator(const Json& value, const pb::EnumDescriptor& type,
                   const std::string& path) const {
-    std::string prefix = type.value(0)->name();  // …_UNSPECIFIED
+    std::string prefix = type.value(0)->name();  // the name ends in _UNSPECIFIED
     prefix.resize(prefix.size() - std::min(prefix.size(), std::string("UNSPECIFIED").size()));
     std::vector<std::string> known;
     for (int i = 1; i < type.value_count(); ++i) {

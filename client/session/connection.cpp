@@ -33,7 +33,8 @@ ExitStatus exit_status_of(const grpc::Status& status, const wire::ErrorDetails& 
     case StatusCode::RESOURCE_EXHAUSTED:
       return ExitStatus::kQuota;
     case StatusCode::CANCELLED:
-      // A connection that dies under a call shows so; the server itself would give a reason.
+      // A connection that breaks during a call gives this code. The server itself would give a
+      // reason.
       return details.reason.empty() ? ExitStatus::kUnreachable : ExitStatus::kUnexpected;
     case StatusCode::UNAVAILABLE:
     case StatusCode::DEADLINE_EXCEEDED:
@@ -52,33 +53,34 @@ std::string remedy_of(const grpc::Status& status, const wire::ErrorDetails& deta
   if (why == reason::kDraining) return "the server is shutting down; try again when it is back";
   if (why == reason::kInputsMissing)
     return "submit the job file again: its inputs are uploaded anew";
-  if (why == reason::kUnschedulable) return "see what there is: quasi devices";
+  if (why == reason::kUnschedulable) return "see the devices: quasi devices";
   if (why == reason::kStorageLow || why == reason::kStorageFull)
     return "the server's disk is full; tell its operator";
   if (why == reason::kJob) return "see your jobs: quasi list";
   if (why == "LOCAL_FILE")
-    return "free space or choose another place, then run the same command again";
+    return "free space or choose another directory, then run the same command again";
   switch (status.error_code()) {
     case StatusCode::CANCELLED:
       return "try again; a submission is repeated safely by: quasi submit --resume";
     case StatusCode::UNAVAILABLE:
-      return "start one (quasi-server --help), or name yours: --server HOST:PORT or QUASI_SERVER";
+      return "start a server (quasi-server --help), or give its address: --server HOST:PORT or "
+             "QUASI_SERVER";
     case StatusCode::DEADLINE_EXCEEDED:
       return "try again, with a longer --timeout if the server is busy";
     case StatusCode::INVALID_ARGUMENT:
-      return "correct what it names, then try again; --verbose shows all of it";
+      return "correct the fields it names, then try again; --verbose lists all of them";
     case StatusCode::RESOURCE_EXHAUSTED:
       if (why.empty()) return "submit fewer jobs at once: a request may have 4 MiB";
       return "try again later";
     case StatusCode::DATA_LOSS:
-      return "run the job again; tell the operator of " + address;
+      return "run the job again, and tell the operator of " + address;
     case StatusCode::UNIMPLEMENTED:
-      return "the server at " + address + " is of another version: quasi version";
+      return "the server at " + address + " has another version: quasi version";
     case StatusCode::INTERNAL:
     case StatusCode::UNKNOWN:
       return details.metadata.contains("incident")
                  ? "tell the operator the incident " + details.metadata.at("incident")
-                 : "is it a quasi server that listens at " + address + "?";
+                 : "check that a quasi server listens at " + address;
     default:
       return "";
   }
@@ -94,7 +96,7 @@ Failure failure_of(const grpc::Status& status, const std::string& address) {
   if (status.error_code() == StatusCode::UNAVAILABLE && details.reason.empty()) {
     if (address.starts_with("unix:") && ::access(address.c_str() + 5, W_OK) != 0 && errno == EACCES)
       return Failure(ExitStatus::kNotAllowed,
-                     "the socket of the server at " + address + " is closed to you",
+                     "the socket of the server at " + address + " does not admit you",
                      "ask its operator to add you to the group that the socket belongs to: ls -l " +
                          address.substr(5));
     what = "no answer from a server at " + address;
@@ -128,7 +130,7 @@ bool is_transient(const grpc::Status& status) {
   switch (status.error_code()) {
     case StatusCode::UNAVAILABLE:
       return true;
-    // A stream that dies with its connection shows as one of these, without details of ours.
+    // A stream whose connection breaks gives one of these codes, without details from the server.
     case StatusCode::CANCELLED:
     case StatusCode::UNKNOWN:
     case StatusCode::INTERNAL:

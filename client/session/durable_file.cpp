@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
   std::string remedy;
   if (error == ENOSPC || error == EDQUOT) remedy = "free some space there, then try again";
   if (error == EACCES || error == EROFS || error == EPERM)
-    remedy = "check who owns it, or choose another place";
+    remedy = "check who owns it, or choose another directory";
   if (error == ENOENT) remedy = "check the spelling of the path";
   throw Failure(ExitStatus::kLocalFile,
                 "cannot " + doing + " '" + path.string() + "': " + std::strerror(error), remedy);
@@ -42,7 +42,7 @@ class Descriptor {
 
 void sync_directory(const fs::path& directory) {
   const Descriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some network file systems cannot sync a directory; the rename itself has happened.
+  // Some network file systems cannot sync a directory. The rename itself has been done.
   if (fd.get() < 0 || (::fsync(fd.get()) != 0 && errno != EINVAL))
     fail("sync the directory", directory, errno);
 }
@@ -101,7 +101,7 @@ std::string read_whole(const fs::path& path, std::size_t limit_bytes) {
       throw Failure(ExitStatus::kInvalidInput,
                     "'" + path.string() + "' is larger than " + std::to_string(limit_bytes) +
                         " bytes, the limit for such a file",
-                    "is it the file you meant?");
+                    "check that this is the right file");
   }
 }
 
@@ -110,8 +110,8 @@ void make_directory(const fs::path& path, Access access) {
   if (fs::exists(path, error) && !fs::is_directory(path, error))
     throw Failure(ExitStatus::kLocalFile, "'" + path.string() + "' is a file, not a directory",
                   "name another directory");
-  // Each new name is synced in the directory that holds it, or a power loss could take the whole
-  // tree with the files in it.
+  // Each new name is synced in the directory that holds it. Without that, a power loss could remove
+  // the whole tree.
   std::vector<fs::path> missing;
   for (fs::path at = path; !at.empty() && !fs::exists(at, error); at = at.parent_path())
     missing.push_back(at);

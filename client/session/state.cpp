@@ -39,12 +39,14 @@ fs::path State::pending_path(const std::string& request_id) const {
 }
 
 void State::add_pending(const PendingSubmission& submission) const {
-  // A relative "pending" would end up wherever the command was given, and never be found again.
+  // A relative directory would depend on the working directory, and later commands would not find
+  // it.
   if (directory_.empty())
-    throw Failure(ExitStatus::kLocalFile,
-                  "nothing was sent: a submission is noted before it leaves, and HOME, which says "
-                  "where, is not set",
-                  "set HOME, or QUASI_STATE to a folder of yours");
+    throw Failure(
+        ExitStatus::kLocalFile,
+        "nothing was sent: a submission is recorded before it is sent, and HOME, which names "
+        "the directory, is not set",
+        "set HOME, or QUASI_STATE to a folder of yours");
   make_directory(directory_ / "pending", Access::kOwner);
   const Json entry{
       {"schema", "quasi.pending.v1"},        {"request_id", submission.request_id},

@@ -17,9 +17,9 @@
 namespace quasi::client {
 namespace {
 
-/// The upload of a file from here keeps its id over processes, so that a second try continues the
-/// first; another machine's upload of the same bytes has another id. Any 128 bits are a UUID's
-/// form.
+/// The id of an upload. It depends on the digest and on this machine's file, so a second process
+/// continues the upload of the first, and another machine's upload of equal bytes has another id.
+/// Any 128 bits have the form of a UUID.
 std::string upload_id_of(const std::string& digest, const std::filesystem::path& path) {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
@@ -53,7 +53,7 @@ struct Source {
 }  // namespace
 
 void hash_inputs(std::vector<JobRequest>& requests) {
-  std::map<std::string, wire::FileDigest> known;  // by path: decks of many jobs are often one
+  std::map<std::string, wire::FileDigest> known;  // by path: decks of many jobs are often one file
   for (JobRequest& request : requests) {
     for (const LocalInput& file : request.files) {
       if (interrupt::requested())
@@ -79,7 +79,7 @@ std::vector<UploadedFile> upload_inputs(Session& session, const std::vector<JobR
   std::map<std::string, Source> sources;  // by digest
   std::vector<std::string> order;
   for (const JobRequest& request : requests) {
-    // The files came last into the inputs, in their own order.
+    // The local files are the last inputs, in their own order.
     const int given = request.spec.inputs_size() - static_cast<int>(request.files.size());
     for (std::size_t i = 0; i < request.files.size(); ++i) {
       const v1::Input& input = request.spec.inputs(given + static_cast<int>(i));
@@ -108,7 +108,7 @@ std::vector<UploadedFile> upload_inputs(Session& session, const std::vector<JobR
       if (interrupt::requested())
         throw Failure(static_cast<ExitStatus>(interrupt::exit_status()),
                       "interrupted; nothing was submitted",
-                      "what was uploaded is kept: the same command continues");
+                      "the uploaded bytes are kept; the same command continues");
       if (!status.ok()) throw failure_of(status, session.server.address());
       session.console.note("uploaded  " + source.slot + "  " + readable_bytes(source.size_bytes) +
                            "  sha256:" + digest.substr(0, 8) + "…" + bar.pace(source.size_bytes));

@@ -19,7 +19,7 @@ void write_all(std::FILE* stream, std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stream);
 }
 
-/// Invalid UTF-8 (a file name, a log) is shown with replacement characters, never thrown at.
+/// Invalid UTF-8 (a file name, a log) is shown with replacement characters instead of an exception.
 std::string dumped(const Json& document, int indent) {
   return document.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
@@ -88,7 +88,7 @@ void Console::document(const Json& body) {
 
 void Console::record(const Json& body) {
   data(dumped(body, -1) + "\n");
-  // A reader of --jsonl acts on each line as it comes.
+  // A reader of --jsonl acts on each line as it arrives.
   std::fflush(stdout);
 }
 
@@ -139,7 +139,7 @@ void Console::flush() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
     throw Failure(ExitStatus::kLocalFile,
                   std::string("cannot write to standard output: ") + std::strerror(errno),
-                  "is the disk full, or the reader of the pipe gone?");
+                  "free space on the disk, or check that the reader of the pipe still runs");
 }
 
 Json error_document(const Failure& failure) {

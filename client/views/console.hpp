@@ -73,7 +73,7 @@ class Console {
   void draw(std::string_view text);
 
   /// Sets a function that runs before any other output, so that a live view can clear itself.
-  void before_writing(std::function<void()> clear) { clear_ = std::move(clear); }
+  void set_clear_hook(std::function<void()> clear) { clear_ = std::move(clear); }
 
   /// Flushes the output. @throws Failure (kLocalFile) if standard output is full or closed.
   void flush();

@@ -92,12 +92,12 @@ double PaceOfJob::seconds_left(std::int64_t now_ms) const {
 
 LiveView::LiveView(Console& console, std::vector<std::string> job_ids)
     : console_(console), ids_(std::move(job_ids)), shown_ids_(short_ids(ids_)) {
-  console_.before_writing([this] { clear(); });
+  console_.set_clear_hook([this] { clear(); });
 }
 
 LiveView::~LiveView() {
   clear();
-  console_.before_writing(nullptr);
+  console_.set_clear_hook(nullptr);
 }
 
 void LiveView::see(const v1::Progress& progress, const std::string& job_id, std::int64_t now_ms) {

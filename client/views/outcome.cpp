@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kTableArtifact = "table.txt";
 constexpr std::uint64_t kTableLimitBytes = 1 << 20;
 
-/// A small blob, whole and verified.
+/// Fetches a small blob as a whole and verifies it.
 std::string read_blob(Session& session, const v1::Artifact& artifact) {
   grpc::ClientContext context;
   context.set_deadline(
@@ -32,7 +32,7 @@ std::string read_blob(Session& session, const v1::Artifact& artifact) {
   if (wire::sha256_hex(bytes) != artifact.digest())
     throw Failure(ExitStatus::kDataIntegrity,
                   "the bytes of " + artifact.name() + " do not hash to its digest",
-                  "try again; if it stays so, tell the server's operator");
+                  "try again; if that does not help, tell the server's operator");
   return bytes;
 }
 
@@ -62,10 +62,10 @@ Outcome fetch_outcome(Session& session, const std::string& job_id) {
   return outcome;
 }
 
-std::string outcome_text(const Console& console, const Outcome& outcome, bool with_heading) {
+std::string outcome_text(const Console& console, const Outcome& outcome, bool has_heading) {
   const v1::Job& job = outcome.job;
   std::string text;
-  if (with_heading) {
+  if (has_heading) {
     text += console.paint(Colour::kBold, job.id());
     if (!job.spec().name().empty()) text += "  " + printable(job.spec().name());
     text += "  " + console.paint(colour_of(job.state()), state_word(job.state())) + "\n";

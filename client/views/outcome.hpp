@@ -22,7 +22,7 @@ struct Outcome {
 Outcome fetch_outcome(Session& session, const std::string& job_id);
 
 /// The outcome as text: the table of a success, the reason of a failure.
-std::string outcome_text(const Console& console, const Outcome& outcome, bool with_heading);
+std::string outcome_text(const Console& console, const Outcome& outcome, bool has_heading);
 
 /// A summary as lines of "name  value", for a kind whose engine writes no table. Long values are
 /// left out.

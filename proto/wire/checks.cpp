@@ -110,11 +110,11 @@ void text(std::string_view value, std::uint64_t limit, const std::string& field,
   }
 }
 
-void count(std::uint64_t value, std::uint64_t limit, std::string_view of_what,
+void count(std::uint64_t value, std::uint64_t limit, std::string_view noun,
            const std::string& field, Violations& violations) {
   if (value > limit)
-    violations.add(field, "must have at most " + std::to_string(limit) + " " +
-                              std::string(of_what) + ", got " + std::to_string(value));
+    violations.add(field, "must have at most " + std::to_string(limit) + " " + std::string(noun) +
+                              ", got " + std::to_string(value));
 }
 
 void at_most(std::uint64_t value, std::uint64_t limit, const std::string& field,
@@ -200,7 +200,8 @@ void failure(const v1::Failure& value, const std::string& path, Violations& viol
         at(path, "reason"), violations);
   if (value.reason() == v1::FAILURE_REASON_WORKER_LOST ||
       value.reason() == v1::FAILURE_REASON_DEPENDENCY)
-    violations.add(at(path, "reason"), "WORKER_LOST and DEPENDENCY are said by the server alone");
+    violations.add(at(path, "reason"),
+                   "must not be WORKER_LOST or DEPENDENCY, which only the server sets");
   text(value.message(), limits::kFailureMessageBytes, at(path, "message"), violations,
        Lines::kMany);
 }

@@ -23,7 +23,7 @@ enum class Lines { kOne, kMany };
 void text(std::string_view value, std::uint64_t limit, const std::string& field,
           Violations& violations, Lines lines = Lines::kOne);
 
-void count(std::uint64_t value, std::uint64_t limit, std::string_view of_what,
+void count(std::uint64_t value, std::uint64_t limit, std::string_view noun,
            const std::string& field, Violations& violations);
 void at_most(std::uint64_t value, std::uint64_t limit, const std::string& field,
              Violations& violations);

@@ -292,7 +292,7 @@ grpc::Status download_file(const std::shared_ptr<grpc::Channel>& channel, const 
 std::string make_uuid() {
   std::array<std::uint8_t, 16> bytes;
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
-    throw std::runtime_error("the system gives no random bytes");
+    throw std::runtime_error("RAND_bytes: OpenSSL provides no random bytes");
   bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0F) | 0x40);
   bytes[8] = static_cast<std::uint8_t>((bytes[8] & 0x3F) | 0x80);
   std::string text = to_hex(bytes);

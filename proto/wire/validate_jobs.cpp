@@ -14,7 +14,7 @@ namespace pb = google::protobuf;
 using checks::at;
 using checks::shown;
 
-/// The kinds of work, as the message lists them.
+/// The kinds of work in the order of the message.
 const pb::OneofDescriptor& work_oneof() {
   static const pb::OneofDescriptor& work = *v1::JobSpec::descriptor()->FindOneofByName("work");
   return work;
@@ -119,7 +119,7 @@ void check_steps(std::uint32_t steps, const google::protobuf::Duration& interval
 void check_test(const v1::TestWork& work, const std::string& path, Violations& violations) {
   switch (work.action_case()) {
     case v1::TestWork::ACTION_NOT_SET:
-      violations.add(path, "must say what to do: noop, sleep, spin, emit, ...");
+      violations.add(path, "must hold one kind of test work: noop, sleep, spin, emit, ...");
       break;
     case v1::TestWork::kSleep:
       checks::duration(work.sleep().duration(), at(path, "sleep.duration"), violations);
@@ -274,7 +274,7 @@ void validate_spec(const v1::JobSpec& spec, const std::string& path,
   if (size > limits::kSpecBytes)
     violations.add(path,
                    "must have at most " + std::to_string(limits::kSpecBytes) + " bytes, got " +
-                       std::to_string(size) + "; put bulk into an input",
+                       std::to_string(size) + "; put large data into an input file",
                    reason::kSpecTooLarge);
   checks::text(spec.name(), limits::kNameBytes, at(path, "name"), violations);
   check_labels(spec.labels(), at(path, "labels"), violations);
@@ -323,7 +323,7 @@ void validate(const v1::GetCapabilitiesRequest&, Violations&) {}
 
 void validate(const v1::GetJobRequest& request, Violations& violations) {
   const std::string& id = request.job_id();
-  // A whole id, or the beginning of one: the missing characters may be anything.
+  // The text is a whole id or a prefix of one. Padding completes a prefix with valid characters.
   std::string padded = id;
   if (id.size() >= 8 && id.size() < 28) padded.append(28 - id.size(), '0');
   if (!is_id(padded, 'j'))

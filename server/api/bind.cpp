@@ -16,12 +16,12 @@
 namespace quasi::server {
 namespace {
 
-/// True if somebody listens on the socket: it is then another server's, whatever its data
-/// directory.
+/// True if a server listens on the socket. Such a socket belongs to another server, even if that
+/// server has another data directory.
 bool is_answered(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return false;  // gRPC refuses it in its own words
+  if (path.size() >= sizeof address.sun_path) return false;  // gRPC refuses it with its own message
   std::memcpy(address.sun_path, path.data(), path.size());
   const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return false;
@@ -43,8 +43,8 @@ bool remove_socket(const std::string& path) {
 
 Bound bind_server(const std::vector<std::string>& addresses, std::int64_t keepalive_ms,
                   const std::function<void(grpc::ServerBuilder&)>& add) {
-  // gRPC's library is never taken down: when its last object went, that waited for a poller of its
-  // own, up to 10 s, at the end of a process that had nothing else to do.
+  // One reference to gRPC's library is kept for the whole process. Destroying the last object would
+  // otherwise wait up to 10 s for gRPC's own poller at the end of the process.
   static const bool held = (grpc_init(), true);
   (void)held;
   grpc::ServerBuilder builder;
@@ -69,7 +69,8 @@ Bound bind_server(const std::vector<std::string>& addresses, std::int64_t keepal
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 256);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, static_cast<int>(limits::kMetadataBytes));
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 30'000);
-  // A peer that is gone without a word, as behind a tunnel that broke, gives its places back.
+  // A connection whose peer vanished silently, e.g. behind a broken tunnel, is closed and releases
+  // its streams and uploads.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(keepalive_ms));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -80,8 +81,10 @@ Bound bind_server(const std::vector<std::string>& addresses, std::int64_t keepal
     std::string address = addresses[i];
     const bool is_unix = address.starts_with("unix:");
     if (!bound.server || (!is_unix && ports[i] <= 0))
-      throw BadConfiguration("listen: cannot bind " + address +
-                             "; is it in use, or its directory missing or closed to this user?");
+      throw BadConfiguration(
+          "listen: cannot bind " + address +
+          "; free the address if it is in use, or check that its directory exists "
+          "and is writable");
     if (is_unix)
       ::chmod(address.substr(5).c_str(), 0660);
     else

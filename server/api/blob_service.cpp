@@ -34,19 +34,19 @@ grpc::ServerUnaryReactor* BlobServiceApi::QueryUpload(grpc::CallbackServerContex
     return reactor;
   }
   Services& services = services_;
-  // A stream that broke may not have noticed yet: what it has written so far is synced and counts,
-  // and it may write no more.
+  // The server may not have noticed yet that the earlier stream broke. The bytes that this stream
+  // wrote so far are synced and count, and it may write no more.
   const auto answer_from_store = [&services, reactor, context, request, response] {
-    const bool read =
-        services.readers.read([reactor, context, request, response](ReadStore& store) {
-          const auto upload = store.upload(request->upload_id());
-          if (!upload)
-            return finish(reactor, context,
-                          to_status(Refused(Refusal::kNotFound, wire::reason::kUpload,
-                                            "nothing is kept of upload " + request->upload_id())));
-          response->set_committed_bytes(static_cast<std::uint64_t>(upload->committed_bytes));
-          finish(reactor, context, grpc::Status::OK);
-        });
+    const bool read = services.readers.read([reactor, context, request,
+                                             response](ReadStore& store) {
+      const auto upload = store.upload(request->upload_id());
+      if (!upload)
+        return finish(reactor, context,
+                      to_status(Refused(Refusal::kNotFound, wire::reason::kUpload,
+                                        "no bytes are kept of upload " + request->upload_id())));
+      response->set_committed_bytes(static_cast<std::uint64_t>(upload->committed_bytes));
+      finish(reactor, context, grpc::Status::OK);
+    });
     if (!read) finish(reactor, context, busy_status(services.draining));
   };
   const bool posted =

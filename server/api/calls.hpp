@@ -12,16 +12,16 @@
 #include "server/api/services.hpp"
 #include "server/api/status.hpp"
 
-/// How unary calls run: checked on gRPC's thread, done on the writer's or a reader's, finished
-/// there. No handler blocks.
+/// Runs unary calls. A request is checked on gRPC's thread, executed on the writer's or a reader's
+/// thread, and finished there. No handler blocks.
 namespace quasi::server {
 
-/// Finishes a call; a refusal with a delay also tells gRPC's own retries about it.
+/// Finishes a call. A refusal with a delay also tells gRPC's own retry logic to wait that long.
 inline void finish(grpc::ServerUnaryReactor* reactor, grpc::CallbackServerContext* context,
                    const grpc::Status& status) {
   if (!status.ok()) {
-    // Short waits the caller's library does by itself; of long ones (a full disk) the caller is
-    // told at once.
+    // The client's gRPC library handles short waits by itself. Long waits, e.g. on a full disk, are
+    // reported to the caller at once.
     if (const auto delay = wire::parse_details(status).retry_after)
       context->AddTrailingMetadata("grpc-retry-pushback-ms",
                                    delay->count() <= 5'000 ? std::to_string(delay->count()) : "-1");
@@ -29,14 +29,16 @@ inline void finish(grpc::ServerUnaryReactor* reactor, grpc::CallbackServerContex
   reactor->Finish(status);
 }
 
-/// @throws Refused if nobody waits for the answer any more: nothing is done then.
+/// @throws Refused if the call was cancelled or its deadline has passed; then no work is done.
 inline void require_awaited(grpc::CallbackServerContext* context) {
   if (context->IsCancelled() || context->deadline() <= std::chrono::system_clock::now())
     throw Refused(Refusal::kDeadlineExceeded, wire::reason::kDeadline,
-                  "the call's deadline passed before it was taken up; nothing was changed");
+                  "the call's deadline passed before the server began it; nothing was changed. "
+                  "Repeat the call");
 }
 
-/// A call that changes something. `body` runs in the writer's transaction and fills the response.
+/// Runs a call that changes the store. `body` runs in the writer's transaction and fills the
+/// response.
 inline grpc::ServerUnaryReactor* write_call(Services& services,
                                             grpc::CallbackServerContext* context,
                                             const wire::Violations& violations, const char* method,
@@ -60,7 +62,7 @@ inline grpc::ServerUnaryReactor* write_call(Services& services,
   return reactor;
 }
 
-/// A call that only reads.
+/// Runs a call that only reads the store. `body` runs on a reader's thread.
 inline grpc::ServerUnaryReactor* read_call(Services& services, grpc::CallbackServerContext* context,
                                            const wire::Violations& violations, const char* method,
                                            std::function<void(ReadStore&)> body) {
@@ -83,7 +85,7 @@ inline grpc::ServerUnaryReactor* read_call(Services& services, grpc::CallbackSer
   return reactor;
 }
 
-/// The checks of a request, from proto/wire/validate.hpp.
+/// Checks a request by the rules of proto/wire/validate.hpp.
 template <class Request>
 wire::Violations violations_of(const Request& request) {
   wire::Violations violations;

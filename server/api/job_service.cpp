@@ -47,7 +47,7 @@ Refused no_such_job(const std::string& uid) {
 void require_storage(const Services& services) {
   if (services.storage_low)
     throw Refused(Refusal::kResourceExhausted, wire::reason::kStorageLow,
-                  "the server's disk is nearly full; work in progress goes on, new work is refused")
+                  "the server's disk is nearly full; running work continues, new work is refused")
         .retry_in(60'000);
 }
 

@@ -9,7 +9,8 @@ void require_local(const std::string& address) {
   const auto refuse = [&](const std::string& why) {
     throw BadConfiguration(
         "listen: \"" + address + "\" " + why +
-        "; quasi-server has no users and no TLS yet, so whoever reaches it may submit jobs and "
+        "; quasi-server has no users and no TLS yet, so any program that reaches it may submit "
+        "jobs and "
         "read "
         "results. It serves loopback addresses (127.0.0.1:PORT, [::1]:PORT, localhost:PORT) and "
         "Unix sockets (unix:/path) only; reach it from elsewhere through an SSH tunnel");
@@ -27,7 +28,7 @@ void require_local(const std::string& address) {
       std::stoi(port) > 65'535)
     refuse("has no port in 0...65535");
   if (host == "localhost" || host == "[::1]") return;
-  // The whole of 127/8 is loopback; anything that is not four plain numbers is not taken for it.
+  // All of 127.0.0.0/8 is loopback. A host is accepted only if it consists of four plain numbers.
   int numbers = 0;
   int value = -1;
   bool sound = true;

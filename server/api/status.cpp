@@ -46,7 +46,7 @@ grpc::Status internal(const char* method, const std::string& what) {
       {{"incident", incident}, {"method", method}, {"what", what}});
   return wire::make_status(
       grpc::StatusCode::INTERNAL,
-      "a bug of the server; please report it with incident " + incident + " and the server's log",
+      "a bug in the server; please report it with incident " + incident + " and the server's log",
       {.reason = std::string(wire::reason::kInternal), .metadata = {{"incident", incident}}});
 }
 
@@ -86,7 +86,7 @@ grpc::Status to_status(const wire::Violations& violations) {
   for (const wire::Violation& violation : violations.list()) {
     details.fields.push_back({violation.field, violation.description});
     only_disabled = only_disabled && violation.reason == wire::reason::kKindDisabled;
-    // The general reason stands if several different ones apply.
+    // A general reason replaces several different ones.
     if (violation.reason != details.reason)
       details.reason = std::string(wire::reason::kFieldInvalid);
   }
@@ -105,7 +105,7 @@ grpc::Status busy_status(bool draining) {
                              "the server is stopping; try again when it is back")
                          .retry_in(1'000));
   return to_status(Refused(Refusal::kResourceExhausted, wire::reason::kServerBusy,
-                           "the server has too many requests in hand; try again")
+                           "the server has too many open requests; try again")
                        .retry_in(500));
 }
 

@@ -9,7 +9,7 @@ namespace quasi::server {
 std::uint64_t SystemRandom::next() {
   std::uint64_t value = 0;
   if (RAND_bytes(reinterpret_cast<unsigned char*>(&value), sizeof value) != 1)
-    throw std::runtime_error("the system gives no random bytes");
+    throw std::runtime_error("RAND_bytes: OpenSSL provides no random bytes");
   return value;
 }
 

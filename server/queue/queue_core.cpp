@@ -25,7 +25,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// The stored answer to a request that was seen before.
+/// The stored answer to a repeated request.
 std::optional<std::string> replay(Store& store, const std::string& request_id,
                                   const std::string& method, const std::string& body_sha256) {
   if (request_id.empty()) return std::nullopt;
@@ -46,7 +46,7 @@ void require_inputs(Store& store, const std::vector<NewJob>& jobs) {
       auto [known, first] = sizes.try_emplace(input.digest, -1);
       if (first) known->second = store.blob_size(input.digest).value_or(-1);
       if (known->second == input.size_bytes) continue;
-      if (!first && known->second < 0) continue;  // Named already.
+      if (!first && known->second < 0) continue;  // already reported
       missing.push_back({.type = "INPUTS_MISSING",
                          .subject = input.digest,
                          .description = known->second < 0 ? "not in the blob store; upload it first"
@@ -68,7 +68,7 @@ void require_schedulable(Store& store, const std::vector<NewJob>& jobs) {
   std::vector<Refused::Precondition> hopeless;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const JobRow& row = jobs[i].row;
-    if (row.memory_bytes == 0 && row.gpus <= 1) continue;  // Fits wherever its kind runs.
+    if (row.memory_bytes == 0 && row.gpus <= 1) continue;  // fits every device that runs its kind
     if (!workers) workers = store.workers();
     const Prospect prospect = prospect_of(row, *workers);
     if (prospect.chance == Chance::kTooLarge)
@@ -233,7 +233,7 @@ bool QueueCore::tick(Now now) {
       } else {
         end_failed(held, AttemptOutcome::kExpired,
                    {.reason = FailureReason::kWorkerLost,
-                    .message = "worker " + attempt->worker_id + " was not heard of for " +
+                    .message = "worker " + attempt->worker_id + " was silent for " +
                                std::to_string(options_.lease_ttl_ms / 1000) + " s"},
                    now);
       }

@@ -1,4 +1,4 @@
-// The worker's side of the queue: who may act on an attempt, grants, and how attempts end.
+// Rules on attempts: the right to act on one, grants, and the ways in which attempts end.
 
 #include <algorithm>
 #include <stdexcept>
@@ -10,7 +10,8 @@
 namespace quasi::server {
 namespace {
 
-/// No store grants so often; what a worker says leaves room above it.
+/// Highest fence that a worker may report. A store never grants so many, and higher fences remain
+/// available.
 constexpr std::int64_t kMostFence = std::int64_t{1} << 53;
 
 }  // namespace
@@ -26,7 +27,7 @@ void QueueCore::throw_fenced(const AttemptKey& key) {
   Refused refused(Refusal::kAborted, "FENCED",
                   "attempt " + key.attempt_uid + " with fence " + std::to_string(key.fence) +
                       " does not hold its job any more; stop the child and publish nothing");
-  // A fence of the future means that the store was restored from an old copy.
+  // A fence above the newest one means that the store was restored from an old copy.
   if (key.fence > store_.newest_fence()) refused.with("future", "true");
   throw refused;
 }
@@ -55,7 +56,7 @@ QueueCore::Held QueueCore::require_current(const AttemptKey& key, Now now) {
 
 bool QueueCore::has_room_for(const AttemptRow& attempt) {
   const Fleet::Member* member = fleet_.find(attempt.worker_id);
-  if (member == nullptr) return true;  // After a restart of the server: it registers next.
+  if (member == nullptr) return true;  // after a restart of the server the worker registers first
   const auto open = store_.open_attempts_of(attempt.worker_id);
   return std::all_of(
       attempt.device_ids.begin(), attempt.device_ids.end(), [&](const std::string& id) {
@@ -122,7 +123,8 @@ JobState QueueCore::end_failed(Held& held, AttemptOutcome outcome, const Failure
                                          .host_ooms = job.host_ooms});
   job.failure = failure;
   if (decision.retry && failure.reason == FailureReason::kGpuOom) {
-    // Half as much again, and more than the device that was too small.
+    // The new requirement is 1.5 times the old one, and more than the memory of the device that was
+    // too small.
     std::int64_t needed = job.memory_bytes + job.memory_bytes / 2;
     std::int64_t largest = 0;
     for (const auto& [worker_id, member] : fleet_.members()) {
@@ -172,7 +174,7 @@ JobState QueueCore::end_released(Held& held, ReleaseReason reason, const std::st
   job.open_attempt.reset();
   if (!again) {
     job.failure = {.reason = FailureReason::kWorkerLost,
-                   .message = "given back by workers too often: granted " +
+                   .message = "workers released it too often: granted " +
                               std::to_string(job.grants) + " times; last: " + message};
     move(job, JobEvent::kFail, {.attempt = &attempt, .message = message, .failure = job.failure},
          now);
@@ -209,9 +211,9 @@ Registered QueueCore::apply(const RegisterWorker& command, Now now) {
   }
   Registered registered;
   for (const AttemptKey& key : command.salvage) {
-    // A fence of the future: the store was restored from an old copy. Given out once more it would
-    // name two attempts at this worker, and the end of the old one would end the new one. No honest
-    // worker names one beyond the bound.
+    // A fence above the newest one means that the store was restored from an old copy. If the store
+    // granted this fence again, it would name two attempts at this worker, and the end of the old
+    // one would end the new one. A correct worker never reports a fence above the bound.
     if (key.fence > store_.newest_fence() && key.fence < kMostFence) store_.raise_fence(key.fence);
     auto held = find_current(key, now);
     if (!held) {

@@ -1,4 +1,4 @@
-// What workers report of their attempts, and what it does to a job.
+// Rules on reports of workers about their attempts, and the effect of a report on its job.
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +11,8 @@ namespace quasi::server {
 namespace {
 
 constexpr std::string_view kLogCut = "\n[the log reached its limit and is cut here]\n";
-constexpr std::int64_t kDetailIntervalMs = 1'000;  ///< Progress and log events: one a second a job.
+constexpr std::int64_t kDetailIntervalMs =
+    1'000;  ///< at most one progress and one log event a second for a job
 Refused wrong_state(const JobRow& job, const std::string& what) {
   return Refused(Refusal::kFailedPrecondition, "WRONG_STATE",
                  "job " + job.uid + " is " + std::string(name_of(job.state)) + ": " + what)
@@ -23,7 +24,7 @@ Refused wrong_state(const JobRow& job, const std::string& what) {
 bool QueueCore::detail_due(RowId job, EventType type, Now now) {
   const auto [entry, first] = last_detail_ms_.try_emplace({job, type}, now.monotonic_ms);
   if (first) {
-    // Entries of ended jobs are of no use; drop what has been silent for a minute.
+    // Entries of ended jobs are useless. Entries that have been silent for a minute are dropped.
     if (last_detail_ms_.size() > 4'096)
       std::erase_if(last_detail_ms_,
                     [&](const auto& item) { return now.monotonic_ms - item.second > 60'000; });
@@ -76,7 +77,7 @@ void QueueCore::apply(const StartAttempt& command, Now now) {
   if (held.attempt.started_ms > 0) return;
   held.attempt.started_ms = now.wall_ms;
   store_.update_attempt(held.attempt);
-  // While a cancel is under way the state stays; the next heartbeat says so.
+  // While a cancel is under way the state stays. The next heartbeat tells the worker to stop.
   if (held.job.state != JobState::kLeased) return;
   if (held.job.started_ms == 0) held.job.started_ms = now.wall_ms;
   move(held.job, JobEvent::kStart, {.attempt = &held.attempt}, now);
@@ -160,7 +161,7 @@ JobAfter QueueCore::apply(const CompleteAttempt& command, Now now) {
     if (!attempt.report_digest.empty()) {
       if (attempt.report_digest == command.report_digest) return {attempt.end_state};
       throw wrong_state(*store_.job(attempt.job_id),
-                        "attempt " + attempt.uid + " was reported with another content");
+                        "attempt " + attempt.uid + " was already reported with different content");
     }
   }
   Held held = require_current(command.key, now);
@@ -171,7 +172,7 @@ JobAfter QueueCore::apply(const CompleteAttempt& command, Now now) {
   if (job.state == JobState::kCancelling)
     return {end_cancelled(held, AttemptOutcome::kCancelled, now)};
   if (command.outcome == AttemptOutcome::kCancelled)
-    throw wrong_state(job, "nobody asked to cancel it; release the lease instead");
+    throw wrong_state(job, "it has no request to cancel; release the lease instead");
   if (command.outcome == AttemptOutcome::kFailed)
     return {end_failed(held, AttemptOutcome::kFailed, command.failure, now)};
 
@@ -204,14 +205,15 @@ JobAfter QueueCore::apply(const CompleteAttempt& command, Now now) {
 JobAfter QueueCore::apply(const ReleaseLease& command, Now now) {
   {
     const AttemptRow attempt = find_attempt_of(command.key);
-    // Said before: the same answer, whatever happened to the job since.
+    // A repeated request gets the stored answer, even if the job has changed since.
     if (attempt.outcome == AttemptOutcome::kReleased) return {attempt.end_state};
   }
   Held held = require_current(command.key, now);
   if (held.job.state == JobState::kCancelling)
     return {end_cancelled(held, AttemptOutcome::kReleased, now)};
   if (command.reason == ReleaseReason::kBusyForeign) {
-    // Until the worker says otherwise, so that the job is not granted to the same device at once.
+    // The slot counts as occupied until the worker's next report, so that the job is not granted to
+    // this device at once.
     if (Fleet::Member* member = fleet_.find(command.key.worker_id)) {
       for (const std::string& id : held.attempt.device_ids) {
         const auto device = member->devices.find(id);

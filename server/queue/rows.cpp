@@ -27,10 +27,14 @@ Placement decode_placement(std::string_view text) {
   std::int32_t numbers[3] = {};
   std::size_t start = slash;
   for (std::int32_t& number : numbers) {
-    if (start == std::string_view::npos) throw std::logic_error("bad placement in the store");
+    if (start == std::string_view::npos)
+      throw std::logic_error(
+          "the placement in the store cannot be read; restore the database from a backup");
     const auto [end, error] =
         std::from_chars(text.data() + start + 1, text.data() + text.size(), number);
-    if (error != std::errc()) throw std::logic_error("bad placement in the store");
+    if (error != std::errc())
+      throw std::logic_error(
+          "the placement in the store cannot be read; restore the database from a backup");
     const auto position = static_cast<std::size_t>(end - text.data());
     start = position < text.size() ? position : std::string_view::npos;
   }

@@ -63,7 +63,7 @@ void QueueEngine::compare_with_mark() {
 
 void QueueEngine::recover(LogStore& logs, RandomSource& random) {
   if (!store_.meta("epoch").empty() && store_.meta("clean_shutdown") != "1") {
-    log(Level::kInfo, "checking_store", {{"why", "it was not closed in good order"}});
+    log(Level::kInfo, "checking_store", {{"why", "it was not closed properly"}});
     database_.quick_check();
   }
   database_.execute("BEGIN IMMEDIATE");
@@ -82,7 +82,8 @@ void QueueEngine::recover(LogStore& logs, RandomSource& random) {
   store_.set_meta("epoch", std::to_string(epoch.empty() ? 1 : std::stoll(epoch) + 1));
   store_id_ = store_.meta("store_id");
   token_key_ = store_.meta("token_key");
-  // Logs of attempts that may still grow; those of ended ones are read to their committed length.
+  // Logs of open attempts may still grow. Logs of ended attempts are read up to their committed
+  // length.
   for (const AttemptRow& attempt : store_.open_attempts())
     logs.truncate(attempt.uid, attempt.log_bytes);
   database_.execute("COMMIT");
@@ -94,7 +95,7 @@ void QueueEngine::roll_back() {
     database_.rollback_if_open();
     queue_.recover(clock_.now());
   } catch (const SqliteError& error) {
-    die(error);  // The memory cannot be rebuilt: end in good order, not by std::terminate.
+    die(error);  // the memory cannot be rebuilt: end properly instead of by std::terminate
   }
 }
 
@@ -121,7 +122,8 @@ GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
         failures[i] = std::current_exception();
         memory_is_stale = true;
       } catch (const FileError& error) {
-        // A log could not be written. Full: like a full database. Otherwise the disk is failing.
+        // A log could not be written. A full disk is treated like a full database; any other error
+        // means a failing disk.
         if (error.is_full()) throw;
         throw StorageFatal(kExitIo, error.what());
       } catch (const StorageFatal&) {
@@ -149,7 +151,7 @@ GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
   }
   if (outcome.wrote && mark_ != nullptr)
     mark_->write({.event = store_.newest_event(), .fence = store_.newest_fence()});
-  // A bug's half-done change of what is only in memory: rebuild it.
+  // A bug left state in memory half changed, so that state is rebuilt.
   if (memory_is_stale) queue_.recover(clock_.now());
   outcome.jobs_ready = queue_.take_ready_flag();
   finish_all(nullptr);
@@ -160,7 +162,8 @@ void QueueEngine::close() {
   try {
     store_.set_meta("clean_shutdown", "1");
   } catch (const SqliteError& error) {
-    // Full or locked: the next start checks the file, which does no harm.
+    // The disk is full or the file is locked. The next start then checks the file, which is
+    // harmless.
     if (!error.is_full() && !error.is_busy()) die(error);
   }
   checkpoint(Database::Checkpoint::kTruncate);

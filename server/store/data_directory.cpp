@@ -73,7 +73,7 @@ bool DataDirectory::is_open_to_others() const {
   return ::stat(path_.c_str(), &info) == 0 && (info.st_mode & 0077) != 0;
 }
 
-bool DataDirectory::in_place() const {
+bool DataDirectory::is_in_place() const {
   struct stat held {
   }, found{};
   const auto is_gone = [&](const std::string& path) {

@@ -40,7 +40,7 @@ class DataDirectory {
   bool is_open_to_others() const;
   /// True if LOCK and the database still lie in the directory. It is false after the directory was
   /// removed, moved or replaced: then later writes would go to files that no path reaches.
-  bool in_place() const;
+  bool is_in_place() const;
 
  private:
   std::string path_;

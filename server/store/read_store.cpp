@@ -53,7 +53,7 @@ class Where {
 };
 
 /// The first string that sorts after all strings with this `prefix`; "" if there is none.
-std::string after_prefix(std::string prefix) {
+std::string end_of_prefix(std::string prefix) {
   while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xFF) prefix.pop_back();
   if (!prefix.empty()) ++prefix.back();
   return prefix;
@@ -117,7 +117,7 @@ JobView ReadStore::read_view(const Statement& row) {
 std::optional<JobView> ReadStore::find(const std::string& uid_or_prefix) {
   Statement statement(database_, "SELECT " + kViewColumns + ", j.summary" + kViewFrom +
                                      " WHERE j.uid >= ? AND j.uid < ? ORDER BY j.uid LIMIT 2");
-  Rows rows(statement.bind(uid_or_prefix, after_prefix(uid_or_prefix)));
+  Rows rows(statement.bind(uid_or_prefix, end_of_prefix(uid_or_prefix)));
   if (!rows.next()) return std::nullopt;
   JobView view = read_view(*rows);
   view.summary_json = rows->text(kAfterJob + 9);

@@ -7,9 +7,9 @@
 namespace quasi::server {
 namespace {
 
-// Times are milliseconds since 1970; states, reasons, … the numbers of quasi.v1. The triggers and
-// CHECKs say the rules of server/queue a second time: a bug there meets them before it is
-// committed.
+// Times are milliseconds since 1970; states, reasons and outcomes are numbers of quasi.v1. The
+// triggers and CHECKs repeat the rules of server/queue, so that the database refuses to commit the
+// result of a bug there.
 constexpr char kSchema[] = R"sql(
 CREATE TABLE meta (
   key   TEXT PRIMARY KEY,
@@ -205,7 +205,7 @@ CREATE TABLE progress (
   time_ms INTEGER NOT NULL
 ) STRICT;
 
--- 1: present. 2: being deleted. 3: the file no longer hashes to its name; it is never served.
+-- 1: present. 2: being deleted. 3: corrupt, i.e. the bytes do not match the digest; never served.
 CREATE TABLE blobs (
   digest     TEXT PRIMARY KEY,
   size_bytes INTEGER NOT NULL,
@@ -243,7 +243,7 @@ CREATE INDEX requests_by_age ON requests (expires_ms);
 CREATE TRIGGER requests_stay_as_they_are BEFORE UPDATE ON requests
 BEGIN SELECT RAISE(ABORT, 'I7: a stored answer does not change'); END;
 
--- type 1: a change of state, numbered per job. Others are passing news.
+-- type 1: a change of state, numbered per job. The other types are deleted after a while.
 CREATE TABLE events (
   seq         INTEGER PRIMARY KEY AUTOINCREMENT,
   job_id      INTEGER NOT NULL REFERENCES jobs (id),

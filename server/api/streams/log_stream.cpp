@@ -43,7 +43,7 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
     const auto length = static_cast<std::uint64_t>(log->bytes);
     if (offset_ > length && log->ended)
       throw Refused(Refusal::kOutOfRange, wire::reason::kOffsetPastEnd,
-                    "offset: the log has " + std::to_string(length) + " bytes, asked from " +
+                    "offset: the log has " + std::to_string(length) + " bytes, fewer than " +
                         std::to_string(offset_));
     if (offset_ >= length) return log->ended || !request_.follow() ? Next::kFinish : Next::kIdle;
     const auto size = std::min<std::uint64_t>(length - offset_, limits::kChunkBytes);

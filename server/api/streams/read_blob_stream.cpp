@@ -1,4 +1,4 @@
-// ReadBlob: a file, chunk by chunk, hashed as it goes; one chunk in memory.
+// ReadBlob streams a file in chunks and hashes it on the way. One chunk is in memory at a time.
 
 #include <algorithm>
 #include <atomic>
@@ -15,9 +15,9 @@
 namespace quasi::server {
 namespace {
 
-/// The whole file is hashed, whatever part was asked for, and the last chunk is sent only after the
-/// hash was right: no reader gets to the end of a corrupt blob. A reader who continues in the
-/// middle finds the hash of what an earlier stream read before (HashMarks).
+/// Hashes the whole file, even if only a part was requested. The last chunk is sent only after the
+/// hash was found right, so no reader receives the end of a corrupt blob. A reader that continues
+/// in the middle starts from the hash state of an earlier stream (HashMarks).
 class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
                        public HubListener,
                        public std::enable_shared_from_this<ReadBlobStream> {
@@ -52,10 +52,11 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
     if (slow) {
       log(Level::kInfo, "slow_reader", {{"digest", request_.digest()}});
       Finish(to_status(Refused(Refusal::kDeadlineExceeded, wire::reason::kSlowReader,
-                               "nothing was taken for " + std::to_string(limit / 1000) +
+                               "the reader took no bytes for " + std::to_string(limit / 1000) +
                                    " s; continue from the last byte you have")));
     }
-    // The status cannot overtake the chunk that is stuck: who does not take that either is reset.
+    // The status cannot overtake a chunk that the reader does not take. The connection of such a
+    // reader is reset.
     if (cut) cancel();
   }
   void on_close() override { cancel(); }
@@ -90,7 +91,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   }
 
   void cancel() {
-    const std::lock_guard lock(mutex_);  // The context goes after OnDone.
+    const std::lock_guard lock(mutex_);  // the context is destroyed after OnDone
     if (!done_) context_->TryCancel();
   }
 
@@ -105,7 +106,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
       size_ = static_cast<std::uint64_t>(*size);
       if (request_.offset() > size_)
         throw Refused(Refusal::kOutOfRange, wire::reason::kOffsetPastEnd,
-                      "offset: the blob has " + std::to_string(size_) + " bytes, asked from " +
+                      "offset: the blob has " + std::to_string(size_) + " bytes, fewer than " +
                           std::to_string(request_.offset()));
       position_ = request_.offset();
       end_ =
@@ -156,7 +157,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
 
   struct Damaged {};
 
-  /// Fills the response with the next chunk; when it is the last one, hashes the rest first.
+  /// Fills the response with the next chunk. Before the last chunk it hashes the rest of the file.
   void read_chunk() {
     if (!file_) open();
     hash_up_to(position_);
@@ -173,7 +174,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
     if (file_->size() != size_) throw Damaged{};
     if (hash_.finish_hex() == request_.digest()) return;
     services_.hash_marks.forget(request_.digest());
-    // The mark may be of a file that was damaged and has been uploaded again since.
+    // The mark may belong to a damaged file that has been uploaded again since.
     if (!std::exchange(continued_, false)) throw Damaged{};
     hash_ = wire::Sha256();
     hashed_ = 0;
@@ -209,8 +210,9 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
     }
   }
 
-  /// Marks the blob, so that it is never served again, and says so once that is known: who uploads
-  /// it again upon the answer must not be told that it is there.
+  /// Marks the blob as corrupt, so that it is never served again, and ends the call only after the
+  /// mark is committed. A caller that uploads the blob again must not be told that it is still
+  /// present.
   void lose() {
     if (cancelled_) return end(grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone"));
     log(Level::kError, "blob_corrupt", {{"digest", request_.digest()}});
@@ -242,11 +244,11 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   std::uint64_t position_ = 0;
   std::uint64_t end_ = 0;
   std::uint64_t hashed_ = 0;
-  std::uint64_t marked_ = 0;  ///< where the last mark was put
-  bool continued_ = false;    ///< the hash began at a mark
+  std::uint64_t marked_ = 0;  ///< bytes hashed at the last mark
+  bool continued_ = false;    ///< the hash began from a mark
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
-  std::int64_t write_since_ms_ = 0;  ///< monotonic; 0: no write is outstanding
+  std::int64_t write_since_ms_ = 0;  ///< monotonic clock; 0: no write is outstanding
   bool finished_ = false;
   bool done_ = false;
 };

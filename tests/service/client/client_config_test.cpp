@@ -65,7 +65,7 @@ TEST_F(ClientFiles, WrongConfigurationNamesFileLineAndNearestKey) {
   EXPECT_SAYS(failure_in([&] {
                 load_config({at}, environment({{"QUASI_SERVER", "http://lab:7460"}}), {});
               }),
-              "'http://lab:7460' is no address of a server (QUASI_SERVER)");
+              "'http://lab:7460' is not the address of a server (QUASI_SERVER)");
 }
 
 TEST_F(ClientFiles, PendingSubmissionsSurviveAndComeOldestFirst) {

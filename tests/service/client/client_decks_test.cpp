@@ -132,7 +132,7 @@ TEST_F(ClientFiles, NamesThatCannotBeSlotsAreSaidToBeSo) {
     EXPECT_NE(slot_problem(wrong), "") << wrong;
   const WithoutEngine every_file_travels;
   file("d/in put", "x");
-  EXPECT_SAYS(failure_in([&] { collect_deck("gw", path("d")); }), "cannot travel");
+  EXPECT_SAYS(failure_in([&] { collect_deck("gw", path("d")); }), "cannot be sent to the server");
   EXPECT_EQ(failure_in([&] { local_input("a", path("nothing")); }).status, ExitStatus::kLocalFile);
   EXPECT_EQ(failure_in([&] { local_input("a b", path("d")); }).status, ExitStatus::kUsage);
 }

@@ -32,8 +32,8 @@ void expect_golden(const std::string& name, const std::string& text) {
   EXPECT_EQ(text, golden.str()) << "differs from " << path;
 }
 
-void set_time(google::protobuf::Timestamp* time, std::int64_t before_now_s) {
-  time->set_seconds(kNow / 1000 - before_now_s);
+void set_time(google::protobuf::Timestamp* time, std::int64_t age_s) {
+  time->set_seconds(kNow / 1000 - age_s);
 }
 
 v1::Job queued_job() {

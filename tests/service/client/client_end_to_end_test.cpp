@@ -1,4 +1,4 @@
-// Every command as a person types it: the programs themselves, over a real server and worker.
+// Tests every command as a user types it, with the real programs, a real server and a real worker.
 
 #include <algorithm>
 #include <random>
@@ -15,7 +15,7 @@ TEST_F(EndToEnd, ASubmissionFollowedToItsResult) {
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(ran.out.rfind("submitted j_", 0), 0u) << ran.out;
   EXPECT_NE(ran.out.find("succeeded"), std::string::npos) << ran.out;
-  EXPECT_EQ(ran.out.find('\033'), std::string::npos);  // no terminal, no colours
+  EXPECT_EQ(ran.out.find('\033'), std::string::npos);  // without a terminal there are no colours
 
   const Ran fetched = quasi({"fetch", "last", "-d", path("out").string()});
   EXPECT_EQ(fetched.status, 0) << fetched.err;
@@ -25,7 +25,7 @@ TEST_F(EndToEnd, ASubmissionFollowedToItsResult) {
   EXPECT_NE(quasi({"fetch", "last", "-d", path("out").string()}).out.find("ok (was here)"),
             std::string::npos);
 
-  // A file of the same name that is something else is never overwritten unasked.
+  // A different file of this name is never overwritten without --force.
   file("out/data.bin", "mine");
   const Ran refused = quasi({"fetch", "last", "-d", path("out").string()});
   EXPECT_EQ(refused.status, 10) << refused.err;
@@ -92,7 +92,7 @@ TEST_F(EndToEnd, EndsOfJobsAreTheExitStatus) {
   const Ran cancelled = quasi({"cancel", id, "--reason", "enough"});
   EXPECT_EQ(cancelled.status, 0) << cancelled.err;
   EXPECT_EQ(quasi({"wait", id}).status, 4);
-  EXPECT_EQ(quasi({"cancel", id}).status, 0);  // again: as it is
+  EXPECT_EQ(quasi({"cancel", id}).status, 0);  // a repeated cancel has no further effect
 }
 
 TEST_F(EndToEnd, SeveralJobsAreCancelledOnlyWhenSaid) {
@@ -100,7 +100,7 @@ TEST_F(EndToEnd, SeveralJobsAreCancelledOnlyWhenSaid) {
   EXPECT_EQ(quasi({"submit", job("a", work), job("b", work)}).status, 0);
   const Ran refused = quasi({"cancel", "last"});
   EXPECT_EQ(refused.status, 2);
-  EXPECT_NE(refused.err.find("2 jobs; nothing was done"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("2 jobs; no job was cancelled"), std::string::npos) << refused.err;
   EXPECT_EQ(quasi({"cancel", "last", "--yes"}).status, 0);
   EXPECT_EQ(quasi({"wait", "last"}).status, 4);
 }
@@ -130,14 +130,14 @@ TEST_F(EndToEnd, LogsAreFollowedToTheEnd) {
   EXPECT_EQ(quasi({"logs", id, "--attempt", "7"}).status, 5);
 }
 
-// What a physicist sees: a deck in, a table out, with the server and without.
+// The whole use of a physicist: a deck goes in and a table comes out, with and without a server.
 TEST_F(EndToEnd, PhysicsFromDeckToTable) {
   const std::string deck = (test::source_dir() / "examples/thermal/silicon-sw").string();
   const Ran ran = quasi({"submit", "thermal", deck, "--set", "ngrid=3 3 3", "--watch"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_NE(ran.out.find("thermal conductivity"), std::string::npos) << ran.out;
   EXPECT_NE(ran.err.find("uploaded  deck/CONTROL"), std::string::npos) << ran.err;
-  // The same files again: nothing travels.
+  // Submitting equal files again uploads nothing.
   const json again = json::parse(
       quasi({"submit", "thermal", deck, "--set", "ngrid=3 3 3", "--wait", "--json"}).out);
   ASSERT_FALSE(again["inputs"].empty());
@@ -177,7 +177,7 @@ TEST_F(EndToEnd, WrongDecksAreRefusedBeforeAnythingTravels) {
       << "test is for tests: " << kinds.err;
 }
 
-// What an editor of another system leaves in a CONTROL: a mark of UTF-8, and carriage returns.
+// Editors of other systems leave a byte order mark of UTF-8 and carriage returns in a CONTROL.
 TEST_F(EndToEnd, ADeckEditedElsewhereIsTheSameDeck) {
   fs::copy(test::source_dir() / "examples/thermal/silicon-sw", path("deck"));
   std::string text = "\xEF\xBB\xBF";
@@ -188,7 +188,7 @@ TEST_F(EndToEnd, ADeckEditedElsewhereIsTheSameDeck) {
   EXPECT_EQ(ran.status, 0) << ran.err;
 }
 
-// The same file is a deck for the engine and a job for the client.
+// One file is the deck for the engine and the job for the client.
 TEST_F(EndToEnd, TheJobTableOfADeckIsTheClients) {
   const std::string deck =
       file("eq.toml", slurp(test::source_dir() / "examples/mosfet/equilibrium.toml") +
@@ -215,8 +215,8 @@ TEST_F(EndToEnd, TheJobTableOfADeckIsTheClients) {
   }
 }
 
-// A TOML deck of each kind, its [job], the files it names and --set, from submission to result; the
-// same deck run here gives the same summary.
+// Submits a TOML deck of each kind, with [job], named files and --set, and fetches the result.
+// `quasi run` of that deck gives an equal summary.
 TEST_F(EndToEnd, TomlDecksOfEveryKindGoTheWholeWay) {
   fs::copy(test::source_dir() / "examples/thermal/silicon-sw", path("silicon-sw"));
   const std::string job_table = "\n[job]\nname = \"mine\"\nmax_runtime = \"10h\"\n";
@@ -244,7 +244,7 @@ TEST_F(EndToEnd, TomlDecksOfEveryKindGoTheWholeWay) {
     std::vector<std::string> here{"run", deck.file, "-d", path("here-" + deck.kind).string()};
     for (const std::string& setting : deck.settings)
       for (auto* line : {&words, &here}) line->insert(line->end(), {"--set", setting});
-    // Its text files lie in a folder a temperature.
+    // The text files lie in one folder per temperature.
     if (deck.kind == "thermal")
       for (auto* line : {&words, &here}) line->insert(line->end(), {"--export", "bte"});
     const Ran ran = quasi(words);
@@ -290,8 +290,8 @@ TEST_F(EndToEnd, WhatNoKindKnowsIsRefusedWithTheNearestName) {
   EXPECT_EQ(quasi({"list", "-o", "name"}).out, "");
 }
 
-// Broken job files over the whole way: an answer of the table of docs/reference/cli.md, never a
-// crash, never an INTERNAL of the server.
+// Broken job files sent through client and server give an exit status of the table in
+// docs/reference/cli.md, never a crash and never INTERNAL.
 TEST_F(EndToEnd, MutatedJobFilesNeverSurpriseServerOrClient) {
   const std::string sound =
       R"({"name": "a", "labels": {"k": "v"}, "priority": 3, "max_runtime": "60s", )"

@@ -1,5 +1,5 @@
-// Commands that are interrupted, cut off or left without a server; and how soon the program is
-// there.
+// Tests commands that are interrupted, cut off or left without a server, and the start-up time of
+// the program.
 
 #include <poll.h>
 #include <sys/resource.h>
@@ -15,7 +15,8 @@ namespace {
 
 TEST_F(EndToEnd, RunningHereIsCancelledInGoodOrder) {
   const std::string deck = (test::source_dir() / "examples/thermal/silicon-sw").string();
-  // While the engine computes, and at moments at which it may not have begun to listen for signals.
+  // The signal arrives while the engine computes, and at moments when the engine may not handle
+  // signals yet.
   for (const int wait_ms : {-1, 0, 10, 20, 40, 80}) {
     SCOPED_TRACE(wait_ms);
     const auto running =
@@ -33,7 +34,7 @@ TEST_F(EndToEnd, RunningHereIsCancelledInGoodOrder) {
   }
 }
 
-// An engine in its place, so that whether a checkpoint had been written is no matter of time.
+// A script replaces the engine, so that the presence of a checkpoint does not depend on timing.
 TEST_F(EndToEnd, WhoStopsARunHearsOfItsCheckpoint) {
   file("engine",
        "#!/bin/bash\ntrap 'exit 14' INT TERM\nmkdir -p \"$5/checkpoint\"\n[ \"$5\" = " +
@@ -58,13 +59,13 @@ TEST_F(EndToEnd, WhoStopsARunHearsOfItsCheckpoint) {
   }
 }
 
-// I16 and I9 as a person meets them: the server dies and comes back while someone watches.
+// I16 and I9 for a user: the server dies and restarts during a watch.
 TEST_F(EndToEnd, WatchingSurvivesTheServer) {
   const std::string id =
       submit(job("steps", "[test.progress]\nsteps = 1000000\ninterval = \"100ms\""));
   await_state(id, "running");
   const auto watching = begin({"watch", id, "--jsonl"});
-  // Progress follows the bookmark after the snapshot: from there on it has a token.
+  // Progress follows the bookmark after the snapshot, so from here on the watch has a token.
   ASSERT_NO_FATAL_FAILURE(await_output(*watching, &Process::out, "\"event\":\"progress\""));
   server_->end(SIGKILL);
   ASSERT_NO_FATAL_FAILURE(await_output(*watching, &Process::err, "trying again"));
@@ -80,7 +81,7 @@ TEST_F(EndToEnd, WatchingSurvivesTheServer) {
     if (event.value("event", "") == "snapshot") ++snapshots;
     if (event.value("event", "") == "state") states.push_back(event["job_seq"]);
   }
-  EXPECT_EQ(snapshots, 1);  // taken up by its token, not begun anew
+  EXPECT_EQ(snapshots, 1);  // the watch continued by its token and did not begin again
   EXPECT_TRUE(std::adjacent_find(states.begin(), states.end(),
                                  [](std::uint64_t x, std::uint64_t y) { return y != x + 1; }) ==
               states.end());
@@ -98,12 +99,12 @@ TEST_F(EndToEnd, AFetchThatWasCutIsContinuedAndVerified) {
   EXPECT_EQ(fetching->wait_at_most(), 0) << fetching->err();
   EXPECT_EQ(fs::file_size(path("out/data.bin")), 200000000u);
 
-  // A second kind of cut: the person's own, then a damaged part.
+  // Two more cuts: one by the user, and one by a damaged part.
   const fs::path part = path("out/data.bin.part");
   std::unique_ptr<Process> stopped;
   int status = 0;
   for (int attempt = 0; status == 0 && attempt < 20;
-       ++attempt) {  // 0: the rest came before the signal was heeded
+       ++attempt) {  // 0: the transfer ended before the signal was handled
     stopped = begin_and_hold_midway(id, 200000000u);
     ASSERT_TRUE(stopped) << "too fast to be cut";
     stopped->send(SIGINT);
@@ -124,17 +125,19 @@ TEST_F(EndToEnd, AFetchThatWasCutIsContinuedAndVerified) {
   EXPECT_EQ(quasi({"fetch", id, "-d", out, "--artifact", "data.bin"}).status, 0);
 }
 
-// The promise of the journal: a submission without an answer is repeated without a second effect.
+// The journal's promise: a submission without an answer is repeated without a second effect.
 TEST_F(EndToEnd, ASubmissionWithoutAnAnswerIsRepeatedOnce) {
   const std::string noop = job("once", "[test.noop]");
-  server_->send(SIGSTOP);  // takes connections, answers nothing
+  server_->send(SIGSTOP);  // accepts connections and answers nothing
   const auto first = begin({"submit", noop, "--timeout", "1s"});
   EXPECT_EQ(first->wait_at_most(), 8) << first->err();
   server_->send(SIGCONT);
-  // It stopped at asking for the capabilities: nothing can have been taken, nothing is pending.
-  EXPECT_EQ(quasi({"submit", "--resume"}).err.find("nothing is pending"), 0u);
+  // The command stopped while it asked for the capabilities, so no submission was accepted or is
+  // pending.
+  EXPECT_EQ(quasi({"submit", "--resume"}).err.find("no submission is pending"), 0u);
 
-  // Taken, but the answer was lost: the journal as a crash between the two leaves it.
+  // The submission was accepted but its answer was lost. The journal is as after a crash between
+  // the two.
   EXPECT_EQ(quasi({"submit", noop, "--wait"}).status, 0);
   const json capabilities = json::parse(quasi({"submit", noop, "--dry-run", "--json"}).out);
   const json entry{
@@ -154,7 +157,7 @@ TEST_F(EndToEnd, ASubmissionWithoutAnAnswerIsRepeatedOnce) {
   file("state/pending/0d9c4f0e-6a3b-4c55-9d3e-3f6a2b1c0d9e.json", entry.dump());
   const Ran again = quasi({"submit", "--resume", "-o", "name"});
   EXPECT_EQ(again.out, sent.out);
-  EXPECT_NE(again.err.find("had been taken"), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("was already accepted"), std::string::npos) << again.err;
   EXPECT_EQ(quasi({"list", "-o", "name", "--name", "once"}).out.size(), 2 * sent.out.size());
   EXPECT_TRUE(fs::is_empty(path("state/pending")));
 }
@@ -165,7 +168,7 @@ TEST_F(EndToEnd, InterruptedWatchingLeavesTheJobAlone) {
   ASSERT_NO_FATAL_FAILURE(await_output(*watching, &Process::err, "running"));
   watching->send(SIGINT);
   EXPECT_EQ(watching->wait_at_most(), 130);
-  EXPECT_NE(watching->err().find("the job goes on; come back with: quasi watch last"),
+  EXPECT_NE(watching->err().find("the job continues; follow it again with: quasi watch last"),
             std::string::npos)
       << watching->err();
   await_state(id, "running");
@@ -177,7 +180,7 @@ TEST_F(EndToEnd, InterruptedWatchingLeavesTheJobAlone) {
 }
 
 TEST_F(EndToEnd, NoServerIsSaidInTwoLines) {
-  submit(job("a", "[test.noop]"));  // so that "last" is known without asking
+  submit(job("a", "[test.noop]"));  // "last" then needs no server
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"list"}, {"watch", "last"}, {"wait", "last"}, {"fetch", "last"}}) {
     std::vector<std::string> line{"quasi", "--server", "unix:" + path("nothing").string()};
@@ -197,7 +200,7 @@ TEST_F(EndToEnd, StandardOutputThatIsFullIsAnError) {
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 12);
 }
 
-// `quasi run ... | head`: the reader has gone before the first byte is written.
+// `quasi run ... | head`: the reader ends before the first byte is written.
 TEST_F(EndToEnd, ARunWhoseReaderIsGoneEndsAsEveryProgramInAPipeDoes) {
   const std::string command =
       "mkfifo " + path("pipe").string() + " && exec 3<>" + path("pipe").string() + " 4>" +
@@ -213,8 +216,8 @@ TEST_F(EndToEnd, ARunWhoseReaderIsGoneEndsAsEveryProgramInAPipeDoes) {
   EXPECT_TRUE(fs::exists(path("out") / "result.h5")) << "what was computed is there";
 }
 
-// What a person waits for before anything happens. The claim is checked on the processor time of a
-// start, which other programs on the machine do not stretch; the wall time is printed beside it.
+// Tests the time until the program starts. The limit holds for processor time, which other programs
+// on the machine do not stretch. The wall time is printed beside it.
 TEST(Start, TheProgramIsThereAtOnce) {
   const std::string program = std::string(QUASI_BINARY_DIR) + "/quasi";
   double best_wall_s = 1e9;
@@ -222,10 +225,10 @@ TEST(Start, TheProgramIsThereAtOnce) {
   const auto cpu_of_children_s = [] {
     rusage usage{};
     getrusage(RUSAGE_CHILDREN, &usage);
-    const auto in_s = [](const timeval& time) {
+    const auto seconds_of = [](const timeval& time) {
       return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
     };
-    return in_s(usage.ru_utime) + in_s(usage.ru_stime);
+    return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
   };
   const test::TemporaryDirectory directory;
   for (int i = 0; i < 20; ++i) {

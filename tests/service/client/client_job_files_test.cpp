@@ -1,4 +1,4 @@
-// Jobs from job files and decks.
+// Tests jobs that are built from job files and decks.
 
 #include <gtest/gtest.h>
 
@@ -85,13 +85,13 @@ TEST_F(ClientFiles, WrongJobFilesNameLineAndField) {
       {"[thermal]\ndeck = \"absent\"", "no deck"},
       {"[thermal]\ndeck = \"si\"\ndevice = \"gpu\"",
        ":3: thermal.device: must be one of auto, cpu, cuda"},
-      {"name = \"a\"", "does not say what is to be computed"},
+      {"name = \"a\"", "no table of a kind is given"},
       {"not_before = 2030-01-31\n[test.noop]", ":1: a date or time alone"},
       {"not_before = 2030-01-31T08:00:00\n[test.noop]", ":1: a time needs its offset"},
       {"labels = [\"a\"]\n[test.noop]", ":1: labels: must be a table of name = value"},
       {"name = \"a\nb\"", ":1:"},
       {"jobs = []", "the list is empty"},
-      {"name = \"x\"\n[[jobs]]\n", "beside 'jobs' nothing else"},
+      {"name = \"x\"\n[[jobs]]\n", "may have no other key at its top"},
       {"[test.sleep]\nduration = inf", ":2: test.sleep.duration"},
       {"kind = 7", ":1: kind: must be a text"},
       {"kind = \"termal\"", "no kind 'termal' of job takes a deck; did you mean 'thermal'?"},
@@ -107,7 +107,8 @@ TEST_F(ClientFiles, WrongJobFilesNameLineAndField) {
   EXPECT_SAYS(failure_in([&] { jobs_from_file(file("a.json", "{\"test\": {\"noop\": {}},,}")); }),
               "line 1, column");
   EXPECT_SAYS(failure_in([&] { jobs_from_file(file("a.txt", "x")); }), "neither .toml nor .json");
-  EXPECT_SAYS(failure_in([&] { jobs_from_file(path("si")); }), "which kind of deck");
+  EXPECT_SAYS(failure_in([&] { jobs_from_file(path("si")); }),
+              "the kind of its deck was not given");
 }
 
 TEST_F(ClientFiles, FlagsOfSubmitLieOverTheFile) {
@@ -143,8 +144,8 @@ TEST_F(ClientFiles, FlagsOfSubmitLieOverTheFile) {
   EXPECT_EQ(readable_field("request_id", 1), "request_id");
 }
 
-/// One small change somewhere: a byte flipped, a piece dropped, doubled, or replaced by something
-/// that parsers stumble over.
+/// Makes one small change: a byte is flipped, or a piece is dropped, doubled, or replaced by text
+/// that is difficult for parsers.
 std::string mutated(std::string text, std::mt19937& random) {
   static const std::vector<std::string> pieces{"\x00\xff",
                                                "[[",
@@ -191,10 +192,11 @@ std::string mutated(std::string text, std::mt19937& random) {
   return text;
 }
 
-// Whatever a file holds, the answer is a job or a sentence that names the file, and with it a line
-// or a field; never a crash, never "unexpected".
+// Every file gives either a job or a sentence that names the file with a line or a field. It never
+// gives a crash or status "unexpected".
 TEST_F(ClientFiles, MutatedJobFilesAreUnderstoodOrRefusedByName) {
-  ::setenv("QUASI_ENGINE", "/nonexistent/quasi-engine", 1);  // A process a file would take minutes.
+  ::setenv("QUASI_ENGINE", "/nonexistent/quasi-engine",
+           1);  // starting one engine per file would take minutes
   file("si/CONTROL", "c");
   const std::vector<std::pair<std::string, std::string>> seeds{
       {"job.toml",
@@ -230,7 +232,7 @@ TEST_F(ClientFiles, MutatedJobFilesAreUnderstoodOrRefusedByName) {
     } catch (const Failure& failure) {
       ++refused;
       const std::string what = failure.what();
-      // The file's name, a file it names, or the kind it names.
+      // The text names the file, a file named in it, or its kind.
       EXPECT_TRUE(what.find(name) != std::string::npos || what.find("deck") != std::string::npos ||
                   what.find("kind") != std::string::npos || what.find("input") != std::string::npos)
           << what;
@@ -241,7 +243,7 @@ TEST_F(ClientFiles, MutatedJobFilesAreUnderstoodOrRefusedByName) {
     }
   }
   ::unsetenv("QUASI_ENGINE");
-  EXPECT_GT(refused, 100);  // the mutations do break files
+  EXPECT_GT(refused, 100);  // the mutations must break files
 }
 
 }  // namespace
