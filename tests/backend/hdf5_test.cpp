@@ -228,10 +228,10 @@ TEST(Hdf5, TextsThatAreNotOneTextAreRefused) {
                                     {"/variable", "must hold one text, holds 256"},
                                     {"/nothing", "must hold one text, holds 0"},
                                     {"/number", "is not text"}})
-    for (const bool of_attribute : {false, true}) {
-      if (of_attribute && std::string(name) == "/number") continue;
+    for (const bool is_attribute : {false, true}) {
+      if (is_attribute && std::string(name) == "/number") continue;
       try {
-        of_attribute ? reader.text_attribute(name, "a") : reader.text(name);
+        is_attribute ? reader.text_attribute(name, "a") : reader.text(name);
         ADD_FAILURE() << name << " was taken for a text";
       } catch (const InvalidInput& failure) {
         EXPECT_NE(std::string(failure.what()).find(words), std::string::npos) << failure.what();

@@ -12,9 +12,9 @@ constexpr SteadyLimit kTight{1e-12, 0.0};
 
 using Current = std::function<double(int, double)>;  // function of the half node and the time
 
-CurrentAverage fed(double window_fs, double until_fs, double slice_fs, const Current& current) {
+CurrentAverage fed(double window_fs, double end_fs, double slice_fs, const Current& current) {
   CurrentAverage average(window_fs);
-  for (double t = 0.0; t < until_fs - 1e-9; t += slice_fs) {
+  for (double t = 0.0; t < end_fs - 1e-9; t += slice_fs) {
     std::vector<double> integral(7, 0.0);
     constexpr int kParts = 64;
     for (int k = 0; k < 7; ++k)

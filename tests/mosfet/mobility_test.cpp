@@ -45,7 +45,7 @@ TEST(Mobility, FollowsTheSymmetryOfTheFilmAndTheValleyTable) {
   const double along_100 = flat_well_mobility({{"mesh.nw", "200"}});
   EXPECT_NEAR(flat_well_mobility({{"mesh.nw", "200"}, {"orientation", "\"110\""}}) / along_100, 1.0,
               1e-12);
-  const auto of_table = [](double offset_ev) {
+  const auto table_mobility = [](double offset_ev) {
     std::string text;
     for (const char* masses :
          {"mx = 0.98\nmy = 0.19\nmz = 0.19\n", "mx = 0.19\nmy = 0.98\nmz = 0.19\n"})
@@ -61,8 +61,8 @@ TEST(Mobility, FollowsTheSymmetryOfTheFilmAndTheValleyTable) {
                .mean_nm2_v_fs[0] *
            kMobilityUnit_cm2_v_s;
   };
-  EXPECT_NEAR(of_table(0.0) / along_100, 1.0, 1e-12);
-  EXPECT_GT(of_table(0.3), 1.05 * along_100);
+  EXPECT_NEAR(table_mobility(0.0) / along_100, 1.0, 1e-12);
+  EXPECT_GT(table_mobility(0.3), 1.05 * along_100);
 }
 
 // Impurities alone, parabolic bands, one round valley: μ = (e/m)∫τ w e^{−w/kT}dw / ∫w e^{−w/kT}dw

@@ -122,9 +122,9 @@ TEST_F(Results, ThePlanHoldsThePdfWhereThereIsOne) {
   EXPECT_EQ(steady["phase_space_points"], 23760);
   EXPECT_GT(steady["memory_bytes"], 4 * 8 * 23760);
   source.settings = {{"run.mode", "equilibrium"}};
-  const auto at_rest = make_mosfet_task()->validate(source, cpu)["plan"];
-  EXPECT_EQ(at_rest["phase_space_points"], 0);
-  EXPECT_LT(at_rest["memory_bytes"], 8 * 33 * 17 * 100);
+  const auto equilibrium_plan = make_mosfet_task()->validate(source, cpu)["plan"];
+  EXPECT_EQ(equilibrium_plan["phase_space_points"], 0);
+  EXPECT_LT(equilibrium_plan["memory_bytes"], 8 * 33 * 17 * 100);
 }
 
 TEST_F(Results, DerivedFiguresFollowFromTheCurve) {

@@ -10,7 +10,7 @@ from conftest import BINARIES, SOURCE
 
 
 def quasi(*words: object, state: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs the client; `state` is where it keeps what it remembers."""
+    """Runs the client; `state` is its state directory."""
     environment = dict(os.environ)
     if state is not None:
         environment["QUASI_STATE"] = str(state)

@@ -1,4 +1,4 @@
-"""What the Python tests share: results made here, results of the engine, a server and a worker."""
+"""Shared parts of the Python tests: results, a server and a worker."""
 
 from __future__ import annotations
 
@@ -109,6 +109,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         try:
             process.wait(timeout=20)
         except subprocess.TimeoutExpired:
-            # A drain waits for an engine that computes; no test asks for what it computes.
+            # A drain would wait for a computing engine, and no test needs its result.
             process.kill()
             process.wait()

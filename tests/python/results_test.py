@@ -1,4 +1,4 @@
-"""Results: types, units, tables, and what happens where something is missing."""
+"""Tests of results: types, units, tables, and errors for missing data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-# Words, tables, documents, flags, files, journal: no server.
+# Tests of words, tables, documents, flags, files and journal without a server.
 quasi_add_test(client_test
   SOURCES client/client_answers_test.cpp client/client_arguments_test.cpp
           client/client_config_test.cpp client/client_decks_test.cpp
@@ -6,9 +6,9 @@ quasi_add_test(client_test
           client/client_text_test.cpp
           server/wire_golden_test.cpp
   LIBS quasi_client LABELS service)
-# Which files a deck reads, the engine beside the test says.
+# The tests ask the engine beside them which files a deck reads.
 add_dependencies(client_test quasi-engine)
-# The programs as they are, over a real server and a real worker.
+# Tests of the real programs with a real server and a real worker.
 quasi_add_test(client_end_to_end_test
   SOURCES client/client_end_to_end_test.cpp client/client_interrupted_test.cpp
           jobs/deploy_files_test.cpp

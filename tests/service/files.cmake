@@ -1,4 +1,4 @@
-# What a power loss leaves of the files that the programs write. The test replaces fsync and rename.
+# Tests the files that the programs leave after a power loss. The test replaces fsync and rename.
 quasi_add_test(durability_test
   SOURCES files/durability_test.cpp support/sync_trace.cpp
   LIBS quasi_client quasi_daemon quasi_store quasi_io LABELS unit service)

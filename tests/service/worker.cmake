@@ -8,7 +8,7 @@ quasi_add_test(worker_supervisor_test
           worker/worker_files_test.cpp worker/worker_launch_test.cpp
   LIBS quasi_worker_world quasi_daemon LABELS unit service)
 
-# Real processes: the executables are started from where they are built.
+# These tests start the real executables from the build folder.
 add_library(quasi_service_fixture STATIC support/program.cpp support/service_fixture.cpp)
 target_link_libraries(quasi_service_fixture PUBLIC quasi_wire quasi_test_support GTest::gtest)
 target_compile_definitions(quasi_service_fixture PRIVATE
@@ -32,7 +32,7 @@ if(TARGET quasi-server)
     faults TIMEOUT 900)
   add_dependencies(job_kill_test quasi-server quasi-worker quasi-engine quasi-cage)
 
-  # One attempt on several slots, as one process and as several.
+  # Tests of one attempt on several slots, as one process and as several.
   quasi_add_test(job_ranks_test SOURCES jobs/job_ranks_test.cpp LIBS quasi_deck_jobs LABELS service
     faults TIMEOUT 900)
   add_dependencies(job_ranks_test quasi-server quasi-worker quasi-engine quasi-cage)
@@ -40,7 +40,7 @@ if(TARGET quasi-server)
     target_compile_definitions(job_ranks_test PRIVATE QUASI_MPIEXEC="${MPIEXEC_EXECUTABLE}")
   endif()
 
-  # The full figure takes minutes: run with `ctest -L nightly`.
+  # The full size takes minutes and runs with `ctest -L nightly`.
   add_test(NAME kill_test_full COMMAND kill_test --gtest_filter=Kill.LosesNothing)
   set_tests_properties(kill_test_full PROPERTIES LABELS nightly TIMEOUT 3600
     ENVIRONMENT QUASI_KILL_JOBS=2000)

@@ -39,7 +39,7 @@ constexpr const char* kValues[]{"-1",
                                 "7",
                                 ""};
 
-bool in_number(char c) {
+bool is_number_character(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == 'e';
 }
 
@@ -76,12 +76,12 @@ std::string HostileDeck::spoil_once(std::string text, std::string* change) {
       std::vector<std::size_t> numbers;
       for (std::size_t i = begin; i < end; ++i)
         if (std::isdigit(static_cast<unsigned char>(text[i])) &&
-            (i == begin || !in_number(text[i - 1])))
+            (i == begin || !is_number_character(text[i - 1])))
           numbers.push_back(i);
       if (numbers.empty()) break;
       const std::size_t from = numbers[below(numbers.size())];
       std::size_t to = from;
-      while (to < end && in_number(text[to])) ++to;
+      while (to < end && is_number_character(text[to])) ++to;
       const std::string value = kValues[below(std::size(kValues))];
       *change += text.substr(from, to - from) + " -> " + value + at;
       return text.replace(from, to - from, value);

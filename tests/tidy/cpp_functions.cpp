@@ -105,13 +105,13 @@ class Scanner {
   }
 
   /// Start of a function's own line, after `template <…>`.
-  std::size_t after_template(std::size_t from) const {
+  std::size_t end_of_template(std::size_t from) const {
     while (from < at_ && is_blank(text_[from])) ++from;
     if (std::string_view(text_).substr(from, 8) != "template") return from;
     int depth = 0;
     for (std::size_t i = from; i < at_; ++i) {
       if (text_[i] == '<') ++depth;
-      if (text_[i] == '>' && --depth == 0) return after_template(i + 1);
+      if (text_[i] == '>' && --depth == 0) return end_of_template(i + 1);
     }
     return from;
   }
@@ -125,7 +125,7 @@ class Scanner {
 
   /// The function that the present statement declares, if it declares one.
   Head head() const {
-    Head head{.begin = after_template(start_)};
+    Head head{.begin = end_of_template(start_)};
     int angles = 0;
     for (std::size_t i = head.begin; i < at_; ++i) {
       const char c = text_[i];

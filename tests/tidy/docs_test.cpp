@@ -54,7 +54,7 @@ Names matches(const std::string& text, const std::string& pattern) {
   return found;
 }
 
-Names in_backticks(const std::string& text) { return matches(text, "`([^`\n]+)`"); }
+Names backtick_words(const std::string& text) { return matches(text, "`([^`\n]+)`"); }
 
 /// The anchor of a heading, as common viewers form it.
 std::string anchor_of(const std::string& heading) {
@@ -142,7 +142,7 @@ TEST(Docs, FilesThatAreNamedExist) {
   const std::regex path(
       "(bench|examples|docs|deploy|tests|workers|server|client|proto)/[A-Za-z0-9_./-]+");
   for (const fs::path& page : pages())
-    for (const std::string& name : in_backticks(text_of(page)))
+    for (const std::string& name : backtick_words(text_of(page)))
       if (std::regex_match(name, path)) {
         const bool is_program =
             fs::exists(source_dir() / (name + ".cpp")) || fs::exists(source_dir() / (name + ".cu"));
@@ -163,7 +163,7 @@ TEST(Docs, TestsThatAreNamedExist) {
   }
   const std::regex reference("[A-Z][A-Za-z0-9]*\\*?\\.[A-Z*][A-Za-z0-9*]*");
   for (const fs::path& page : pages())
-    for (const std::string& name : in_backticks(text_of(page))) {
+    for (const std::string& name : backtick_words(text_of(page))) {
       if (!std::regex_match(name, reference) || name == "BTE.*") continue;  // those are files
       std::string pattern;
       for (const char c : name) pattern += c == '*' ? ".*" : c == '.' ? "\\." : std::string(1, c);
@@ -189,7 +189,7 @@ Names words_of_tables(const std::string& text, const std::string& header, int co
     std::istringstream cells(line.substr(1));
     std::string cell;
     for (int at = 0; at <= column; ++at) std::getline(cells, cell, '|');
-    for (const std::string& list : in_backticks(cell)) {
+    for (const std::string& list : backtick_words(cell)) {
       std::istringstream items(list);
       for (std::string item; std::getline(items, item, ',');) {
         std::erase_if(item, [](char c) { return c == ' ' || c == '[' || c == ']'; });  // [[valley]]
@@ -308,7 +308,7 @@ TEST(Docs, EventsOfTheLogThatAreNamedExist) {
   const std::string page = text_of(source_dir() / "docs/reference/operations.md");
   const auto begin = page.find("**Set an alarm**");
   ASSERT_NE(begin, std::string::npos);
-  const Names events = in_backticks(page.substr(begin, page.find("\n\n", begin) - begin));
+  const Names events = backtick_words(page.substr(begin, page.find("\n\n", begin) - begin));
   EXPECT_GT(events.size(), 10u);
   for (const std::string& event : events)
     EXPECT_NE(code.find('"' + event + '"'), std::string::npos)

@@ -108,9 +108,9 @@ class JobKill : public testing::Test {
           started.checkpoint().fence() == fence ? 0 : started.checkpoint().step();
       const auto engines = children_of(service.worker("w").pid());
       const auto over = [&] { return attempt(service.get(id)).has_ended(); };
-      const bool at_any_time = n_killed % 2 == 1 && crashes < kMostCrashes;
-      if (!at_any_time) wait_for([&] { return has_own_checkpoint(fence, given_step) || over(); });
-      wait_for([] { return false; }, part_of_a_run(at_any_time ? 0.06 : 0.02));
+      const bool is_any_time = n_killed % 2 == 1 && crashes < kMostCrashes;
+      if (!is_any_time) wait_for([&] { return has_own_checkpoint(fence, given_step) || over(); });
+      wait_for([] { return false; }, part_of_a_run(is_any_time ? 0.06 : 0.02));
       for (const pid_t engine : engines) kill(engine, SIGKILL);
       const auto ended =
           service.wait(id, [&](const v1::Job& job) { return attempt(job).has_ended(); });
@@ -118,7 +118,7 @@ class JobKill : public testing::Test {
       EXPECT_EQ(attempt(ended).failure().reason(), v1::FAILURE_REASON_CHILD_CRASHED);
       EXPECT_EQ(attempt(ended).failure().signal(), SIGKILL);
       const bool recorded = ended.checkpoint().fence() == fence;
-      EXPECT_TRUE(recorded || at_any_time)
+      EXPECT_TRUE(recorded || is_any_time)
           << "a checkpoint that was complete when the engine was killed is lost";
       ++(recorded ? with_checkpoint : crashes);
       if (with_checkpoint > 0) to_resume.push_back(static_cast<std::uint32_t>(n_killed) + 2);

@@ -50,14 +50,14 @@ class Slots : public testing::Test {
   Service service;
 };
 
-v1::JobSpec on_gpus(v1::JobSpec spec, std::uint32_t n_gpus) {
+v1::JobSpec gpu_job(v1::JobSpec spec, std::uint32_t n_gpus) {
   spec.mutable_resources()->set_gpus(n_gpus);
   return spec;
 }
 
 TEST_F(Slots, AnAttemptOfTwoGpusOwnsBothAndTheEngineSeesThem) {
   start_gpus(3);
-  const std::string pair = service.submit(on_gpus(hang(false), 2));
+  const std::string pair = service.submit(gpu_job(hang(false), 2));
   const v1::Job running = wait_running(pair);
   ASSERT_EQ(running.attempt_history_size(), 1);
   const std::set<std::string> owned(running.attempt_history(0).device_ids().begin(),
@@ -75,8 +75,8 @@ TEST_F(Slots, AnAttemptOfTwoGpusOwnsBothAndTheEngineSeesThem) {
 
   // One slot is left. A job of one GPU gets it, and another pair waits until the first pair is
   // free.
-  const std::string second = service.submit(on_gpus(hang(false), 2));
-  const std::string single = service.submit(on_gpus(sleep_for(0.3), 1));
+  const std::string second = service.submit(gpu_job(hang(false), 2));
+  const std::string single = service.submit(gpu_job(sleep_for(0.3), 1));
   const v1::Job alone = service.wait_end(single);
   EXPECT_EQ(alone.state(), v1::JOB_STATE_SUCCEEDED);
   ASSERT_EQ(alone.attempt_history(0).device_ids_size(), 1);
@@ -90,7 +90,7 @@ TEST_F(Slots, AnAttemptOfTwoGpusOwnsBothAndTheEngineSeesThem) {
 }
 
 TEST_F(Slots, MoreRanksThanGpusAreRefused) {
-  v1::JobSpec spec = on_gpus(noop(), 2);
+  v1::JobSpec spec = gpu_job(noop(), 2);
   spec.mutable_resources()->set_ranks(3);
   try {
     service.submit(spec);

@@ -44,8 +44,8 @@ void repeat(const std::string& what,
 
 /// Joins flags given in pairs. A flag of the test replaces the default one, because a repeated flag
 /// is refused.
-std::vector<std::string> with_flags(std::vector<std::string> flags,
-                                    const std::vector<std::string>& own) {
+std::vector<std::string> merged_flags(std::vector<std::string> flags,
+                                      const std::vector<std::string>& own) {
   for (std::size_t i = 0; i + 1 < own.size(); i += 2) {
     bool replaced = false;
     for (std::size_t j = 0; j + 1 < flags.size(); j += 2)
@@ -82,7 +82,7 @@ void Service::start_server() {
                                  "0.05",
                                  "--restart-grace",
                                  "1"};
-  server_ = std::make_unique<Program>("quasi-server", with_flags(flags, server_flags_),
+  server_ = std::make_unique<Program>("quasi-server", merged_flags(flags, server_flags_),
                                       directory_.path() / "server.log");
   bool up = false;
   wait_for([&] {
@@ -128,8 +128,8 @@ void Service::start_worker(const std::string& name, const std::vector<std::strin
                                  "--min-free-scratch-bytes",
                                  "0"};
   workers_.erase(name);
-  workers_.emplace(
-      name, Program("quasi-worker", with_flags(flags, extra), directory_.path() / (name + ".log")));
+  workers_.emplace(name, Program("quasi-worker", merged_flags(flags, extra),
+                                 directory_.path() / (name + ".log")));
 }
 
 std::vector<std::string> Service::submit(const std::vector<v1::JobSpec>& specs) {
