@@ -10,20 +10,22 @@
 
 namespace quasi::gw {
 
+/// Course of a loop.
 struct OuterLoopReport {
   std::vector<double> change_ev;  ///< largest change of an energy, by iteration
   bool converged = false;
 };
 
-/// Problem of a loop. The loop moves the mean field's energies to reference_energy_ry of `field`
-/// and puts those of G in their place.
+/// Problem of a loop. The loop moves the mean field's energies to `field.reference_energy_ry` and
+/// puts the energies of G in their place.
 struct OuterLoopProblem {
   MeanField& field;
   std::vector<DielectricMatrix>& epsilon;
   const SigmaOptions& options;
   const CoulombInteraction& coulomb;
   DeviceTeam& team;
-  /// A finished iteration leaves the state of the loop here, an interrupted one its finished parts.
+  /// Keeps the state of the loop after a finished iteration, and the finished parts of an
+  /// interrupted one.
   Checkpoint& checkpoint;
   /// Prefix of names in the checkpoint, which tells loops of other problems apart; empty or ends
   /// with '/'.
@@ -47,7 +49,7 @@ struct EigenvalueLoop {
 /// evGW₀ and evGW (docs/theory/gw.md 8): E_l = E_mf − V_xc + Re Σ_ll(E_l) with the same energies in
 /// G, to self-consistency. Bands outside the window of outer states move with the nearest one
 /// inside.
-/// @param vxc_ev   diagonal, [k and spin][l]
+/// @param vxc_ev     diagonal, [k and spin][l]
 /// @param screening  calculates ε⁻¹ of the changed field (kEvGw)
 /// @return the quasiparticles of the last iteration; `sigma` gets its Σ
 /// @throws InvalidInput unless Σ is calculated at every k; NotConverged after max_iterations
@@ -59,10 +61,13 @@ std::vector<Quasiparticle> iterate_eigenvalues(const OuterLoopProblem& problem,
                                                OuterLoopReport* report);
 
 /// QSGW (docs/theory/gw.md 8): H = E_mf − V_xc + ΔV_H + X + ½H[Σ(E_l) + Σ(E_m)] between the outer
-/// states, diagonalised at every k; its eigenstates and energies enter G, X and the density of the
+/// states, diagonalised at every k. Its eigenstates and energies enter G, X and the density of the
 /// next iteration, and with kQsGw ε⁻¹. On return the field holds both. W of new states at q → 0
-/// needs k·p (MeanField::by_velocity): WFNq's states could not follow.
-/// @param vxc_ev  matrices [l][m] between the mean field's states
+/// needs k·p (MeanField::by_velocity), because the states of WFNq do not change with them.
+/// @param vxc_ev     matrices [l][m] between the mean field's states, eV, [k and spin]
+/// @param screening  calculates ε⁻¹ of the changed field (kQsGw)
+/// @throws InvalidInput unless Σ is calculated at every k, without V_xc, and for kQsGw without k·p;
+/// NotConverged after max_iterations
 void iterate_states(const OuterLoopProblem& problem, const OuterLoopOptions& loop,
                     const SigmaMatrixOptions& matrix, const std::vector<std::vector<Cplx>>& vxc_ev,
                     const Screening& screening, OuterLoopReport* report);

@@ -21,7 +21,7 @@
 //   sigma_subspace.hpp      W at many frequencies, and W that several devices share
 //   sigma_matrix.hpp        the full matrix Σ_lm(E)
 //   quasiparticle.hpp, graphical.hpp, dyson.hpp  quasiparticle energies from Σ
-//   outer_loop.hpp          self-consistency in energies or states
+//   outer_loop.hpp, loops/  self-consistency in energies or states
 //   sigma_stage.hpp         the steps of a job after the diagonal Σ
 namespace quasi::gw {
 
