@@ -5,6 +5,7 @@
 
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/input/text_files.hpp"
+#include "workers/gw/model/memory_limits.hpp"
 #include "workers/gw/output/result_file.hpp"
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/output/summary.hpp"
@@ -20,16 +21,13 @@ namespace {
 /// Memory for work that is cut into blocks: 60 % of a GPU, and 2 GiB of a CPU. It does not depend
 /// on the free memory, so that blocks and bits do not either.
 std::int64_t default_budget_bytes(const Device& device) {
-  constexpr std::int64_t kCpuBudget_bytes = std::int64_t{2} << 30;
-  constexpr std::int64_t kGpuShare_tenths = 6;
-  return device.backend == Backend::kCuda ? device.memory_bytes / 10 * kGpuShare_tenths
+  return device.backend == Backend::kCuda ? device.memory_bytes / 10 * kGpuBudget_tenths
                                           : kCpuBudget_bytes;
 }
 
 /// Memory of a device for a job that has the device to itself. The driver and the libraries keep
 /// some of a GPU.
 std::int64_t memory_limit_bytes(const Device& device) {
-  constexpr std::int64_t kUsableGpu_percent = 96;
   return device.backend == Backend::kCuda ? device.memory_bytes / 100 * kUsableGpu_percent
                                           : device.memory_bytes;
 }

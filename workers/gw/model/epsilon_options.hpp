@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "workers/gw/model/memory_limits.hpp"
 #include "workers/gw/physics/crystal.hpp"
 
 namespace quasi::gw {
@@ -55,7 +56,7 @@ struct EpsilonOptions {
   std::vector<std::complex<double>> frequencies_ry{std::complex<double>{}};
   int n_real = 0;  ///< number of frequencies on the real axis; they come last
   SubspaceOptions subspace;
-  std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
+  std::int64_t memory_budget_bytes = kDefaultBudget_bytes;
 };
 
 }  // namespace quasi::gw

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "workers/gw/model/memory_limits.hpp"
 #include "workers/gw/model/pole_options.hpp"
 #include "workers/gw/physics/contour.hpp"
 #include "workers/gw/physics/crystal.hpp"
@@ -77,7 +78,7 @@ struct SigmaOptions {
   bool slope = false;                   ///< analytic dΣ/dE at the first offset; plasmon poles only
   ContourGrid contour;                  ///< frequencies of ε⁻¹, for the full-frequency methods
   SigmaSubspaceOptions subspace;        ///< of the diagonal of the full-frequency methods
-  std::int64_t memory_budget_bytes = std::int64_t{4} << 30;
+  std::int64_t memory_budget_bytes = kDefaultBudget_bytes;
 };
 
 /// Method for the slope dΣ/dE of the linearised quasiparticle equation.

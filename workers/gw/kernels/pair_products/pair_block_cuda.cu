@@ -5,6 +5,7 @@
 
 #include "workers/backend/device/launch_cuda.cuh"
 #include "workers/gw/kernels/dense/products_cuda.cuh"
+#include "workers/gw/model/memory_limits.hpp"
 
 namespace quasi::gw::cuda {
 namespace {
@@ -79,7 +80,7 @@ double2* CudaPairBlock::resize(std::int64_t n_left, std::int64_t n_right, std::i
 
 std::int64_t CudaPairBlock::rows_that_fit(const char* what) const {
   const std::int64_t budget =
-      std::min<std::int64_t>(context_->workspace_bytes(), std::int64_t{4} << 30);
+      std::min<std::int64_t>(context_->workspace_bytes(), kRowProducts_bytes);
   return std::min(n_pairs(), items_that_fit(budget, 0, 16 * n_g_, what));
 }
 

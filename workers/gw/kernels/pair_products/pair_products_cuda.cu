@@ -5,6 +5,7 @@
 #include "workers/backend/device/launch_cuda.cuh"
 #include "workers/gw/kernels/pair_products/pair_block_cuda.cuh"
 #include "workers/gw/kernels/pair_products/pair_products_cuda.cuh"
+#include "workers/gw/model/memory_limits.hpp"
 
 namespace quasi::gw::cuda {
 namespace {
@@ -115,7 +116,7 @@ struct AnyImaginary {
 /// Returns the number of transforms in one batch: two gigabytes of box, at most 1024 and at least
 /// one.
 int largest_batch(std::int64_t n_r) {
-  return static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 31) / (16 * n_r), 1, 1024));
+  return static_cast<int>(std::clamp<std::int64_t>(kTransformBatch_bytes / (16 * n_r), 1, 1024));
 }
 
 std::int64_t box_size(const FftBox& box) { return std::int64_t{1} * box[0] * box[1] * box[2]; }

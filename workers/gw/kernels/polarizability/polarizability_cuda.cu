@@ -11,6 +11,7 @@
 #include "workers/gw/kernels/pair_products/pair_block_cuda.cuh"
 #include "workers/gw/kernels/polarizability/chi_pairs_cuda.cuh"
 #include "workers/gw/kernels/polarizability/partial_chi_cuda.cuh"
+#include "workers/gw/model/memory_limits.hpp"
 
 namespace quasi::gw::cuda {
 namespace {
@@ -95,7 +96,7 @@ class CudaChiSum final : public ChiSum {
     const std::int64_t block_bytes =
         options.block_bytes > 0
             ? options.block_bytes
-            : std::min<std::int64_t>(std::int64_t{4} << 30, context_->workspace_bytes() / 4);
+            : std::min<std::int64_t>(kChiBlock_bytes, context_->workspace_bytes() / 4);
     return add_pairs_to_chi(
         {.transforms = *pair_products_,
          .transform_stream = options.overlapped ? context_->preparation() : context_->stream(),

@@ -82,7 +82,8 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
               (wants_w ? numbers_of_w(n, s, deck.coulomb, screening) : 0.0)));
   // States on the box, a batch of transforms, and pair products: two blocks where χ is static, else
   // as many as the budget allows.
-  constexpr double kBlock_bytes = 4.0 * (1 << 30), kBatch_bytes = 2.0 * (1 << 30);
+  constexpr auto kBlock_bytes = static_cast<double>(kChiBlock_bytes),
+                 kBatch_bytes = static_cast<double>(kTransformBatch_bytes);
   const auto box = sum_box(
       screening, make_g_sphere(field.crystal().bdot, {}, plan->epsilon.epsilon_cutoff_ry).g);
   const double box_bytes = 16.0 * box[0] * box[1] * box[2];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "workers/gw/model/memory_limits.hpp"
 #include "workers/gw/physics/coulomb.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 
@@ -19,9 +20,8 @@ std::vector<std::vector<Cplx>> summed_density(const Wavefunctions& waves, const 
   const auto block = pairs.make_block();
   // Bands on the box of both sides, which is large: each band is summed for itself, so how many
   // there are at once changes nothing.
-  constexpr std::int64_t kWaves_bytes = std::int64_t{4} << 30;
-  const auto at_once =
-      std::max<std::int64_t>(1, kWaves_bytes / (std::int64_t{32} * box[0] * box[1] * box[2]));
+  const auto at_once = std::max<std::int64_t>(
+      1, kDensityBands_bytes / (std::int64_t{32} * box[0] * box[1] * box[2]));
   std::vector<Cplx> m(g.size());
   const std::size_t n_spins = n_occupied.size();
   const double weight = 2.0 / static_cast<double>(n_spins) / static_cast<double>(zone.size());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <string>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/physics/interpolation.hpp"
@@ -19,13 +20,15 @@ HermitianEigen hermitian_eigen(const std::vector<Cplx>& matrix, std::int64_t n) 
   if (LAPACKE_zheevd(LAPACK_COL_MAJOR, 'V', 'L', static_cast<lapack_int>(n),
                      reinterpret_cast<lapack_complex_double*>(eigen.vectors.data()),
                      static_cast<lapack_int>(n), eigen.values.data()) != 0)
-    throw NotConverged("diagonalising the quasiparticle Hamiltonian failed");
+    throw NotConverged("LAPACK did not diagonalise the quasiparticle Hamiltonian of " +
+                       std::to_string(n) +
+                       " outer states; check V_xc and sigma.band_min … band_max");
   return eigen;
 }
 
 namespace {
 
-/// H(E) − without Σ_c, eV, and Σ_c on its grid.
+/// H(E) of one k and spin: its constant terms, eV, and Σ_c on a grid of energies.
 class DysonProblem {
  public:
   DysonProblem(const MeanField& field, const SigmaMatrixAtK& matrix,
@@ -84,7 +87,7 @@ struct BranchRoot {
 /// E = λ_i(E) between two energies where λ_i(E) − E changes its sign.
 BranchRoot refined(const DysonProblem& problem, std::size_t i, double low, double high) {
   bool low_above = problem.at(low).values[i] > low;
-  for (int turn = 0; turn < 45; ++turn) {
+  for (int halving = 0; halving < 45; ++halving) {
     const double middle = 0.5 * (low + high);
     ((problem.at(middle).values[i] > middle) == low_above ? low : high) = middle;
   }

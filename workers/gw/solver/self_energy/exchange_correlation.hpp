@@ -8,22 +8,22 @@
 
 namespace quasi::gw {
 
-/// V_xc between the outer states, eV: one matrix [n][n] for each (k, spin) of the plan; none
-/// without V_xc.
+/// V_xc between the outer states.
 struct ExchangeCorrelation {
-  std::vector<std::vector<Cplx>> matrix_ev;
-  std::int64_t n = 0;
+  std::vector<std::vector<Cplx>> matrix_ev;  ///< [k and spin][n][n], eV; empty: no V_xc
+  std::int64_t n = 0;                        ///< number of outer states
 
   bool empty() const { return matrix_ev.empty(); }
   std::vector<std::vector<double>> diagonal_ev() const;
 };
 
-/// Fortran files open with the count of their 96-byte title; vxc.dat opens with text.
+/// True for an unformatted Fortran file, which opens with the length of its 96-byte title.
+/// vxc.dat opens with text.
 bool is_fortran_file(const std::filesystem::path& path);
 
-/// V_xc between the outer states, from VXC with the present states or from vxc.dat.
-/// @param path          empty: none
-/// @param off_diagonal  whether elements n ≠ m are needed; else they may be 0
+/// Reads V_xc between the outer states: VXC gives the potential, vxc.dat the matrix elements.
+/// @param path          VXC or vxc.dat; empty: no V_xc
+/// @param off_diagonal  true: elements n ≠ m are needed; false: they may be 0
 /// @throws InvalidInput for a k-point, band or element that the file lacks
 ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, const MeanField& field,
                                          const SigmaOptions& options, GwKernels& kernels,

@@ -29,7 +29,7 @@ std::vector<Root> graphical_roots(const std::vector<double>& energy_ev,
     if (excess(i) * excess(i + 1) >= 0.0 && excess(i) != 0.0) continue;
     double low = energy_ev[i], high = excess(i) == 0.0 ? low : energy_ev[i + 1];
     const bool rising = excess(i + 1) > 0.0;
-    for (int turn = 0; turn < 60 && low < high; ++turn) {
+    for (int halving = 0; halving < 60 && low < high; ++halving) {
       const double middle = 0.5 * (low + high);
       const bool above =
           middle - offset_ev - cubic_at<double>(energy_ev, sigma_ev, middle).value > 0.0;
@@ -43,8 +43,8 @@ std::vector<Root> graphical_roots(const std::vector<double>& energy_ev,
 
 namespace {
 
-/// Root beyond the window, by the slope of Σ at the end where |E − offset − Σ| is smaller. A root
-/// farther away than the width of the window does not count.
+/// Finds a root beyond the window by the slope of Σ at the end where |E − offset − Σ| is smaller. A
+/// root farther away than the width of the window does not count.
 std::optional<Root> extrapolated_root(const std::vector<double>& energy,
                                       const std::vector<double>& sigma, double offset) {
   const std::size_t last = energy.size() - 1;
@@ -58,7 +58,7 @@ std::optional<Root> extrapolated_root(const std::vector<double>& energy,
   return root;
 }
 
-/// Σ(E) of the bands [begin, end) of one multiplet, and its energies.
+/// Averages Σ(E) over the bands [begin, end) of one multiplet.
 Spectrum sigma_of_multiplet(const MeanField& field, const SelfEnergyAtK& at,
                             const SpectrumOptions& options, int begin, int end) {
   const int first = options.band_min - 1;
@@ -86,7 +86,7 @@ Spectrum sigma_of_multiplet(const MeanField& field, const SelfEnergyAtK& at,
   return s;
 }
 
-/// A(E) of a spectrum and its trapezoidal sum over the window.
+/// Calculates A(E) of a spectrum and its trapezoidal sum over the window.
 void add_spectral_function(double mean_field_ev, double vxc_ev, const SpectrumGrid& grid,
                            Spectrum& s) {
   for (std::size_t e = 0; e < s.energy_ev.size(); ++e) {
@@ -98,7 +98,8 @@ void add_spectral_function(double mean_field_ev, double vxc_ev, const SpectrumGr
   }
 }
 
-/// Roots of a spectrum, and the best one. @param offset_ev  E_mf − V_xc
+/// Finds the roots of a spectrum and chooses the best one.
+/// @param offset_ev  E_mf − V_xc
 void add_roots(double offset_ev, Spectrum& s) {
   std::vector<double> real_part;
   for (const Cplx& value : s.sigma_ev) real_part.push_back(value.real());

@@ -11,15 +11,17 @@ namespace quasi::gw {
 struct Root {
   double energy_ev = 0.0, z = 1.0;
 };
+/// Number of roots within the window of energies.
 enum class RootStatus {
   kUnique,
-  kMultiple,      ///< several within the window
-  kExtrapolated,  ///< none within; the nearest beyond it, from the slope at the window's end
+  kMultiple,      ///< several roots
+  kExtrapolated,  ///< no root; one beyond the window, from the slope at its nearer end
   kNone,
 };
+/// Name of a status in results, for example "unique".
 const char* name_of(RootStatus status);
 
-/// Σ(E) of one multiplet and what follows from it.
+/// Σ(E) of one multiplet, its spectral function and its roots.
 struct Spectrum {
   Vec3 k{};
   int k_index = 0, spin = 1;
@@ -30,17 +32,17 @@ struct Spectrum {
   double norm = 0.0;                    ///< ∫A over the window
   RootStatus status = RootStatus::kNone;
   std::vector<Root> roots;   ///< ascending; one if extrapolated
-  std::optional<Root> best;  ///< of largest Z
+  std::optional<Root> best;  ///< the root of largest Z ≤ 1
 };
 
-/// Roots of E − offset − Re Σ(E) by sign changes, each refined on the cubic through four
-/// neighbours.
+/// Finds the roots of E − offset − Re Σ(E) by sign changes. Each root is refined on the cubic
+/// through four neighbours.
 /// @param sigma_ev  Re Σ on the ascending grid `energy_ev`, at least 4 points
 /// @param offset_ev E_mf − V_xc
 std::vector<Root> graphical_roots(const std::vector<double>& energy_ev,
                                   const std::vector<double>& sigma_ev, double offset_ev);
 
-/// Options of spectra().
+/// Outer states and energies of spectra().
 struct SpectrumOptions {
   int band_min = 1, band_max = 1;  ///< outer states, counted from 1, last included
   /// Index of the first of SigmaOptions::offsets_ry that belongs to the grid.
@@ -49,13 +51,13 @@ struct SpectrumOptions {
   bool remainder = false;  ///< add the static remainder ½ (CH_exact − CH_partial)
 };
 
-/// Σ(E) and, with V_xc, the spectral function and the roots of every multiplet
+/// Calculates Σ(E) of every multiplet and, with V_xc, its spectral function and roots
 /// (docs/theory/gw.md 6.6):
 ///
 ///   A(E) = (1/π) (|Im Σ| + η) / [(E − E_mf + V_xc − Re Σ)² + (|Im Σ| + η)²]
 ///
 /// @param sigma   Σ with SpectrumGrid::offsets_ry() as the offsets from `first_offset` on
-/// @param vxc_ev  diagonal V_xc of the outer states in the order of `sigma`; empty: none
+/// @param vxc_ev  diagonal V_xc of the outer states in the order of `sigma`; empty: no V_xc
 std::vector<Spectrum> spectra(const MeanField& field, const std::vector<SelfEnergyAtK>& sigma,
                               const std::vector<std::vector<double>>& vxc_ev,
                               const SpectrumOptions& options);

@@ -18,35 +18,41 @@ struct Quasiparticle {
   double x_ev = 0.0, sx_ev = 0.0, ch_ev = 0.0;
   double sigma_ev = 0.0;    ///< X + (SX − X) + CH, remainder included
   double ch_bare_ev = 0.0;  ///< CH without static remainder
+  /// E_qp0 and E_qp1; absent without V_xc.
   std::optional<double> qp0_ev, qp1_ev;
-  double z = 1.0;
+  double z = 1.0;  ///< quasiparticle weight Z
 };
 
-/// E_qp0 = E_mf − V_xc + Re Σ(E);  Z = 1/(1 − dΣ/dE);  E_qp1 = E + Z (E_qp0 − E)
-/// (docs/theory/gw.md 6.6)
-/// E is the energy at which Σ was evaluated: E_mf, or that of an outer loop. Parts of Σ are
+/// Solves the linearised quasiparticle equation (docs/theory/gw.md 6.6)
+///
+///   E_qp0 = E_mf − V_xc + Re Σ(E),   Z = 1/(1 − dΣ/dE),   E_qp1 = E + Z (E_qp0 − E)
+///
+/// at the energy E where Σ was evaluated: E_mf, or the energy of an outer loop. Parts of Σ are
 /// averaged over multiplets.
 /// @param sigma   Σ whose first offsets are those of `rule`
-/// @param vxc_ev  diagonal V_xc of the outer states in the order of `sigma`; empty: none
+/// @param vxc_ev  diagonal V_xc of the outer states in the order of `sigma`; empty: no V_xc
 /// @param remainder  true: add the static remainder ½ (CH_exact − CH_partial)
-/// (docs/theory/gw.md 6.4; deslippe2013)
+/// (docs/theory/gw.md 6.4 [deslippe2013])
+/// @throws NotConverged where Σ or Z is not finite
 std::vector<Quasiparticle> quasiparticles(const MeanField& field,
                                           const std::vector<SelfEnergyAtK>& sigma,
                                           const std::vector<std::vector<double>>& vxc_ev,
                                           const SigmaOptions& options, const DerivativeRule& rule,
                                           bool remainder);
 
+/// Direct gap at one k and spin.
 struct GapAtK {
   Vec3 k{};
   int spin = 1;
   double mean_field_ev = 0.0;
   std::optional<double> quasiparticle_ev;
 };
+/// Gaps of the calculated states, eV.
 struct Gaps {
   std::vector<GapAtK> direct;
   std::optional<double> fundamental_mean_field_ev, fundamental_ev;
 };
-/// Gaps between the highest occupied and the lowest empty state of the list.
+/// Calculates the gaps between the highest occupied and the lowest empty state of the list.
 Gaps gaps(const MeanField& field, const std::vector<Quasiparticle>& list);
 
 }  // namespace quasi::gw

@@ -149,7 +149,7 @@ class DiagonalPart {
     if (here_.prepared == nullptr || here_.prepared->iq != iq_ || wings_by_point()) {
       const auto make = [this] { return make_screening(); };
       here_.prepared = {};
-      here_.prepared = here_.shared != nullptr ? here_.shared->of(iq_, make)
+      here_.prepared = here_.shared != nullptr ? here_.shared->get(iq_, make)
                                                : std::make_shared<const PreparedScreening>(make());
       load_poles(*here_.prepared, here_.shared != nullptr && !wings_by_point()
                                       ? Sharing::kAllowed

@@ -156,8 +156,8 @@ void add_full_frequency(const FrequencyDependentW& w, const SigmaOptions& option
 
 namespace {
 
-/// Σ_lm(E) += Σ_fn share_f,en [M W(ω_f) M†]_lm in a subspace: what does not depend on ω once for
-/// all frequencies, then the projected products.
+/// Adds Σ_lm(E) += Σ_fn share_f,en [M W(ω_f) M†]_lm in a subspace. R and d(ω) are summed over all
+/// frequencies first, then the projected products follow.
 void add_contour_matrix_in_subspace(const SubspaceOfW& s,
                                     const std::vector<std::vector<double>>& share, std::int64_t n_b,
                                     PairBlock& products, SigmaMatrixAtK& sum) {

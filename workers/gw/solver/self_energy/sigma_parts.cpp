@@ -8,17 +8,17 @@
 #include "workers/gw/solver/self_energy/sigma_parts.hpp"
 #include "workers/gw/solver/self_energy/sigma_subspace.hpp"
 
-// Σ over several devices and over interruptions.
+// The diagonal Σ on several devices, continued after an interruption.
 namespace quasi::gw {
 namespace {
 
-/// Small enough that what the last device works at alone is little (parts with occupied bands take
-/// longer), and for a checkpoint now and then.
+/// Number of parts of a Σ. Parts are small, so that the last device does not work alone for long
+/// (parts with occupied bands take longer) and checkpoints are frequent.
 constexpr std::int64_t kParts = 32;
 
 /// The sums, one of each spin, that a part adds to.
-std::span<SelfEnergyAtK> of_part(std::vector<SelfEnergyAtK>& sums, const PartAtK& part,
-                                 const MeanField& field) {
+std::span<SelfEnergyAtK> sums_of_part(std::vector<SelfEnergyAtK>& sums, const PartAtK& part,
+                                      const MeanField& field) {
   const auto n_spins = static_cast<std::size_t>(field.n_spins());
   return std::span(sums).subspan(part.k * n_spins, n_spins);
 }
@@ -52,7 +52,7 @@ std::vector<double> packed(const std::vector<SelfEnergyAtK>& sums,
   return values;
 }
 
-/// sums += factor · what packed() made of a part of the same shape.
+/// Adds factor · a part of the same shape, as packed() made it, to the sums.
 void add_packed(const Piece& values, double factor, std::span<SelfEnergyAtK> sums,
                 SigmaStatistics* statistics) {
   std::size_t at = 0;
@@ -68,7 +68,8 @@ void add_packed(const Piece& values, double factor, std::span<SelfEnergyAtK> sum
   statistics->plane_waves += static_cast<std::int64_t>(values.data[at + 4]);
 }
 
-/// Σ as RunningSums has it; nothing before there is enough.
+/// Makes the estimate of RunningSums from the finished parts. There is none before q → 0 and one
+/// other q are complete, or before the first bands of a single q are.
 std::optional<std::vector<SelfEnergyAtK>> estimated(const MeanField& field,
                                                     const std::vector<DielectricMatrix>& epsilon,
                                                     const SigmaOptions& options,
@@ -95,7 +96,7 @@ std::optional<std::vector<SelfEnergyAtK>> estimated(const MeanField& field,
     if (gamma && (one_q ? parts[i].band_begin == 0 && finished[i] == 0 : complete[iq] == 0))
       return std::nullopt;
     if (one_q ? finished[i] != 0 : complete[iq] != 0)
-      add_packed(results[i], gamma || one_q ? 1.0 : all / done, of_part(sums, parts[i], field),
+      add_packed(results[i], gamma || one_q ? 1.0 : all / done, sums_of_part(sums, parts[i], field),
                  nullptr);
   }
   if (!one_q && done == 0.0) return std::nullopt;
@@ -135,12 +136,12 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
                 .make = {},
                 .running = {}};
   sum.make = [&](std::int64_t part, GwKernels& kernels, Progress& inside) {
-    const PartAtK& of = parts[static_cast<std::size_t>(part)];
+    const PartAtK& at = parts[static_cast<std::size_t>(part)];
     SigmaOptions at_k = options;
-    at_k.kpoints = {options.kpoints[of.k]};
+    at_k.kpoints = {options.kpoints[at.k]};
     PartOfSelfEnergy made = self_energy_part(
-        field, epsilon, at_k, of, {context.coulomb, kernels, inside}, prepared.at(&kernels));
-    if (of.k > 0) made.statistics = {};  // The elements of a q count once.
+        field, epsilon, at_k, at, {context.coulomb, kernels, inside}, prepared.at(&kernels));
+    if (at.k > 0) made.statistics = {};  // The elements of a q count once.
     return packed(made.sums, made.statistics);
   };
   std::size_t known = 0;  // q complete at the last estimate; where there is one q, its parts
@@ -165,7 +166,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
   const std::vector<Piece> results =
       run_parts(sum, context.team, context.checkpoint, context.progress);
   for (std::size_t i = 0; i < results.size(); ++i)
-    add_packed(results[i], 1.0, of_part(sums, parts[i], field), statistics);
+    add_packed(results[i], 1.0, sums_of_part(sums, parts[i], field), statistics);
   if (statistics != nullptr)
     for (const auto& [step, seconds] : shared.times().seconds())
       statistics->seconds[step] += seconds;

@@ -15,7 +15,8 @@ namespace quasi::gw {
 
 namespace {
 
-/// Sets E_qp0 = E_qp1 = the energies of G, which reproduce themselves after a loop over states.
+/// Sets E_qp0 and E_qp1 to the energies of G. After a loop over states the quasiparticle equation
+/// reproduces them.
 void report_states(const MeanField& field, std::vector<Quasiparticle>& list) {
   for (Quasiparticle& qp : list) {
     qp.qp1_ev = field.waves.energy(qp.spin - 1, qp.k_index, qp.band - 1) * kRydberg_ev;
@@ -23,8 +24,8 @@ void report_states(const MeanField& field, std::vector<Quasiparticle>& list) {
   }
 }
 
-/// Prefix of names in the checkpoint. It tells apart the options that enter after the diagonal Σ
-/// and are not in the job's own digest.
+/// Prefix of names in the checkpoint. It distinguishes the options that enter after the diagonal Σ,
+/// which the digest of the job does not contain.
 std::string scope_of(const SigmaRequest& wanted, const ExchangeCorrelation& vxc) {
   ProblemDigest d;
   const SigmaMatrixOptions& m = wanted.matrix;

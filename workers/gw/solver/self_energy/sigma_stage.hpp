@@ -15,7 +15,7 @@ void solve_further(const SigmaRequest& wanted, const ExchangeCorrelation& vxc,
 /// The mean field's states between the points of its grid.
 struct PathStates {
   StatesAt states;  ///< empty: bands are ordered by their rank
-  std::string why;  ///< reason of the choice, a phrase
+  std::string why;  ///< reason of the choice, a phrase for the log and the result
 };
 /// Finds how the bands of a path can be followed. Called before the long phases.
 /// @throws InvalidInput where sigma.band_order = "character" and H is not known well enough, or

@@ -39,11 +39,10 @@ std::vector<Cplx> adjoint(const std::vector<Cplx>& a, std::int64_t rows, std::in
   return b;
 }
 
-/// C (…) C†, [n][n].
+/// C inner C†, [n][n].
 std::vector<Cplx> expanded(const std::vector<Cplx>& inner, const SubspaceOfW& s,
                            GwKernels& kernels) {
-  // (C inner) C† by rows: C† is the adjoint of what projects, so that the roles of n and n_b change
-  // places.
+  // (C inner) C† by rows. C† is the adjoint of the projection, so that n and n_b change places.
   SubspaceOfW back, within;
   back.n = within.n = within.n_b = s.n_b;
   back.n_b = s.n;
@@ -52,7 +51,7 @@ std::vector<Cplx> expanded(const std::vector<Cplx>& inner, const SubspaceOfW& s,
   return times_basis(times_basis(s.basis.data(), s.n, within, kernels).data(), s.n, back, kernels);
 }
 
-/// How many of the eigenvectors, in order of |λ|, are kept.
+/// Number of eigenvectors, in descending order of |λ|, that are kept.
 std::int64_t kept_vectors(const std::vector<double>& magnitude,
                           const SigmaSubspaceOptions& options) {
   const auto n = static_cast<std::int64_t>(magnitude.size());
@@ -340,7 +339,7 @@ std::vector<Cplx> FormsOfBlock::at(std::size_t frequency) const {
 
 namespace {
 
-/// While it lives a parallel region of this thread gets so many threads.
+/// Sets the number of threads of this thread's parallel regions while the object lives.
 class AllThreads {
  public:
   explicit AllThreads(int threads) : before_(omp_get_max_threads()) {
@@ -358,9 +357,9 @@ class AllThreads {
 
 SharedScreening::SharedScreening() : threads_(omp_get_max_threads()) {}
 
-std::shared_ptr<const PreparedScreening> SharedScreening::of(
+std::shared_ptr<const PreparedScreening> SharedScreening::get(
     std::size_t iq, const std::function<PreparedScreening()>& make) {
-  const std::lock_guard lock(mutex_);  // others wait: they need the same thing, or the threads
+  const std::lock_guard lock(mutex_);  // other devices wait for this screening or for the threads
   auto& made = made_[iq];
   if (auto there = made.lock()) return there;
   const AllThreads all(threads_);

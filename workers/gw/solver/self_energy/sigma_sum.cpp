@@ -74,7 +74,7 @@ std::array<int, 3> sum_box(const MeanField& field, const std::vector<IVec3>& kep
 
 namespace {
 
-/// ε⁻¹_00 stands for q = 0 itself: its wings vanish.
+/// True for G = 0 of ε⁻¹ at q → 0, where v diverges.
 bool is_singular(const DielectricMatrix& epsilon, std::size_t g) {
   return epsilon.at_gamma && epsilon.sphere.g[g] == IVec3{};
 }
@@ -125,7 +125,7 @@ UnsetVector<Cplx> averaged_symmetrically(const MeanField& field, const CoulombIn
   return matrix;
 }
 
-/// All but the matrices of ε⁻¹, which are large.
+/// Copies everything except the matrices of ε⁻¹, which are large.
 DielectricMatrix without_matrices(const DielectricMatrix& m) {
   return {.q = m.q,
           .at_gamma = m.at_gamma,

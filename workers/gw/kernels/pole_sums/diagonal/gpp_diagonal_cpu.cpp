@@ -10,8 +10,8 @@
 namespace quasi::gw {
 namespace {
 
-/// Rows G of one parallel task, and columns G' of one tile: 16·512 elements of 32 B stay in a
-/// core's second-level cache while all bands pass.
+/// Rows G of one parallel task, and columns G' of one tile. 16·512 elements of 32 B stay in the
+/// second-level cache of a core while all bands are summed.
 constexpr std::int64_t kRowsPerTask = 16;
 constexpr std::int64_t kColumnsPerTile = 512;
 
@@ -51,7 +51,8 @@ struct Moments {
   double im[K] = {};
 };
 
-/// t_m += Σ_G' M(G) B_GG' M*(G') τ^m / D(τ) over one tile row, D(τ) = 1 + Σ_k d_k τ^{k+1}.
+/// Adds t_m += Σ_G' M(G) B_GG' M*(G') τ^m / D(τ) over one tile row, D(τ) = 1 + Σ_k d_k τ^{k+1}
+/// (pole_groups.hpp).
 template <int K, bool kReal>
 void add_smooth(const TileRow& row, SplitProduct m, RowProduct mg, const double* d, Moments<K>& t) {
   const double* __restrict__ b_re = row.b_re;
@@ -95,7 +96,7 @@ void add_smooth(const TileRow& row, SplitProduct m, RowProduct mg, const double*
   }
 }
 
-/// Σ_G' M(G) A_GG' M*(G') factor(ω̃) over one tile row, for one of the rules near poles.
+/// Calculates Σ_G' M(G) A_GG' M*(G') factor(ω̃) over one tile row, for one of the rules near poles.
 template <typename Factor>
 Cplx sum_direct(const TileRow& row, SplitProduct m, RowProduct mg, Factor factor) {
   const double* __restrict__ b_re = row.b_re;
@@ -193,7 +194,7 @@ class GroupSum {
       for (int k = 0; k < K; ++k) {
         const double xk = x[k];
         if (k == 1 && group_.second_is_slope) {
-          // d/dx of 1/(x ± ω̃), and of the 0 of a dropped term, is −f².
+          // The derivative of a factor f = 1/(x ± ω̃) is −f², which is 0 for a dropped term too.
           if (occupied != 0.0)
             add(-occupied, total[k], [=](double pole) {
               const double f = pole_factor_occupied(xk, pole, rules.screened_exchange_cut);
@@ -248,7 +249,7 @@ void add_group(const PolePlanes& model, const PoleRules& rules, const PoleGroup&
   const GroupSum<K> sum(model, rules, group, split.data(), n_right);
   const std::int64_t n_tasks = (n_g + kRowsPerTask - 1) / kRowsPerTask;
   std::vector<Partial> partials(static_cast<std::size_t>(n_tasks));
-  // Folded tasks grow with their row: the longest go first.
+  // Folded tasks grow with their row, so that the longest go first.
 #pragma omp parallel for schedule(dynamic)
   for (std::int64_t i = 0; i < n_tasks; ++i) {
     const std::int64_t task = n_tasks - 1 - i;

@@ -12,8 +12,8 @@ struct ImaginarySums {
   View<Cplx, 1> slope;  ///< no data: not wanted
 };
 
-/// LoadedImaginaryPoles::add_diagonal on the CPU. Pairs (l, n) run in parallel and are added in
-/// order.
+/// Adds the terms of imaginary poles on the CPU (LoadedImaginaryPoles::add_diagonal). Threads
+/// calculate the pairs (l, n), which are added in order.
 /// @param products  M, [n_left][n_right][n_g]
 void add_imaginary_poles_cpu(const std::vector<ImaginaryPole>& poles, const PoleRules& rules,
                              View<const Cplx, 3> products, const DiagonalTerms& terms,

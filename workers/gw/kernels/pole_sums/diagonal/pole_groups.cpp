@@ -9,7 +9,8 @@
 namespace quasi::gw {
 namespace {
 
-/// Coefficients of Π_k (1 + a_k τ) over all k but `without` (none if −1), lowest power first.
+/// Calculates the coefficients of Π_k (1 + a_k τ), lowest power first. The product runs over all k
+/// except `without`; −1 leaves out no k.
 std::array<double, kMaxEnergiesPerGroup + 1> product_of_factors(const double* a, int n,
                                                                 int without) {
   std::array<double, kMaxEnergiesPerGroup + 1> polynomial{1.0};
@@ -101,7 +102,7 @@ std::vector<PoleGroup> make_pole_groups(View<const double, 3> x_ry,
   const std::int64_t n_right = x_ry.extent[1];
   const std::int64_t n_energies = x_ry.extent[2];
 
-  // Groups of equal size within one: 5 energies are 3 + 2, not 4 + 1.
+  // The sizes of groups differ by at most one: 5 energies are 3 + 2 instead of 4 + 1.
   const std::int64_t n_groups = (n_energies + kMaxEnergiesPerGroup - 1) / kMaxEnergiesPerGroup;
   std::vector<PoleGroup> groups(n_groups);
   for (std::int64_t g = 0; g < n_groups; ++g) {

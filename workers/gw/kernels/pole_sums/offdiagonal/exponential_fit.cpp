@@ -71,7 +71,8 @@ struct Projection {
 template <typename T>
 Projection<T> project(const Numbers<T>& exponent, const Numbers<T>& points) {
   const std::size_t n = exponent.size(), m = points.size(), linear = n + 1;
-  // Φ and y, then dΦ_k/d ln t_k without w_k, then the right side: one set of reflections for all.
+  // The columns are Φ and y, then dΦ_k/d ln t_k without w_k, then the right side. One set of
+  // reflections serves all of them.
   Columns<T> a(m, linear + n + 1);
   for (std::size_t k = 0; k < n; ++k) {
     const T t = std::exp(exponent[k]);
@@ -96,8 +97,9 @@ Projection<T> project(const Numbers<T>& exponent, const Numbers<T>& points) {
   return p;
 }
 
-/// Levenberg–Marquardt on the exponents alone, the weights always the best: with both free the sums
-/// of squares have valleys too narrow to follow. Empty if a weight is not positive.
+/// Improves the exponents by the method of Levenberg and Marquardt, with the best weights in every
+/// step. With exponents and weights both free the valleys of the sum of squares are too narrow to
+/// follow. The result is empty if a weight is not positive.
 template <typename T>
 LogFit refine_exponents(const Vector& first, const Vector& at) {
   const std::size_t n = first.size();
@@ -145,7 +147,7 @@ LogFit refine_exponents(const Vector& first, const Vector& at) {
   return fit;
 }
 
-/// One extremum of the error for each run of equal sign.
+/// Finds one extremum of the error for each run of equal sign.
 Vector extrema(const LogFit& fit, const Vector& points) {
   Vector found;
   double best = 0;
@@ -162,8 +164,8 @@ Vector extrema(const LogFit& fit, const Vector& points) {
   return found;
 }
 
-/// Exchange steps: 2K + 1 parameters and the ripple from the 2K + 2 extrema. Keeps the best fit
-/// found.
+/// Improves a fit by exchange steps: 2K + 2 extrema determine 2K + 1 parameters and the ripple. The
+/// best fit found is kept.
 LogFit refine_ripple(LogFit fit, const Vector& points) {
   const std::size_t k_count = fit.size(), n = 2 * k_count + 1;
   Real worst = fit.largest_error(points);
@@ -203,8 +205,9 @@ LogFit refine_ripple(LogFit fit, const Vector& points) {
   return fit;
 }
 
-/// First guesses with one term more: the best exponents of K + 1 terms interlace with those of K;
-/// and, because the gap to the new ones is not known, several distances beyond both ends.
+/// Makes first guesses with one term more. The best exponents of K + 1 terms interlace with those
+/// of K terms. Because the gap to the new ones is not known, there are several distances beyond
+/// both ends.
 std::vector<Vector> guesses_with_one_more(const LogFit& fit, Real log_ratio) {
   const std::size_t n = fit.size();
   if (n == 0) return {{-log_ratio / 2}};
@@ -218,7 +221,7 @@ std::vector<Vector> guesses_with_one_more(const LogFit& fit, Real log_ratio) {
     for (std::size_t k = 0; k + 1 < n; ++k) exponent.push_back((sorted[k] + sorted[k + 1]) / 2);
     exponent.push_back(sorted[n - 1] + reach * last_gap);
     guesses.push_back(exponent);
-    // The old ones, and one more at the end: the largest exponents move least.
+    // This guess keeps the old exponents and adds one at the end: the largest move least.
     exponent = sorted;
     exponent.push_back(sorted[n - 1] + reach * last_gap);
     guesses.push_back(exponent);
@@ -232,7 +235,7 @@ LogFit with_one_more(const LogFit& fit, Real ratio) {
   const std::size_t n = fit.size() + 1;
   const Vector points = graded_points(ratio, static_cast<int>(8 * n) + 40),
                fine = graded_points(ratio, 601);
-  // The best fits gain this factor a term; one that does needs no other guess.
+  // The best fits gain this factor with each term. A fit that gains it needs no other guess.
   const Real pi = std::acos(Real{-1});
   const Real gain = std::exp(-pi * pi / std::log(4 * ratio));
   const Real good = n > 1 ? 1.3L * gain * fit.largest_error(fine) : 0;

@@ -3,11 +3,12 @@
 #include "workers/gw/kernels/pole_sums/offdiagonal/least_squares.hpp"
 #include "workers/gw/kernels/pole_sums/offdiagonal/separable_pole.hpp"
 
-/// Exponential sums for 1/y on [1, ratio] with a small largest relative error. Term by term from
-/// one: guesses, least squares over the exponents, then exchange steps to equal ripple.
+/// Exponential sums for 1/y on [1, ratio] with a small largest relative error. A fit begins with
+/// one term and gains one at a time: first guesses, then least squares over the exponents, then
+/// exchange steps to equal ripple.
 namespace quasi::gw::fit {
 
-/// 1/y ≈ e^η + Σ e^w e^{−y e^t}: logarithms, so that all stay positive.
+/// 1/y ≈ e^η + Σ e^w e^{−y e^t}. The parameters are logarithms, so that all terms stay positive.
 struct LogFit {
   Vector exponent, weight;
   Real constant = 0;
@@ -24,9 +25,10 @@ struct LogFit {
 
 /// Points from 1 to ratio, evenly in the logarithm but closer at both ends.
 Vector graded_points(Real ratio, int n);
-/// One term more than `fit` by least squares: the best of several guesses, no worse than `fit`.
+/// Adds one term to `fit` by least squares from several guesses. The result is never worse than
+/// `fit`.
 LogFit with_one_more(const LogFit& fit, Real ratio);
-/// `fit` after exchange steps to equal ripple.
+/// Improves `fit` by exchange steps to equal ripple.
 LogFit finished(const LogFit& fit, Real ratio);
 ExponentialFit as_numbers(const LogFit& fit, Real ratio);
 

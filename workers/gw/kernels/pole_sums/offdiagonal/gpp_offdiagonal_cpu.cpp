@@ -16,7 +16,7 @@ namespace {
 
 constexpr Cplx kOne{1.0, 0.0};
 
-/// p_GG' = A_GG' factor(ω̃_GG').
+/// Makes p_GG' = A_GG' factor(ω̃_GG').
 template <typename Factor>
 void make_matrix(const PlasmonPoleView& model, bool folded, Factor factor, std::vector<Cplx>& p) {
   const std::int64_t n_g = model.pole_ry.extent[0];
@@ -33,10 +33,12 @@ void make_matrix(const PlasmonPoleView& model, bool folded, Factor factor, std::
   }
 }
 
-/// Columns of T made at once where P is folded: they need the rows of P up to their own end alone.
+/// Columns of T that are made at a time where P is folded. They need the rows of P up to their last
+/// column only.
 constexpr std::int64_t kFoldedColumns = 64;
 
-/// T[m][n_g] = M P. @returns its flops
+/// Multiplies T = M P, [m][n_g].
+/// @return the flops of the product
 double multiply(std::int64_t m, std::int64_t n_g, bool folded, ConstMatrix a, const Cplx* p,
                 Cplx* t) {
   const std::int64_t width = folded ? kFoldedColumns : n_g;
@@ -49,7 +51,7 @@ double multiply(std::int64_t m, std::int64_t n_g, bool folded, ConstMatrix a, co
   return flops;
 }
 
-/// S of all energies, which is Σ or, for a Hermitian model, the half to which its adjoint is added.
+/// S of all energies: Σ itself or, for a Hermitian model, the half of Σ = S + S†.
 class OffDiagonalSum {
  public:
   OffDiagonalSum(const PlasmonPoleView& model, const PoleRules& rules, View<const Cplx, 3> products,
@@ -66,7 +68,7 @@ class OffDiagonalSum {
         t_(static_cast<std::size_t>(products.size())),
         half_(static_cast<std::size_t>(model.hermitian ? sigma.size() : 0)) {}
 
-  /// The pairs (n, E) of one run by the two products.
+  /// Adds the pairs (n, E) of one run by the two products.
   void add_direct(const EnergyRun& run) {
     const std::int64_t row = n_right_ * n_g_;  // from one outer state to the next
     for (std::int64_t e = run.begin; e < run.end; ++e) {
@@ -87,7 +89,7 @@ class OffDiagonalSum {
     }
   }
 
-  /// All separable pairs, one term after another.
+  /// Adds all separable pairs, one term after another.
   void add_separable(const OffDiagonalPlan& plan) {
     const std::int64_t row = n_right_ * n_g_, n_energies = sigma_.extent[0];
     std::vector<Cplx> d(
@@ -106,7 +108,8 @@ class OffDiagonalSum {
       for (std::int64_t n = 0; n < n_right_; ++n)
         zgemm({CblasConjTrans, n_left_, n_left_, n_g_, terms_.weight}, {t_.data() + n * n_g_, row},
               {products_.data + n * n_g_, row}, {d.data() + n * n_left_ * n_left_, n_left_});
-      // Both parts of all (l, m) at once: Σ[e] += Σ_n c[e][n] D[n], real coefficients.
+      // Σ[e] += Σ_n c[e][n] D[n] has real coefficients: one product serves real and imaginary
+      // parts of all (l, m).
       const std::int64_t width = 2 * n_left_ * n_left_;
       cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(n_energies),
                   static_cast<int>(width), static_cast<int>(n_right_), 1.0,
@@ -116,7 +119,7 @@ class OffDiagonalSum {
     }
   }
 
-  /// @returns the flops of all products
+  /// @return the flops of all products
   double finish() {
     if (model_.hermitian)
       for (std::int64_t e = 0; e < sigma_.extent[0]; ++e)

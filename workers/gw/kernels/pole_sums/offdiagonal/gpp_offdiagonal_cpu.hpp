@@ -4,9 +4,9 @@
 
 namespace quasi::gw {
 
-/// LoadedPoleModel::add_offdiagonal by BLAS (docs/theory/gw.md 7). P or a separable matrix
-/// is made in parallel; products are the library's. Of a Hermitian model P's upper triangle alone
-/// is made and multiplied.
+/// Adds the full-matrix sum on the CPU (LoadedPoleModel::add_offdiagonal, docs/theory/gw.md 7).
+/// Threads make P or a separable matrix, and BLAS multiplies it. For a Hermitian model only the
+/// upper triangle of P is made and multiplied.
 /// @param products  M, [n_left][n_right][n_g]
 /// @throws InvalidInput for products that are not native
 OffDiagonalReport add_gpp_offdiagonal_cpu(const PlasmonPoleView& model, const PoleRules& rules,

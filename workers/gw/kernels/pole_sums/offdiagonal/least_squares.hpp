@@ -47,7 +47,8 @@ void triangularise(Columns<T>& a, std::size_t n) {
   }
 }
 
-/// x of R x = column j, R the triangle of the first n columns. A column without weight gets 0.
+/// Solves R x = column j with R the triangle of the first n columns. A column without weight gets
+/// 0.
 template <typename T>
 Numbers<T> back_substituted(Columns<T>& a, std::size_t n, std::size_t j) {
   Numbers<T> x(n);

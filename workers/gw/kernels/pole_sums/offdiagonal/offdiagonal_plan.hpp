@@ -14,7 +14,8 @@ struct EnergyRun {
   std::int64_t begin = 0, end = 0;
 };
 
-/// How the pairs (n, E) of a full-matrix sum are treated, the same on every device.
+/// Division of the pairs (n, E) of a full-matrix sum into direct and separable ones. It does not
+/// depend on the device.
 struct OffDiagonalPlan {
   std::vector<EnergyRun> direct;  ///< pairs treated by the two products, in order of bands
   PoleRange separable;            ///< of the pairs that are not direct

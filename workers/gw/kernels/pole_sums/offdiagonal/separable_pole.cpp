@@ -17,7 +17,7 @@ using fit::Real;
 using fit::Vector;
 
 constexpr int kMaxRationalTerms = 40;
-/// Errors of 1e-9 for a ratio of 226, 1e-7 for 1000.
+/// Largest number of terms. It gives an error of 1e-9 for a ratio of 226, and of 1e-7 for 1000.
 constexpr int kMaxExponentialTerms = 20;
 
 /// Row-major matrix.
@@ -28,7 +28,7 @@ struct Matrix {
   Real& operator()(std::size_t i, std::size_t j) { return value[i * columns + j]; }
 };
 
-/// ω̃/(x + ω̃) with τ = 1/ω̃.
+/// ω̃/(x + ω̃) = 1/(1 + x τ) with τ = 1/ω̃.
 Real pole_factor(Real x, Real tau) { return 1 / (1 + x * tau); }
 
 SeparablePole fit_rational(const PoleRange& range, double tolerance) {
@@ -36,7 +36,7 @@ SeparablePole fit_rational(const PoleRange& range, double tolerance) {
   // pivoting).
   constexpr std::size_t kPoints = 160;
   const auto spread = [](Real low, Real high, std::size_t n) {
-    // From zero the logarithm starts four decades below the end: closer points look like zero.
+    // A range from zero starts four decades below its end, because closer points act like zero.
     Vector points(n);
     const Real start = low > 0 ? low : high * 1e-4L;
     for (std::size_t i = 0; i < n; ++i)
@@ -93,7 +93,7 @@ SeparablePole fit_rational(const PoleRange& range, double tolerance) {
                      " terms; ask for a looser tolerance or the two products");
 }
 
-/// Fits by (ratio, tolerance): a job asks for the same few hundreds of times.
+/// Fits by (ratio, tolerance). A job needs the same few fits hundreds of times.
 class KnownFits {
  public:
   const ExponentialFit* find(double ratio, double tolerance) {
@@ -128,8 +128,8 @@ SeparablePole scaled(const ExponentialFit& fit, double y_min) {
 SeparablePole fit_exponential(const PoleRange& range, double tolerance) {
   static KnownFits known;
   const double y_min = range.x_min_ry + range.pole_min_ry;
-  // Rounded up to a power of 1.05, so that like ranges share a fit: a hundredth of a term more on
-  // average.
+  // The ratio is rounded up to a power of 1.05, so that similar ranges share a fit. That costs a
+  // hundredth of a term on average.
   const double exact_ratio = (range.x_max_ry + range.pole_max_ry) / y_min;
   const double ratio =
       std::pow(1.05, std::max(1.0, std::ceil(std::log(exact_ratio) / std::log(1.05) - 1e-9)));
