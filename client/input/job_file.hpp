@@ -28,9 +28,9 @@ std::string kind_of_toml(const std::filesystem::path& path);
 /// table of a TOML deck sets any field of JobSpec, and `device` and `exports` of DeckWork.
 JobRequest job_from_deck(const std::string& kind, const std::filesystem::path& path);
 
-/// Jobs from a file given without a kind. The file is a TOML deck with `kind` at its top, or holds
-/// one or several job specs in TOML or JSON, with the fields of JobSpec by their names in
-/// job.proto:
+/// Jobs from a file given without a kind. The file is a TOML deck with `kind` at its top, or it
+/// holds one or several job specs in TOML or JSON. A spec has the fields of JobSpec by their names
+/// in job.proto:
 ///
 ///     [KIND]
 ///     deck = "silicon"           # a deck beside this file; it is uploaded
