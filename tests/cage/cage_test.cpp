@@ -1,7 +1,7 @@
-// The cage keeps what it promises: an engine inside reaches its own files and devices and nothing
-// else (docs/reference/operations.md, "The cage around engines"). Every attempt is made by a real
-// process inside the real quasi-cage; those that an ordinary process of the same user would manage
-// are also made outside, so that a test whose attempts do not work at all fails.
+// Tests the promise of the cage: an engine inside reaches its own files and devices and nothing
+// else (docs/reference/operations.md, "The cage around engines"). A real process inside the real
+// quasi-cage makes every attempt. Attempts that an ordinary process of the same user would manage
+// are also made outside, so that an attempt that never works fails the test.
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Runs a program and returns all that it printed; its exit status goes to `status`.
+/// Runs a program, returns its output and writes its exit status to `status`.
 std::string output_of(const std::string& command, int* status) {
   std::string output;
   std::array<char, 4096> bytes{};
@@ -37,7 +37,8 @@ std::string output_of(const std::string& command, int* status) {
   return output;
 }
 
-/// An attempt's folder, somebody else's folder, two sockets and a process of the same user.
+/// The folder of an attempt, the folder of another user, two sockets and a process of the same
+/// user.
 class CageTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -63,7 +64,7 @@ class CageTest : public ::testing::Test {
     fs::remove("/dev/shm/quasi-escape");
   }
 
-  /// "need NAME" and "escape NAME" with whether each was reached.
+  /// Maps "need NAME" and "escape NAME" to true if it was reached.
   std::map<std::string, bool> try_all(bool caged) {
     std::ostringstream command;
     command << "cd '" << prison_.attempt.string() << "' && exec ";

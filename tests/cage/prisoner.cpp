@@ -1,5 +1,5 @@
-// Tries every escape and every need, one a line: "escape|need NAME: reached|refused". Started by
-// cage_test inside quasi-cage, and outside to see that the attempts work where no wall stands.
+// Tries every escape and every need, one a line: "escape|need NAME: reached|refused". cage_test
+// starts it inside quasi-cage, and also outside to show that the attempts work without walls.
 //
 // usage: cage_prisoner ATTEMPT FOREIGN TCP_PORT VICTIM caged|free
 
@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   if (argc != 6) return 2;
   const quasi::test::Prison prison{argv[1], argv[2], std::atoi(argv[3]), std::atoi(argv[4])};
   const bool caged = std::string(argv[5]) == "caged";
-  // As quasi-engine does before it reads a deck.
+  // quasi-engine does this before it reads a deck.
   if (caged && !quasi::deny_new_processes().stands) return 3;
   const auto tell = [&](const char* what, const quasi::test::Escape& escape) {
     std::printf("%s %s: %s\n", what, escape.name.c_str(),

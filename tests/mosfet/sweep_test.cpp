@@ -1,5 +1,5 @@
-// How a sweep of bias points runs: interruptions, checkpoints, lanes, devices and failures change
-// neither its points nor their bits. The truth is the undisturbed run on one device.
+// Tests runs of a sweep of bias points: interruptions, checkpoints, lanes, devices and failures
+// change neither its points nor their bits. The truth is the undisturbed run on one device.
 
 #include "workers/mosfet/solver/sweep/sweep.hpp"
 
