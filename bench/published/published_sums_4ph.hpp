@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bench/published/published_strategy.hpp"
 #include "workers/backend/device/device.hpp"
 #include "workers/thermal/kernels/four_phonon/tables_4ph.hpp"
 
@@ -10,14 +11,6 @@
 /// is tested by itself and every matrix element is summed block by block. They give the numbers of
 /// ScatteringKernels4ph::sums and serve to compare times.
 namespace quasi::thermal {
-
-/// Published ways to organise the sums.
-enum class PublishedStrategy {
-  kListHost,    ///< a list made on the CPU and evaluated for all modes at once
-  kListDevice,  ///< a list made on the device and evaluated for all modes at once
-  kModeByMode,  ///< a list of one mode at a time
-  kTestAndSum,  ///< no list: every candidate is tested and summed in one kernel
-};
 
 /// V of one tuple, block by block; conventions of ContractionPlan4ph. @return |V|² in eV²/(Å⁸
 /// amu⁴).
@@ -227,12 +220,6 @@ void count_list_on_host(const Tables4ph& host, std::int64_t first_row, std::int6
                         std::int64_t* count);
 void fill_list_on_host(const Tables4ph& host, std::int64_t first_row, std::int64_t n_indices,
                        const std::int64_t* begin, Listed4ph* list);
-
-/// Seconds of the two parts of a strategy.
-struct StrategySeconds {
-  double enumerate = 0.0;
-  double evaluate = 0.0;
-};
 
 /// Sums of all rows and channels of a problem by a published strategy.
 /// @param budget_bytes  for lists and partial sums: where the list of all modes does not fit, the

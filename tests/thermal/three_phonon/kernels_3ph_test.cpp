@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include "bench/published/published_sums_3ph.hpp"
 #include "tests/support/every_device.hpp"
 #include "tests/thermal/three_phonon/random_crystal_3ph.hpp"
 #include "workers/backend/error.hpp"
@@ -119,10 +120,21 @@ void expect_sums(ThreePhononSums& sums, const VectorField& field, const Expected
   close(sums.row_rates(300.0, OccupationForm::kDifferences), expected.row_rates, "row rates");
 }
 
+/// The sums that jobs use, and those of the published strategies.
+std::vector<std::unique_ptr<ThreePhononSums>> all_sums(const Device& device) {
+  std::vector<std::unique_ptr<ThreePhononSums>> sums;
+  sums.push_back(make_three_phonon_kernels(device));
+  for (const PublishedStrategy strategy :
+       {PublishedStrategy::kListHost, PublishedStrategy::kListDevice,
+        PublishedStrategy::kModeByMode, PublishedStrategy::kTestAndSum})
+    sums.push_back(make_published_sums_3ph(device, strategy));
+  return sums;
+}
+
 class Kernels3ph : public quasi::test::OnEveryDevice {};
 
-// The sums of every strategy on every device equal those of the oracle's plain loops, for 1 to 4
-// atoms and all kinds of σ.
+// The sums of jobs and of every published strategy on every device equal those of the oracle's
+// plain loops, for 1 to 4 atoms and all kinds of σ.
 TEST_P(Kernels3ph, AgreeWithTheOracle) {
   struct Case {
     int n_atoms;
@@ -139,37 +151,33 @@ TEST_P(Kernels3ph, AgreeWithTheOracle) {
         test::random_crystal_3ph(test_case.n_atoms, test_case.mesh, ++seed, test_case.kind);
     const VectorField field = random_field(c->oracle.omega.size(), c->problem.n_branches(), seed);
     const ExpectedSums expected = oracle_sums(*c, field);
-    for (const Strategy strategy :
-         {Strategy::kFactorised, Strategy::kListHost, Strategy::kListDevice, Strategy::kModeByMode,
-          Strategy::kTestAndSum}) {
+    const auto sums = all_sums(GetParam());
+    for (std::size_t i = 0; i < sums.size(); ++i) {
       SCOPED_TRACE("atoms " + std::to_string(test_case.n_atoms) + ", strategy " +
-                   std::to_string(static_cast<int>(strategy)));
-      c->problem.strategy = strategy;
-      const auto kernels = make_three_phonon_kernels(GetParam());
-      kernels->load(c->problem);
-      expect_sums(*kernels, field, expected);
+                   std::to_string(i));
+      sums[i]->load(c->problem);
+      expect_sums(*sums[i], field, expected);
     }
   }
 }
 
-// Same input, same device: identical bits when run twice, and on the CPU with one thread and with
-// two.
+// The same input on the same device gives the same bits when it runs twice and, on the CPU, with
+// one thread and with two.
 TEST_P(Kernels3ph, GiveTheSameBitsAgain) {
   const auto c = test::random_crystal_3ph(2, {4, 3, 4}, 5, Broadening::kSymmetric);
   const int threads = omp_get_max_threads();
-  for (const Strategy strategy :
-       {Strategy::kFactorised, Strategy::kListDevice, Strategy::kTestAndSum}) {
-    c->problem.strategy = strategy;
+  for (std::size_t strategy = 0; strategy < all_sums(GetParam()).size(); ++strategy) {
+    SCOPED_TRACE("strategy " + std::to_string(strategy));
     std::vector<ThreePhononRates> runs;
     std::vector<std::vector<double>> applied;
     for (const int n : {1, 2, 2}) {
       omp_set_num_threads(n);
-      const auto kernels = make_three_phonon_kernels(GetParam());
-      kernels->load(c->problem);
+      const auto sums = std::move(all_sums(GetParam())[strategy]);
+      sums->load(c->problem);
       SilentProgress silent;
-      runs.push_back(kernels->rates(kTemperatures_k, true, silent));
+      runs.push_back(sums->rates(kTemperatures_k, true, silent));
       applied.push_back(
-          kernels->apply_collision(300.0, OccupationForm::kSymmetric, c->modes.spread_rad_ps));
+          sums->apply_collision(300.0, OccupationForm::kSymmetric, c->modes.spread_rad_ps));
     }
     omp_set_num_threads(threads);
     for (std::size_t i = 1; i < runs.size(); ++i) {
@@ -182,7 +190,7 @@ TEST_P(Kernels3ph, GiveTheSameBitsAgain) {
   }
 }
 
-/// Remembers the log.
+/// Keeps the log and cancels when told to.
 class Listening : public SilentProgress {
  public:
   void log(std::string_view line) override { lines += line; }
@@ -191,9 +199,9 @@ class Listening : public SilentProgress {
   bool stop = false;
 };
 
-// A list that does not fit is made again, part by part, at every application: what a kept one
-// gives, to the bit on the CPU. (1e-12 on CUDA, where the products' order depends on how many rows
-// go together.) A cancel is heard between parts.
+// A list that does not fit is made again, part by part, at every application. On the CPU it gives
+// the bits of a kept list. On CUDA it agrees within 1e-12, because the order of the products
+// depends on how many rows go together. A cancelled job ends between two parts.
 TEST_P(Kernels3ph, RecomputedProcessesGiveWhatKeptOnesGive) {
   const auto c = test::random_crystal_3ph(2, {4, 4, 3}, 3, Broadening::kSymmetric);
   Listening progress;
@@ -231,7 +239,8 @@ TEST_P(Kernels3ph, RecomputedProcessesGiveWhatKeptOnesGive) {
   EXPECT_THROW(recomputed->row_rates(300.0, OccupationForm::kSymmetric), Cancelled);
 }
 
-// Not even the list of one point: refused by both before the work, with need and budget.
+// If not even the list of one point fits, both kinds of sums refuse before the work and name the
+// need and the budget.
 TEST_P(Kernels3ph, RefuseAListThatCannotFit) {
   const auto c = test::random_crystal_3ph(2, {4, 4, 4}, 3, Broadening::kSymmetric);
   c->problem.memory_budget_bytes = 1024;
@@ -251,8 +260,8 @@ TEST_P(Kernels3ph, RefuseAListThatCannotFit) {
 
 QUASI_ON_EVERY_DEVICE(Kernels3ph);
 
-// The matrix element of docs/theory/thermal.md 12.3.6: exchanging two created phonons with their
-// slots changes nothing, and reversing every q (e → e*) conjugates it.
+// The matrix element obeys the laws of docs/theory/thermal.md 12.3: exchanging two created phonons
+// with their slots changes nothing, and reversing every q (e → e*) conjugates it.
 TEST(MatrixElement3ph, IsSymmetricAndReversible) {
   const auto c = test::random_crystal_3ph(2, {3, 4, 2}, 21, Broadening::kSymmetric);
   auto reversed = c->oracle;
@@ -274,8 +283,9 @@ TEST(MatrixElement3ph, IsSymmetricAndReversible) {
     }
 }
 
-// Mixed precision: the same processes, rates within single rounding of the matrix elements. Random
-// crystals have no sum rule, hence no cancellation: 3e-6 is some tens of roundings.
+// Mixed precision finds the same processes, and its rates differ by the rounding of the matrix
+// elements to FP32. Random crystals have no sum rule, hence no cancellation: 3e-6 is some tens of
+// roundings.
 TEST_P(Kernels3ph, MixedPrecisionIsSinglePrecisionOfTheMatrixElements) {
   for (const int n_atoms : {1, 2, 3}) {
     const auto c = test::random_crystal_3ph(

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "workers/thermal/model/precision.hpp"
-#include "workers/thermal/model/strategy.hpp"
 #include "workers/thermal/physics/broadening.hpp"
 #include "workers/thermal/physics/physical_constants.hpp"
 
@@ -17,7 +16,6 @@ struct ThreePhononOptions {
   double cut = 2.0;                 ///< window |Δω| ≤ cut·σ
   bool window_norm = true;          ///< divides δ by erf(cut)
   double omega_max_rad_ps = 1e100;  ///< faster modes take no part
-  Strategy strategy = Strategy::kFactorised;
   Precision precision = Precision::kDouble;
   std::int64_t memory_budget_bytes = 0;  ///< for process lists and work arrays; 0: chosen by device
 };

@@ -44,7 +44,6 @@ ThreePhononOptions Control::three_phonon_options() const {
           .cut = cut_3ph,
           .window_norm = window_norm,
           .omega_max_rad_ps = omega_max_rad_ps,
-          .strategy = strategy,
           .precision = precision,
           .memory_budget_bytes = static_cast<std::int64_t>(memory_budget_mib * 1048576.0)};
 }

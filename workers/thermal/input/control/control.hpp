@@ -12,7 +12,6 @@
 #include "workers/thermal/model/case_options.hpp"
 #include "workers/thermal/model/precision.hpp"
 #include "workers/thermal/model/sampling_options.hpp"
-#include "workers/thermal/model/strategy.hpp"
 #include "workers/thermal/model/symmetry.hpp"
 #include "workers/thermal/physics/broadening.hpp"
 #include "workers/thermal/physics/physical_constants.hpp"
@@ -72,7 +71,6 @@ struct Control {
   bool compat = false;  ///< compat = "fourphonon": constants, σ and windows of FourPhonon
   Broadening broadening = Broadening::kSymmetric;
   Solver solver = Solver::kConjugateGradients;
-  Strategy strategy = Strategy::kFactorised;
   Precision precision = Precision::kDouble;
   double cut_3ph = 2.0;                 ///< cut3: window |Δω| ≤ cut3·σ
   double cut_4ph = 1.0;                 ///< cut4

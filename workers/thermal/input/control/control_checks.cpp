@@ -149,16 +149,7 @@ void set_methods(RawControl& raw) {
       {"uniform", Sampling::kUniform},
       {"by-weight", Sampling::kByWeight}};
   c.sampling = samplings.at(raw.sampling);
-  const std::map<std::string, Strategy> strategies{{"factorised", Strategy::kFactorised},
-                                                   {"list-host", Strategy::kListHost},
-                                                   {"list-device", Strategy::kListDevice},
-                                                   {"mode-by-mode", Strategy::kModeByMode},
-                                                   {"test-and-sum", Strategy::kTestAndSum}};
-  c.strategy = strategies.at(raw.strategy);
   c.precision = raw.precision == "mixed" ? Precision::kMixed : Precision::kDouble;
-  if (c.precision == Precision::kMixed && c.strategy != Strategy::kFactorised)
-    refuse(c, {"precision", "strategy"},
-           "'precision' = mixed is an option of 'strategy' = factorised");
 }
 
 void check_sampling(const Control& c) {
@@ -167,15 +158,10 @@ void check_sampling(const Control& c) {
            "'num_sample_process_3ph' (or 'target_kappa_error' without 'four_phonon') samples "
            "the relaxation-time "
            "rates, which cannot be iterated; with it set 'convergence' = .false.");
-  if (c.samples_rates_3ph() &&
-      (c.strategy != Strategy::kFactorised || c.precision == Precision::kMixed))
-    refuse(c, {"strategy", "precision", "num_sample_process_3ph", "target_kappa_error"},
-           "'strategy' and 'precision' are those of exact sums; leave them at their defaults where "
-           "three-phonon rates are sampled");
-  if (c.four_phonon && c.strategy != Strategy::kFactorised)
-    refuse(c, {"strategy", "four_phonon"},
-           "'strategy' must be factorised with 'four_phonon' = .true.; "
-           "bench/published_strategies.sh compares the published strategies");
+  if (c.samples_rates_3ph() && c.precision == Precision::kMixed)
+    refuse(c, {"precision", "num_sample_process_3ph", "target_kappa_error"},
+           "'precision' = mixed is an option of exact sums; leave it at double where three-phonon "
+           "rates are sampled");
   if (c.four_phonon_iteration && !(c.four_phonon && c.converge))
     refuse(c, {"four_phonon_iteration", "four_phonon", "convergence"},
            "'four_phonon_iteration' needs 'four_phonon' = .true. and 'convergence' = .true.");

@@ -1,5 +1,7 @@
 #include "workers/thermal/input/control/control_keys.hpp"
 
+#include <strings.h>
+
 #include "workers/backend/error.hpp"
 #include "workers/thermal/input/control/namelist_section.hpp"
 
@@ -153,8 +155,12 @@ void add_methods(KeyTable& keys, RawControl& raw) {
   keys.word("broadening", raw.broadening, {"symmetric", "adaptive-max", "adaptive-rms"});
   keys.word("solver", raw.solver, {"auto", "cg", "gmres", "fixed-point"});
   keys.word("sampling", raw.sampling, {"auto", "uniform", "by-weight"});
-  keys.word("strategy", raw.strategy,
-            {"factorised", "list-host", "list-device", "mode-by-mode", "test-and-sum"});
+  keys.add("", "strategy", [](const Assignment& a) {
+    const std::string& text = *scalar(a).text;
+    if (strcasecmp(text.c_str(), "factorised") != 0)
+      fail(a, "must be factorised, which is how jobs sum processes, got '" + text +
+                  "'; bench/published_strategies.sh compares the published strategies");
+  });
   keys.word("precision", raw.precision, {"double", "mixed"});
 }
 

@@ -21,7 +21,6 @@ struct RawControl {
   std::string broadening = "symmetric";
   std::string solver = "auto";
   std::string sampling = "auto";
-  std::string strategy = "factorised";
   std::string precision = "double";
 };
 

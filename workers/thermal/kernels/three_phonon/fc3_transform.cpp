@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "workers/units/constants.hpp"
 
@@ -88,6 +89,22 @@ Fc3Transform make_fc3_transform(const SparseForceConstants& fc3,
                         mesh.n[d]))]);
   }
   return t;
+}
+
+BlockGroups group_by_target(const Fc3Transform& transform) {
+  BlockGroups groups;
+  groups.block.resize(static_cast<std::size_t>(transform.n_blocks));
+  std::iota(groups.block.begin(), groups.block.end(), 0);
+  std::stable_sort(groups.block.begin(), groups.block.end(),
+                   [&](int a, int b) { return transform.target[a] < transform.target[b]; });
+  for (std::size_t i = 0; i < groups.block.size(); ++i) {
+    const int target = transform.target[groups.block[i]];
+    if (i > 0 && target == groups.target.back()) continue;
+    groups.first.push_back(static_cast<int>(i));
+    groups.target.push_back(target);
+  }
+  groups.first.push_back(static_cast<int>(groups.block.size()));
+  return groups;
 }
 
 }  // namespace quasi::thermal

@@ -43,6 +43,16 @@ struct Fc3Transform {
 Fc3Transform make_fc3_transform(const SparseForceConstants& fc3,
                                 const std::vector<double>& mass_amu, const QMesh& mesh);
 
+/// Blocks of force constants sorted by their target.
+struct BlockGroups {
+  std::vector<int> block;   ///< [n_blocks] in rising order of target
+  std::vector<int> first;   ///< [n_groups + 1] where each group begins in `block`
+  std::vector<int> target;  ///< [n_groups]
+};
+
+/// Groups the blocks that add to one target, each group in the order of the blocks.
+BlockGroups group_by_target(const Fc3Transform& transform);
+
 /// exp(2πi m/n) for m = 0 … n − 1, exact at multiples of a quarter turn.
 std::vector<std::complex<double>> unit_roots(int n);
 

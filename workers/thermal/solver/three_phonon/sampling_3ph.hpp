@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "workers/backend/progress.hpp"
-#include "workers/thermal/kernels/three_phonon/sampling_kernels_3ph.hpp"
+#include "workers/thermal/kernels/three_phonon/sampling/sampling_kernels_3ph.hpp"
 #include "workers/thermal/solver/three_phonon/running_sums.hpp"
 
 namespace quasi::thermal {

@@ -46,7 +46,6 @@ ThreePhononProblem make_three_phonon_problem(const Crystal& crystal, SparseForce
           .omega_max_rad_ps = options.omega_max_rad_ps,
           .rate_constant = constants.rate_3ph,
           .hbar_over_kb_k_ps = constants.hbar_over_kb_k_ps(),
-          .strategy = options.strategy,
           .precision = options.precision,
           .memory_budget_bytes = options.memory_budget_bytes};
 }

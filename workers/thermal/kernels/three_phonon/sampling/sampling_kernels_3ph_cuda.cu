@@ -1,6 +1,6 @@
 #include "workers/backend/device/device_buffer.cuh"
 #include "workers/backend/device/launch_cuda.cuh"
-#include "workers/thermal/kernels/three_phonon/sampling_flow_3ph.hpp"
+#include "workers/thermal/kernels/three_phonon/sampling/sampling_flow_3ph.hpp"
 
 namespace quasi::thermal {
 

@@ -1,5 +1,5 @@
 #include "workers/backend/error.hpp"
-#include "workers/thermal/kernels/three_phonon/sampling_kernels_3ph.hpp"
+#include "workers/thermal/kernels/three_phonon/sampling/sampling_kernels_3ph.hpp"
 
 namespace quasi::thermal {
 

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "workers/thermal/kernels/three_phonon/fc3_transform.hpp"
-#include "workers/thermal/kernels/three_phonon/process_rules_3ph.hpp"
-#include "workers/thermal/kernels/three_phonon/sampling_kernels_3ph.hpp"
+#include "workers/thermal/kernels/three_phonon/sampling/sampling_kernels_3ph.hpp"
+#include "workers/thermal/kernels/three_phonon/three_phonon_kernels.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 
 namespace quasi::thermal {
@@ -22,11 +22,7 @@ class SamplingFlow3 : public SamplingKernels3 {
   void load(const ThreePhononProblem& problem, const std::vector<double>& temperatures_k) override {
     OnDevice::use(device_);
     const Modes& modes = *problem.modes;
-    const auto n_modes = modes.n_modes();
-    std::vector<double> omega(static_cast<std::size_t>(n_modes));
-    for (std::int64_t mode = 0; mode < n_modes; ++mode)
-      omega[mode] = modes.active(mode, problem.omega_max_rad_ps) ? modes.omega_rad_ps[mode]
-                                                                 : ProcessRules3::kInactive;
+    const std::vector<double> omega = active_frequencies(problem);
     std::vector<double> occupation;
     for (const double temperature : temperatures_k)
       for (const double w : omega)
@@ -51,7 +47,7 @@ class SamplingFlow3 : public SamplingKernels3 {
     tables_ = {.mesh = problem.mesh,
                .nb = problem.n_branches(),
                .n_temperatures = static_cast<int>(temperatures_k.size()),
-               .rules = rules_of(problem, h.omega.data(), h.spread.data()),
+               .rules = process_rules(problem, h.omega.data(), h.spread.data()),
                .e = h.e.data(),
                .point = h.point.data(),
                .first_zone = h.zone.data(),

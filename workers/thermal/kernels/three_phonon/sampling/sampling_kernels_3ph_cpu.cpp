@@ -1,4 +1,4 @@
-#include "workers/thermal/kernels/three_phonon/sampling_flow_3ph.hpp"
+#include "workers/thermal/kernels/three_phonon/sampling/sampling_flow_3ph.hpp"
 
 namespace quasi::thermal {
 

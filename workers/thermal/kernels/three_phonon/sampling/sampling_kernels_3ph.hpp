@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "workers/thermal/kernels/three_phonon/sample_3ph.hpp"
+#include "workers/thermal/kernels/three_phonon/sampling/sample_3ph.hpp"
 #include "workers/thermal/kernels/three_phonon/three_phonon_kernels.hpp"
 
 namespace quasi::thermal {
