@@ -1,6 +1,6 @@
-// Laws that hold for any numbers (docs/theory/thermal.md 12.3, three-phonon forms). Decks of our
-// own: silicon, and the wurtzite-like crystal, which has four atoms, two masses and a hexagonal
-// lattice.
+// Tests the laws of docs/theory/thermal.md 12.3 in their three-phonon forms, which hold for any
+// numbers. The decks are silicon and a wurtzite-like crystal, which has four atoms, two masses and
+// a hexagonal lattice.
 
 #include <gtest/gtest.h>
 
@@ -21,8 +21,8 @@ namespace {
 using test::model;
 std::filesystem::path silicon() { return quasi::test::source_dir() / "examples/thermal/silicon"; }
 
-// 1. κ is symmetric, positive definite, invariant under the point group; cubic: off-diagonals
-// vanish.
+// 1. κ is symmetric, positive definite and invariant under the point group. In a cubic crystal its
+// off-diagonal elements vanish.
 TEST(Laws3ph, ConductivityHasTheSymmetryOfTheCrystal) {
   const auto cubic = test::solve_deck(silicon(), {"ngrid=6,6,6"});
   for (const Mat3& k : {cubic->run.by_temperature[0].kappa_rta_w_per_mk,
@@ -44,9 +44,9 @@ TEST(Laws3ph, ConductivityHasTheSymmetryOfTheCrystal) {
       << "a hexagonal crystal conducts differently along its axis";
 }
 
-// 2. ω and rates summed over degenerate sets are equal over every star: recomputed at other
-// members. 1e-9 where the numbers of the files are exactly symmetric (diamond); a hexagonal deck's
-// cannot be: they are rounded at 1e-9 eV/Å^n, which the rates show at 1e-8.
+// 2. ω and rates summed over degenerate sets are equal over every star, as rates computed at other
+// members show. The tolerance is 1e-9 for diamond, whose files are exactly symmetric. The numbers
+// of a hexagonal deck are rounded at 1e-9 eV/Å^n, which the rates show at 1e-8.
 TEST(Laws3ph, RatesAreEqualOverAStar) {
   struct Case {
     const char* name;
@@ -125,7 +125,7 @@ TEST(Laws3ph, TranslationsCostNothing) {
   EXPECT_NEAR(amplitude(64) / amplitude(128), 4.0, 0.05);
 }
 
-// 4. Hermitian D, weights (asserted while reading), velocities against finite differences of ω.
+// 4. D is Hermitian, and the velocities equal finite differences of ω. Reading asserts the weights.
 TEST(Laws3ph, VelocitiesAreSlopes) {
   for (const auto& path : {silicon(), model("wurtzite-sw")}) {
     const Deck deck = read_deck(path, test::settings_of({"onlyharmonic=T"}));
@@ -136,7 +136,7 @@ TEST(Laws3ph, VelocitiesAreSlopes) {
     const int nb = deck.crystal.n_branches();
     for (int i = 0; i < nb; ++i)
       for (int j = 0; j < nb; ++j) EXPECT_EQ(d.d[i * nb + j], std::conj(d.d[j * nb + i]));
-    // dD/dq against a central difference: Hellmann–Feynman follows from it.
+    // dD/dq equals a central difference, from which the Hellmann–Feynman theorem follows.
     constexpr double kStep = 1e-5;
     const Mat3 to_fractional = inverse(transpose(deck.crystal.reciprocal_per_nm()));
     double scale = 0.0;
@@ -153,7 +153,7 @@ TEST(Laws3ph, VelocitiesAreSlopes) {
   }
 }
 
-// 5. Detailed balance on the shell, and both forms of each Bose factor agree there.
+// 5. Detailed balance holds on the energy shell, and both forms of each Bose factor agree there.
 TEST(Laws3ph, DetailedBalance) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> omega(0.5, 60.0), temperature(20.0, 1200.0);
@@ -174,8 +174,8 @@ TEST(Laws3ph, DetailedBalance) {
 }
 
 // 6. The collision operator is symmetric and positive: ⟨x, A y⟩ = ⟨A x, y⟩ in Σ mult n(n+1) x·y,
-// for symmetric fields. It stands on |V|² and σ being the same from whichever phonon a process is
-// seen.
+// for symmetric vector fields. The law needs |V|² and σ that do not depend on which of its phonons
+// a process is assigned to.
 TEST(Laws3ph, CollisionOperatorIsSymmetric) {
   for (const auto& [path, mesh] :
        {std::pair{silicon(), "ngrid=5,5,5"}, std::pair{model("wurtzite-sw"), "ngrid=3,3,2"}}) {
@@ -227,8 +227,8 @@ TEST(Laws3ph, CollisionOperatorIsSymmetric) {
   }
 }
 
-// 7. Counting: emission visits both orders of its created phonons, so the numbers of processes in
-// which λ is created or λ is one of the two must agree: Σ over all modes, absorption = emission.
+// 7. The sum over all modes counts as many absorptions as emissions, because both orders of the two
+// created phonons count as an emission.
 TEST(Laws3ph, EveryEmissionIsAnAbsorptionSeenFromTheOtherSide) {
   const auto s = test::solve_deck(silicon(), {"ngrid=5,5,5", "convergence=F"});
   std::vector<std::int64_t> rows(static_cast<std::size_t>(s->n_rows()));
@@ -244,8 +244,7 @@ TEST(Laws3ph, EveryEmissionIsAnAbsorptionSeenFromTheOtherSide) {
   EXPECT_EQ(absorption, emission);
 }
 
-// 8. Classical limit: w ∝ T far above the Debye temperature (x = ħω/k_BT < 0.15 at 3 Θ_D and
-// beyond).
+// 8. In the classical limit w ∝ T: far above the Debye temperature, where x = ħω/k_BT < 0.15.
 TEST(Laws3ph, RatesGrowLinearlyWithTemperature) {
   const auto s =
       test::solve_deck(silicon(), {"ngrid=4,4,4", "T=5000,5100", "convergence=F", "isotopes=F"});
@@ -260,14 +259,14 @@ TEST(Laws3ph, RatesGrowLinearlyWithTemperature) {
   }
 }
 
-// 9. In the variational sense κ grows with every iteration and stays below the solution's, by less
-// than ten times the squared residual (one over the smallest eigenvalue of the operator divided by
-// its diagonal).
+// 9. The variational κ grows with every iteration and stays below that of the solution. The
+// difference is less than ten times the squared residual. Ten bounds one over the smallest
+// eigenvalue of the operator divided by its diagonal.
 TEST(Laws3ph, ConjugateGradientsGiveKappaToSecondOrder) {
   const auto exact = test::solve_deck(silicon(), {"ngrid=6,6,6", "T=100", "eps=1e-12"});
   const IterativeSolution& whole = exact->run.by_temperature[0].solution;
   const double kappa = exact->run.by_temperature[0].kappa_w_per_mk[0][0];
-  // The first entry is the relaxation-time approximation's, which is not of the sequence.
+  // The first entry is the relaxation-time approximation, which is no member of the sequence.
   for (std::size_t i = 2; i < whole.kappa_history_w_per_mk.size(); ++i)
     EXPECT_GE(whole.kappa_history_w_per_mk[i][0][0],
               whole.kappa_history_w_per_mk[i - 1][0][0] * (1.0 - 1e-12))
@@ -281,8 +280,8 @@ TEST(Laws3ph, ConjugateGradientsGiveKappaToSecondOrder) {
   }
 }
 
-// 9. Iterated: residual below eps; conjugate gradients, GMRES and the fixed point find the same κ;
-// from isotopes alone nothing is iterated.
+// 9. The residual of an iterated solution is below eps. Conjugate gradients, GMRES and the fixed
+// point find the same κ. Isotopes alone need no iteration.
 TEST(Laws3ph, SolversAgree) {
   std::vector<double> kappa;
   for (const char* solver : {"solver=cg", "solver=gmres", "solver=fixed-point"}) {
@@ -295,7 +294,8 @@ TEST(Laws3ph, SolversAgree) {
   EXPECT_NEAR(kappa[2] / kappa[0], 1.0, 1e-8);
 }
 
-// A hexagonal deck, symmetry on and off: 1e-8. (Off, every point is computed by itself.)
+// A hexagonal deck gives κ within 1e-8 with symmetry and without, where every point is computed by
+// itself.
 TEST(Laws3ph, SymmetryOnAndOffAgree) {
   const auto on = test::solve_deck(model("wurtzite-sw"), {"ngrid=4,4,3", "eps=1e-12"});
   const auto off =
@@ -311,7 +311,7 @@ TEST(Laws3ph, SymmetryOnAndOffAgree) {
     }
 }
 
-// The same potential as FORCE_CONSTANTS_2ND and as espresso.ifc2: 1e-8.
+// FORCE_CONSTANTS_2ND and espresso.ifc2 of one potential give κ within 1e-8.
 TEST(Laws3ph, BothSecondOrderFilesAgree) {
   for (const char* name : {"silicon-sw", "wurtzite-sw"}) {
     const auto a = test::solve_deck(model(name), {"ngrid=3,3,3", "espresso=F"});
@@ -324,7 +324,7 @@ TEST(Laws3ph, BothSecondOrderFilesAgree) {
   }
 }
 
-// Boundary scattering: κ falls towards the small-grain limit κ_sg·L as L → 0.
+// With boundary scattering κ falls towards the small-grain limit κ_sg·L as L → 0.
 TEST(Laws3ph, SmallGrainsScatterAtTheirBoundary) {
   const auto s =
       test::solve_deck(silicon(), {"ngrid=5,5,5", "boundary_length_nm=1e-4", "convergence=F"});
@@ -332,7 +332,7 @@ TEST(Laws3ph, SmallGrainsScatterAtTheirBoundary) {
   EXPECT_NEAR(r.kappa_rta_w_per_mk[0][0] / (1e-4 * r.small_grain_w_per_mk_nm[0][0]), 1.0, 1e-3);
 }
 
-// A sheet's κ is that of the cell times height over thickness.
+// κ of a sheet is that of the cell times its height over the thickness.
 TEST(Laws3ph, SheetIsQuotedForItsThickness) {
   const Deck deck = read_deck(model("wurtzite-sw"),
                               test::settings_of({"onlyharmonic=T", "sheet_thickness_nm=0.5"}));
@@ -340,7 +340,8 @@ TEST(Laws3ph, SheetIsQuotedForItsThickness) {
               length(deck.crystal.lattice_nm[2]) / 0.5, 1e-9);
 }
 
-// Normal and Umklapp parts of either channel: within the channel, and both occur.
+// The normal part of either channel is between zero and the whole channel, and both normal and
+// Umklapp processes occur.
 TEST(Laws3ph, NormalAndUmklappAddUp) {
   const auto s = test::solve_deck(silicon(), {"ngrid=6,6,6", "convergence=F"});
   const auto& r = s->run.three_phonon;

@@ -12,8 +12,8 @@ namespace {
 
 struct ReferenceCase {
   const char* run;
-  std::int64_t absorption, emission;  ///< counts printed by the reference program (README there)
-  bool full;                          ///< too large for every run of the suite otherwise
+  std::int64_t absorption, emission;  ///< counts printed by FourPhonon
+  bool full;                          ///< runs only in the full suite
 };
 
 std::ostream& operator<<(std::ostream& out, const ReferenceCase& c) { return out << c.run; }
@@ -40,7 +40,7 @@ double relative(double found, double expected) {
   return expected == 0.0 ? std::fabs(found) : std::fabs(found / expected - 1.0);
 }
 
-/// Largest relative difference of sums over degenerate sets.
+/// Returns the largest relative difference of sums over degenerate sets.
 double worst_over_subspaces(const test::SolvedDeck& s, const std::vector<double>& found,
                             const double* expected_at, std::size_t offset) {
   const int nb = s.run.modes.n_branches;
@@ -62,8 +62,9 @@ double worst_over_subspaces(const test::SolvedDeck& s, const std::vector<double>
   return worst;
 }
 
-// From our own eigenvectors: counts, κ in relaxation-time approximation and converged, isotopes,
-// phase spaces, heat capacity, small-grain κ. Rates summed over degenerate sets 1e-6.
+// With the eigenvectors of Quasi the results equal those of FourPhonon: counts, κ in
+// relaxation-time approximation and converged, isotopes, phase spaces, heat capacity and
+// small-grain κ. Rates summed over degenerate sets agree within 1e-6.
 TEST_P(Reference3ph, FromOwnModes) {
   QUASI_NEED_REFERENCE("thermal/si/runs");
   const test::ReferenceRun reference(GetParam().run);
@@ -101,7 +102,8 @@ TEST_P(Reference3ph, FromOwnModes) {
   }
 }
 
-// With the reference's eigenvectors and velocities nothing is left to choose: every mode 1e-7.
+// With the eigenvectors and velocities of FourPhonon nothing is left to choose, and the rate of
+// every mode agrees within 1e-7.
 TEST_P(Reference3ph, FromInjectedModes) {
   QUASI_NEED_REFERENCE("thermal/si/runs");
   if (!GetParam().full) GTEST_SKIP() << "no velocities are stored for this mesh";

@@ -1,4 +1,5 @@
-// Sampled three-phonon rates: unbiased, with honest error bars, the same bits for whoever draws.
+// Tests that sampled three-phonon rates are unbiased, that their error bars are honest, and that
+// their bits do not depend on threads, devices or interruptions.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +31,9 @@ std::vector<double> both_channels(const std::vector<double>& absorption,
 
 class Sampling3ph : public quasi::test::OnEveryDevice {
  protected:
-  /// draw(sampler): rates of one seed. Over the rows of three points, both channels, 100 seeds.
+  /// Compares the rates of 100 seeds with the exact ones, over the rows of three points and both
+  /// channels.
+  /// @param draw  draw(sampler) returns the rates of one seed
   template <typename Draw>
   void check(const std::string& mesh, const Draw& draw) {
     const Deck deck = read_deck(silicon_sw(), test::settings_of({mesh, "convergence=F"}));
@@ -68,7 +71,7 @@ TEST_P(Sampling3ph, WeightedDrawsAreUnbiasedWithHonestBars) {
   });
 }
 
-// Phase spaces and numbers of processes of draws by weight are exact; of uniform ones, estimates.
+// Draws by weight give exact phase spaces and numbers of processes. Uniform draws estimate them.
 TEST_P(Sampling3ph, PhaseSpaces) {
   const auto exact = test::solve_deck(silicon_sw(), {"ngrid=5,5,5", "convergence=F"}, GetParam());
   const auto weighted = test::solve_deck(
@@ -96,7 +99,7 @@ TEST_P(Sampling3ph, PhaseSpaces) {
                 1e-10 * e.phase_space_emission_ps[i] + 1e-300);
 }
 
-// Draws stop when κ is known as well as asked for, and are right about it.
+// Draws stop when the error of κ is as small as asked for, and the true error is as small.
 TEST_P(Sampling3ph, StopsAtTheErrorAskedFor) {
   const auto exact = test::solve_deck(silicon_sw(), {"ngrid=6,6,6", "convergence=F"}, GetParam());
   const double processes = static_cast<double>(exact->run.three_phonon.n_absorption +
@@ -123,7 +126,7 @@ TEST_P(Sampling3ph, StopsAtTheErrorAskedFor) {
   EXPECT_LT(elements[0], elements[1]);
 }
 
-// With every process drawn for certain the sum is the exact one.
+// If every process is drawn with certainty, the sum is the exact one.
 TEST_P(Sampling3ph, AllProcessesDrawnGiveTheSum) {
   const auto exact = test::solve_deck(silicon_sw(), {"ngrid=4,4,4", "convergence=F"}, GetParam());
   const auto all = test::solve_deck(
@@ -140,7 +143,7 @@ TEST_P(Sampling3ph, AllProcessesDrawnGiveTheSum) {
                exact->run.three_phonon.normal_emission_per_ps);
 }
 
-// The key of the reference: phase spaces from draws leave the rates exact.
+// With FourPhonon's key for phase spaces from draws the rates stay exact.
 TEST(Sampling3, PhaseSpaceKeyLeavesRatesExact) {
   const auto exact = test::solve_deck(silicon_sw(), {"ngrid=4,4,4"});
   const auto drawn =
@@ -178,7 +181,7 @@ TEST(Sampling3, SameBitsForAnyNumberOfDevices) {
   }
 }
 
-/// Wants a checkpoint at every chance and is cancelled after some reports.
+/// Asks for a checkpoint at every report and cancels after some of them.
 class Interrupting : public SilentProgress {
  public:
   explicit Interrupting(int reports) : left_(reports) {}

@@ -9,20 +9,19 @@
 
 namespace quasi::thermal {
 
-/// Third-order constants arranged for the factorised algorithm (docs/theory/thermal.md 11.4).
+/// Third-order force constants arranged for the factorised algorithm (docs/theory/thermal.md 11.4).
 ///
 /// For a mode λ = (q, s), contracting slot 1 with e_λ and the cell of slot 3 with e^{−iq·R''}
-/// leaves one matrix for each difference ΔR = R' − R''; its Fourier sum over ΔR gives
+/// leaves one matrix for each difference ΔR = R' − R''. The Fourier sum over ΔR is
 ///
-///   A_λ(p)_{βγ} = Σ_ΔR e^{ip·ΔR} Σ Φ_{αβγ}/√(mm'm'') e_λ(κα) e^{−iq·R''},
+///   A_λ(p)_{βγ} = Σ_ΔR e^{ip·ΔR} Σ Φ_{αβγ}/√(mm'm'') e_λ(κα) e^{−iq·R''}.
 ///
-/// from which the amplitudes of both channels follow by two small products, with q'' = q + p:
+/// The amplitudes of both channels follow by two small products, with q'' = q + p:
 ///   V+ (q' = p)  = Σ e_λ'(p)_β  A(p)_{βγ} e_λ''(q+p)_γ*,
 ///   V− (q' = −p) = Σ e_λ'(−p)_β* A(p)_{βγ} e_λ''(q+p)_γ*.
 ///
-/// The ΔR fill a box of lattice coordinates, so the sum is done axis by axis as three dense
-/// products with phase matrices e^{2πi m ΔR_d/N_d}; these cost less than FFTs because the box is
-/// narrow.
+/// The ΔR fill a box of lattice coordinates. The sum is done axis by axis as three dense products
+/// with phase matrices e^{2πi m ΔR_d/N_d}, which cost less than FFTs because the box is narrow.
 struct Fc3Transform {
   int nb = 0;
   std::int64_t n_blocks = 0;
@@ -40,6 +39,8 @@ struct Fc3Transform {
   }
 };
 
+/// Arranges the force constants for a mesh.
+/// @param mass_amu  [atom]
 Fc3Transform make_fc3_transform(const SparseForceConstants& fc3,
                                 const std::vector<double>& mass_amu, const QMesh& mesh);
 
@@ -53,10 +54,10 @@ struct BlockGroups {
 /// Groups the blocks that add to one target, each group in the order of the blocks.
 BlockGroups group_by_target(const Fc3Transform& transform);
 
-/// exp(2πi m/n) for m = 0 … n − 1, exact at multiples of a quarter turn.
+/// Returns exp(2πi m/n) for m = 0 … n − 1, exact at multiples of a quarter of the circle.
 std::vector<std::complex<double>> unit_roots(int n);
 
-/// Tensors divided by √(m m' m'') of their atoms.
+/// Returns the tensors divided by √(m m' m'') of their atoms, in eV/(Å³ amu^{3/2}).
 std::vector<double> mass_scaled_tensors(const SparseForceConstants& constants,
                                         const std::vector<double>& mass_amu);
 

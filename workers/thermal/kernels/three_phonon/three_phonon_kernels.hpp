@@ -148,7 +148,7 @@ class ThreePhononKernels : public ThreePhononSums {
                                      std::vector<std::int64_t>& offsets) = 0;
 };
 
-/// @throws BackendAbsent when the device's back end is not in this build.
+/// @throws BackendAbsent if the back end of the device is not in this build.
 std::unique_ptr<ThreePhononKernels> make_three_phonon_kernels(const Device& device);
 std::unique_ptr<ThreePhononKernels> make_three_phonon_kernels_cpu();
 std::unique_ptr<ThreePhononKernels> make_three_phonon_kernels_cuda(const Device& device);

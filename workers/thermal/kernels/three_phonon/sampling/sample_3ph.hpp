@@ -7,13 +7,13 @@
 #include "workers/thermal/kernels/sample_layout.hpp"
 #include "workers/thermal/kernels/three_phonon/process_3ph.hpp"
 
-/// Sampling of three-phonon sums (docs/theory/thermal.md 10). Random words are keyed by the seed
-/// and the modes of a draw: any number of threads and devices gives the same sample.
+/// Sampling of three-phonon sums (docs/theory/thermal.md 10) [guo2024]. Random words are keyed by
+/// the seed and the modes of a draw, so any number of threads and devices gives the same sample.
 namespace quasi::thermal {
 
 inline constexpr int kChannels3 = 2;  ///< absorption, emission
 
-/// Views of what a draw needs.
+/// Views of the problem on the device that draws.
 struct SampleTables3 {
   QMesh mesh;
   int nb;
@@ -45,7 +45,7 @@ struct SampleTables3 {
     return is_normal_3ph(channel, first_zone + 3 * (m0 / nb), first_zone + 3 * (m1 / nb),
                          first_zone + 3 * (m2 / nb));
   }
-  /// Bose factor of the channel at a temperature.
+  /// Returns the Bose factor of a process at a temperature.
   QUASI_HD double occupations(Channel3 channel, int temperature, std::int64_t m1,
                               std::int64_t m2) const {
     const double* n = occupation + temperature * n_modes();
@@ -53,15 +53,15 @@ struct SampleTables3 {
   }
 };
 
-/// The published estimator: (q', s', s'') drawn uniformly from the Nq nb² of the box;
-/// index = (row·2 + channel)·chunks + chunk, rows from `first_row` on.
+/// Sums the published estimator: (q', s', s'') is drawn uniformly from the Nq nb² candidates. The
+/// index is (row·2 + channel)·chunks + chunk, with rows counted from `first_row` on.
 struct SampleUniform3 {
   SampleTables3 tables;
   std::int64_t first_row;
   std::uint64_t seed;
   std::int64_t draws;
   int chunks;
-  bool elements;  ///< false: phase spaces only
+  bool elements;  ///< false leaves out the matrix elements: phase spaces only
   double* sums;   ///< [rows][2][chunks][UniformLayout]
 
   QUASI_HD static std::int64_t box(const SampleTables3& t) { return t.n_modes() * t.nb; }
@@ -111,16 +111,17 @@ struct SampleUniform3 {
   }
 };
 
-/// All processes, of which some are drawn with p = min(1, n·max_T u/Σu), u = |Bose factor| δ; index
-/// = (row·2 + channel)·chunks + chunk of q', rows from `first_row` on.
+/// Finds all processes and draws each with probability p = min(1, n·max_T u/Σu), where
+/// u = |Bose factor| δ. The index is (row·2 + channel)·chunks + chunk of q', with rows counted from
+/// `first_row` on.
 ///
-/// W = u/(ωω'ω'') would draw by preference the slow partners whose |V|² ∝ ωω'ω'' is small: with u
-/// the terms of the sum are nearly equal.
+/// The weight W = u/(ωω'ω'') would prefer slow partners, whose |V|² ∝ ωω'ω'' is small. With u the
+/// terms of the sum are nearly equal.
 struct SampleThinned3 {
   SampleTables3 tables;
   std::int64_t first_row;
   std::uint64_t seed;
-  double draws;              ///< n; 0: none, only the weights are summed
+  double draws;              ///< n; 0 draws nothing and sums the weights
   const double* weight_sum;  ///< [rows][2][n_temperatures] Σu
   int chunks;
   double* sums;  ///< [rows][2][chunks][ThinnedLayout]

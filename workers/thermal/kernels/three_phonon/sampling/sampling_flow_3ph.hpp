@@ -11,9 +11,10 @@
 
 namespace quasi::thermal {
 
-/// SamplingKernels3 over a back end: OnDevice::Array<T> (of a size, or from a host vector; data()),
-/// for_each(n, body), to_host(array), which waits, and kChunks: into how many pieces a row's work
-/// is cut.
+/// The steps of SamplingKernels3 over a back end.
+/// @tparam OnDevice  Array<T> (of a size or of a host vector; data()), use(device),
+///                   for_each(n, body), to_host(array), which waits, and kChunks, the number of
+///                   pieces into which the work of a row is cut
 template <typename OnDevice>
 class SamplingFlow3 : public SamplingKernels3 {
  public:

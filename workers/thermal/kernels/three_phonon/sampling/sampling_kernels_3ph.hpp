@@ -9,8 +9,8 @@
 
 namespace quasi::thermal {
 
-/// Draws of three-phonon processes on one device. `load` moves the problem to where the device can
-/// read it; later calls use it. Not thread-safe: one solve, one instance.
+/// Draws three-phonon processes on one device. `load` moves the problem to the device, and later
+/// calls use it. One object serves one solve and is not thread-safe.
 class SamplingKernels3 {
  public:
   virtual ~SamplingKernels3() = default;
@@ -18,22 +18,24 @@ class SamplingKernels3 {
   virtual void load(const ThreePhononProblem& problem,
                     const std::vector<double>& temperatures_k) = 0;
 
-  /// Rows [first, last), all draws of the published estimator: [rows][2][UniformLayout].
+  /// Sums the draws of the published estimator for rows first ≤ row < last (SampleUniform3).
+  /// @param draws     number of draws for each row and channel
   /// @param elements  false leaves the matrix elements out
+  /// @return [rows][2][UniformLayout]
   virtual std::vector<double> uniform(std::uint64_t seed, std::int64_t draws, bool elements,
                                       std::int64_t first, std::int64_t last) = 0;
 
-  /// Rows [first, last), processes drawn by their weight u (SampleThinned3):
-  /// [rows][2][ThinnedLayout].
-  /// @param draws       about so many a row, channel and temperature; 0: the weights of all
-  /// processes only
-  /// @param weight_sum  [rows][2][n_temperatures] of these rows; empty with draws = 0
+  /// Sums processes drawn by their weight u for rows first ≤ row < last (SampleThinned3).
+  /// @param draws       expected number for each row, channel and temperature; 0 sums the weights
+  ///                    of all processes only
+  /// @param weight_sum  [rows][2][n_temperatures] Σu of these rows; empty with draws = 0
+  /// @return [rows][2][ThinnedLayout]
   virtual std::vector<double> thinned(std::uint64_t seed, double draws,
                                       const std::vector<double>& weight_sum, std::int64_t first,
                                       std::int64_t last) = 0;
 };
 
-/// @throws BackendAbsent when the device's back end is not in this build.
+/// @throws BackendAbsent if the back end of the device is not in this build.
 std::unique_ptr<SamplingKernels3> make_sampling_kernels_3ph(const Device& device);
 std::unique_ptr<SamplingKernels3> make_sampling_kernels_3ph_cuda(const Device& device);
 
