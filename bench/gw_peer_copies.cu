@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
                  "copying between devices");
          }));
   report("from device to device", seconds_of(devices, streams, [&](std::size_t to) {
-           gw::cuda::peer_copy(buffers[to].data(), devices[to], buffers[0].data(), devices[0],
+           gw::cuda::peer_copy({buffers[to].data(), devices[to]}, {buffers[0].data(), devices[0]},
                                bytes, streams[to].get(), "copying between devices");
          }));
   return 0;

@@ -20,7 +20,8 @@ Checks checks_of(const test::SmallSilicon& s, const SigmaOptions& o) {
   Checks checks;
   for (SelfCheck& check : check_screening(s.epsilon)) checks[check.name] = check;
   DeviceTeam team(*s.kernels);
-  for (SelfCheck& check : check_states(s.field, s.epsilon, o, s.coulomb, team, silent))
+  Checkpoint none;
+  for (SelfCheck& check : check_states(s.field, s.epsilon, o, {s.coulomb, team, none, silent}))
     checks[check.name] = check;
   return checks;
 }

@@ -147,10 +147,9 @@ TEST(LongWave, VelocityEqualsStatesOnFixedPlaneWaves) {
     std::vector<Cplx> vectors(static_cast<std::size_t>(n_v * n));
     kernels->dense().eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, n_v),
                                      view<Cplx>(vectors, n_v, n));
-    const auto p = velocity_matrix(field.waves, r.irreducible, 0, {0, n_v}, {n_v, n_bands}, q,
-                                   field.nonlocal.get(), *kernels);
-    const auto p_local = velocity_matrix(field.waves, r.irreducible, 0, {0, n_v}, {n_v, n_bands}, q,
-                                         nullptr, *kernels);
+    const BandPairs pairs{r.irreducible, 0, {0, n_v}, {n_v, n_bands}};
+    const auto p = velocity_matrix(field.waves, pairs, q, field.nonlocal.get(), *kernels);
+    const auto p_local = velocity_matrix(field.waves, pairs, q, nullptr, *kernels);
     for (int v = 0; v < n_v; ++v)
       for (int c = n_v; c < n_bands; ++c) {
         Cplx overlap;

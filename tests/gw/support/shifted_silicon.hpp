@@ -36,8 +36,8 @@ inline MeanField shifted_silicon(ReferenceCase& files, int n, GwKernels& kernels
   w.header.crystal.symmetries = group;
   irreducible_points(w.k_grid, shift, group, &w.k, &w.weight);
   for (const Vec3& k : w.k) {
-    DenseStates states = dense_states_at(w.header.crystal, k, w.wavefunction_cutoff_ry, w.n_bands,
-                                         0, vsc, *nonlocal, kernels);
+    DenseStates states = dense_states_at(
+        {w.header.crystal, w.wavefunction_cutoff_ry, vsc, *nonlocal}, k, 0, w.n_bands, kernels);
     w.waves.push_back({std::move(states.sphere.g), {std::move(states.coefficients)}});
     w.energy_ry.insert(w.energy_ry.end(), states.energy_ry.begin(), states.energy_ry.end());
     for (int b = 0; b < w.n_bands; ++b) w.occupation.push_back(b < 4 ? 1.0 : 0.0);

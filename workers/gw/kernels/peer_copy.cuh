@@ -11,32 +11,39 @@ namespace quasi::gw::cuda {
 
 using quasi::cuda::check;
 
-/// Lets the device in use read the other one's memory itself (NVLink, PCIe); where it cannot,
-/// CUDA's copies between the two go by way of the host, which peer_copy does not care about.
+/// Lets the device in use read the memory of the other device directly (NVLink, PCIe). Where the
+/// hardware does not allow it, CUDA copies by way of the host, and peer_copy() works all the same.
 inline void allow_peer_access(const Device& here, const Device& there) {
   int possible = 0;
   check(cudaDeviceCanAccessPeer(&possible, here.index, there.index),
-        "looking for a way between devices");
+        "asking whether one device can read the memory of another");
   if (possible == 0) return;
   const cudaError_t status = cudaDeviceEnablePeerAccess(there.index, 0);
   if (status == cudaErrorPeerAccessAlreadyEnabled)
     cudaGetLastError();  // not an error, but kept as the last one
   else
-    check(status, "opening the way between devices");
+    check(status, "allowing a device to read the memory of another");
 }
 
-/// A copy from another device, or the same one, on a stream of the device in use.
-inline void peer_copy(void* to, const Device& here, const void* from, const Device& there,
+/// An address in the memory of one device.
+template <typename Pointer>
+struct DeviceAddress {
+  Pointer data;
+  const Device& device;
+};
+
+/// Copies bytes from any device to the device in use, on a stream of the latter.
+/// @param what  names the data in error messages
+/// @throws DeviceLost if CUDA refuses the copy
+inline void peer_copy(const DeviceAddress<void*>& to, const DeviceAddress<const void*>& from,
                       std::int64_t bytes, cudaStream_t stream, const char* what) {
-  if (here.index == there.index) {
-    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
-                          stream),
-          what);
+  const auto size = static_cast<std::size_t>(bytes);
+  if (to.device.index == from.device.index) {
+    check(cudaMemcpyAsync(to.data, from.data, size, cudaMemcpyDeviceToDevice, stream), what);
     return;
   }
-  allow_peer_access(here, there);
-  check(cudaMemcpyPeerAsync(to, here.index, from, there.index, static_cast<std::size_t>(bytes),
-                            stream),
+  allow_peer_access(to.device, from.device);
+  check(cudaMemcpyPeerAsync(to.data, to.device.index, from.data, from.device.index, size, stream),
         what);
 }
 

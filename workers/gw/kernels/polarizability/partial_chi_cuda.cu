@@ -37,7 +37,7 @@ void add_values(const Device& here, const DeviceBuffer<double2>& to, const Devic
   DeviceBuffer<double2> piece(static_cast<std::size_t>(std::min(size, kPeerPiece)), kWhat);
   for (std::int64_t first = 0; first < size; first += kPeerPiece) {
     const std::int64_t count = std::min(kPeerPiece, size - first);
-    peer_copy(piece.data(), here, from.data() + first, there,
+    peer_copy({piece.data(), here}, {from.data() + first, there},
               count * static_cast<std::int64_t>(sizeof(double2)), stream, kWhat);
     for_each_index(count, AddValues{piece.data(), to.data() + first}, kWhat, stream);
   }

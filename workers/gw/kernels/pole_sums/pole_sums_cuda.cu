@@ -157,7 +157,7 @@ std::shared_ptr<const LoadedPoleModel> CudaPoleSumKernels::copy_of(
   copy->strength = DeviceBuffer<double2>(from.strength.size(), kWhat);
   copy->pole_ry = DeviceBuffer<double>(from.pole_ry.size(), kWhat);
   const auto bring = [&](const auto& source, auto& to) {
-    peer_copy(to.data(), context_->device(), source.data(), from.device,
+    peer_copy({to.data(), context_->device()}, {source.data(), from.device},
               static_cast<std::int64_t>(source.size() * sizeof(*source.data())), context_->stream(),
               kWhat);
   };

@@ -66,8 +66,7 @@ void run_self_test(bool with_states, const StepContext& context, ScreeningChecks
   StepTimes times;
   screening.start();
   if (with_states)
-    run.self_test = check_states(run.field, run.epsilon, run.plan.sigma, context.coulomb,
-                                 context.team, context.progress, &times);
+    run.self_test = check_states(run.field, run.epsilon, run.plan.sigma, context, &times);
   for (const auto& [step, seconds] : times.seconds()) run.seconds["self_test_" + step] = seconds;
   std::vector<SelfCheck> of_screening = screening.take();
   run.seconds["self_test_screening"] = screening.seconds();

@@ -175,6 +175,79 @@ void check_density(const MeanField& field, GwKernels& kernels, std::vector<SelfC
        "RHO is not the density of these states: another crystal, or another number of electrons"});
 }
 
+/// Static COHSEX of one multiplet, with W loaded once on each device of this rank.
+class MultipletCohsex {
+ public:
+  MultipletCohsex(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+                  const SigmaOptions& options, const Chosen& at, const StepContext& context)
+      : field_(field),
+        epsilon_(epsilon),
+        options_(options),
+        context_(context),
+        n_members_(static_cast<std::size_t>(at.end - at.begin)) {
+    options_.method = SigmaMethod::kCohsex;
+    options_.kpoints = {at.k_index};
+    options_.band_min = at.begin + 1;
+    options_.band_max = at.end;
+    options_.offsets_ry = {0.0};
+    options_.slope = false;
+    for (GwKernels* member : context.team.members()) screening_[member].shared = &shared_;
+  }
+
+  /// Static CH by the bands used less its closed form, averaged over the multiplet, eV.
+  double missing_ch_ev(GwKernels& kernels) {
+    SigmaOptions o = options_;
+    o.closure = true;
+    const SelfEnergyAtK sum = solve(o, kernels);
+    return kRydberg_ev * mean_and_spread([&](std::size_t l) {
+                           return sum.ch_static_ry[l].real() - sum.ch_exact_ry[l].real();
+                         }).first;
+  }
+
+  /// Largest departure of X + SX of a member from the mean of its multiplet, eV; absent for a
+  /// single state.
+  std::optional<double> spread_of_exchange_ev(GwKernels& kernels) {
+    if (n_members_ < 2) return std::nullopt;
+    SigmaOptions o = options_;
+    // Sums over a wedge may differ between members, so whole stars are summed. X and SX need the
+    // occupied bands alone.
+    o.reduce_q = o.closure = false;
+    o.bands = field_.n_occupied_of_spin[0];
+    const SelfEnergyAtK s = solve(o, kernels);
+    return kRydberg_ev *
+           mean_and_spread([&](std::size_t l) { return s.x_ry[l] + s.sx_ry[0][l].real(); }).second;
+  }
+
+  StepTimes& times() { return shared_.times(); }
+
+ private:
+  SelfEnergyAtK solve(const SigmaOptions& o, GwKernels& kernels) {
+    auto sums =
+        self_energy_part(field_, epsilon_, o, {0, epsilon_.size(), 0, o.bands},
+                         {context_.coulomb, kernels, context_.progress}, screening_.at(&kernels))
+            .sums;
+    finish_self_energy(field_, o, sums);
+    return std::move(sums.front());
+  }
+  template <typename OfState>
+  std::pair<double, double> mean_and_spread(const OfState& of_state) const {
+    double mean = 0.0, spread = 0.0;
+    for (std::size_t l = 0; l < n_members_; ++l)
+      mean += of_state(l) / static_cast<double>(n_members_);
+    for (std::size_t l = 0; l < n_members_; ++l)
+      spread = std::max(spread, std::abs(of_state(l) - mean));
+    return {mean, spread};
+  }
+
+  const MeanField& field_;
+  const std::vector<DielectricMatrix>& epsilon_;
+  SigmaOptions options_;
+  const StepContext context_;
+  std::size_t n_members_;
+  SharedScreening shared_;
+  std::map<const GwKernels*, ScreeningOnDevice> screening_;
+};
+
 }  // namespace
 
 std::vector<SelfCheck> check_screening(const std::vector<DielectricMatrix>& epsilon) {
@@ -204,79 +277,42 @@ std::vector<SelfCheck> check_screening(const std::vector<DielectricMatrix>& epsi
 
 std::vector<SelfCheck> check_states(const MeanField& field,
                                     const std::vector<DielectricMatrix>& epsilon,
-                                    const SigmaOptions& options, const CoulombInteraction& coulomb,
-                                    DeviceTeam& team, Progress& progress, StepTimes* times) {
+                                    const SigmaOptions& options, const StepContext& context,
+                                    StepTimes* times) {
   const Chosen at = choose(field, options);
-  const auto n_l = static_cast<std::size_t>(at.end - at.begin);
-  SigmaOptions chosen = options;
-  chosen.method = SigmaMethod::kCohsex;
-  chosen.kpoints = {at.k_index};
-  chosen.band_min = at.begin + 1;
-  chosen.band_max = at.end;
-  chosen.offsets_ry = {0.0};
-  chosen.slope = false;
-  SharedScreening shared;  // both sums below are with the same W
-  std::map<const GwKernels*, ScreeningOnDevice> screening;
-  for (GwKernels* member : team.members()) screening[member].shared = &shared;
-  const auto cohsex = [&](const SigmaOptions& o, GwKernels& kernels) {
-    auto sums = self_energy_part(field, epsilon, o, {0, epsilon.size(), 0, o.bands},
-                                 {coulomb, kernels, progress}, screening.at(&kernels))
-                    .sums;
-    finish_self_energy(field, o, sums);
-    return std::move(sums.front());
-  };
-  const auto mean_and_spread = [&](const auto& of_state) {
-    double mean = 0.0, spread = 0.0;
-    for (std::size_t l = 0; l < n_l; ++l) mean += of_state(l) / static_cast<double>(n_l);
-    for (std::size_t l = 0; l < n_l; ++l) spread = std::max(spread, std::abs(of_state(l) - mean));
-    return std::pair(mean, spread);
-  };
+  MultipletCohsex cohsex(field, epsilon, options, at, context);
   // The averages of BerkeleyGW have the symmetry of the crystal only to this accuracy.
-  const bool symmetric =
-      coulomb.options().wing_rule == WingRule::kShortest && coulomb.options().average_file.empty();
-  std::vector<SelfCheck> lists[3];  // in the order in which they are reported
-  team.run_here(3, [&](std::int64_t task, GwKernels& kernels) {
+  const CoulombOptions& averages = context.coulomb.options();
+  const double accuracy_ev =
+      averages.wing_rule == WingRule::kShortest && averages.average_file.empty() ? 1e-3 : 2e-2;
+  // The sum over all bands takes longest and is the first task, so that its device builds W first.
+  enum Task { kChTruncation, kMultiplets, kStates, kTasks };
+  std::vector<SelfCheck> found[kTasks];
+  context.team.run_here(kTasks, [&](std::int64_t task, GwKernels& kernels) {
     StepClock clock(times);
-    SigmaOptions o = chosen;
-    if (task == 0) {
-      // Of all bands: the longest, and by the device that has W first.
-      o.closure = true;
-      const SelfEnergyAtK sum = cohsex(o, kernels);
-      const double missing_ev =
-          kRydberg_ev * mean_and_spread([&](std::size_t l) {
-                          return sum.ch_static_ry[l].real() - sum.ch_exact_ry[l].real();
-                        }).first;
-      lists[2].push_back({"ch_truncation", missing_ev, symmetric ? -1e-3 : -2e-2, kInfinity, "eV",
-                          "the band sum exceeds the sum over all bands: states are not "
-                          "orthonormal, or ε⁻¹ is wrong"});
+    std::vector<SelfCheck>& list = found[task];
+    if (task == kChTruncation) {
+      list.push_back({"ch_truncation", cohsex.missing_ch_ev(kernels), -accuracy_ev, kInfinity, "eV",
+                      "the band sum exceeds the sum over all bands: states are not "
+                      "orthonormal, or ε⁻¹ is wrong"});
       clock.step("ch_truncation");
-    } else if (task == 1) {
-      std::optional<double> spread_ev;
-      if (n_l > 1) {
-        // Whole stars: sums over a wedge leave members apart by right. The occupied bands suffice.
-        o.reduce_q = o.closure = false;
-        o.bands = field.n_occupied_of_spin[0];
-        const SelfEnergyAtK s = cohsex(o, kernels);
-        spread_ev = kRydberg_ev * mean_and_spread([&](std::size_t l) {
-                                    return s.x_ry[l] + s.sx_ry[0][l].real();
-                                  }).second;
-      }
-      lists[1].push_back({"multiplets", spread_ev, 0.0, symmetric ? 1e-3 : 2e-2, "eV",
-                          "states or ε⁻¹ lack the symmetry of the crystal that WFN states"});
+    } else if (task == kMultiplets) {
+      list.push_back({"multiplets", cohsex.spread_of_exchange_ev(kernels), 0.0, accuracy_ev, "eV",
+                      "states or ε⁻¹ lack the symmetry of the crystal that WFN states"});
       clock.step("multiplets");
     } else {
-      check_pair_products(field, at, options, kernels, lists[0]);
+      check_pair_products(field, at, options, kernels, list);
       clock.step("pair_products");
-      check_density(field, kernels, lists[0]);
+      check_density(field, kernels, list);
       clock.step("density");
     }
   });
   if (times != nullptr)
-    for (const auto& [step, seconds] : shared.times().seconds())
+    for (const auto& [step, seconds] : cohsex.times().seconds())
       times->add("cohsex_" + step, seconds);
   std::vector<SelfCheck> list;
-  for (auto& part : lists)
-    for (SelfCheck& check : part) list.push_back(std::move(check));
+  for (const Task task : {kStates, kMultiplets, kChTruncation})
+    for (SelfCheck& check : found[task]) list.push_back(std::move(check));
   return list;
 }
 

@@ -25,10 +25,6 @@ int projector_k_index(const Projectors& p, const Vec3& k) {
                      std::to_string(k[1]) + ", " + std::to_string(k[2]) + ") of WFN");
 }
 
-}  // namespace
-
-namespace {
-
 /// Kinetic energy and local potential at k on the plane waves `g`.
 std::vector<Cplx> local_hamiltonian(const Crystal& crystal, const Vec3& k,
                                     const std::vector<IVec3>& g, const PlaneWaveField& potential,
@@ -106,9 +102,9 @@ std::vector<Cplx> dense_hamiltonian_at(const Crystal& crystal, const Vec3& k,
   return h;
 }
 
-DenseStates dense_states_at(const Crystal& crystal, const Vec3& k, double cutoff_ry, int n_bands,
-                            int spin, const PlaneWaveField& potential,
-                            const RadialProjectors& projectors, GwKernels& kernels) {
+DenseStates dense_states_at(const ContinuousHamiltonian& hamiltonian, const Vec3& k, int spin,
+                            int n_bands, GwKernels& kernels) {
+  const auto& [crystal, cutoff_ry, potential, projectors] = hamiltonian;
   DenseStates states{
       .sphere = make_g_sphere(crystal.bdot, k, cutoff_ry), .energy_ry = {}, .coefficients = {}};
   const std::int64_t n = states.sphere.size();
@@ -149,8 +145,9 @@ Wavefunctions shifted_dense_states(const Wavefunctions& waves, const Vec3& q0,
   for (int spin = 0; spin < n_spins; ++spin) {
     const int n_v = waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k())];
     for (std::size_t ik = 0; ik < w.k.size(); ++ik) {
-      DenseStates states = dense_states_at(crystal, w.k[ik], w.wavefunction_cutoff_ry, w.n_bands,
-                                           spin, potential, projectors, kernels);
+      DenseStates states =
+          dense_states_at({crystal, w.wavefunction_cutoff_ry, potential, projectors}, w.k[ik], spin,
+                          w.n_bands, kernels);
       w.waves[ik].g = std::move(states.sphere.g);
       w.waves[ik].coefficients.push_back(std::move(states.coefficients));
       w.energy_ry.insert(w.energy_ry.end(), states.energy_ry.begin(), states.energy_ry.end());

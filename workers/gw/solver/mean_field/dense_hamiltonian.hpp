@@ -21,7 +21,8 @@ namespace quasi::gw {
 std::vector<Cplx> dense_hamiltonian(const Wavefunctions& waves, int k_index, int spin,
                                     const PlaneWaveField& potential, const Projectors& projectors);
 
-/// The same at any k, with projectors fitted between the plane waves of their file.
+/// H_GG' at any k on the plane waves `g`, with projectors fitted between the plane waves of VKB;
+/// Ry, [n_pw][n_pw].
 std::vector<Cplx> dense_hamiltonian_at(const Crystal& crystal, const Vec3& k,
                                        const std::vector<IVec3>& g, int spin,
                                        const PlaneWaveField& potential,
@@ -36,13 +37,22 @@ struct DenseStates {
 };
 /// The n_bands lowest states of a mean field at any k and spin.
 using StatesAt = std::function<DenseStates(const Vec3& k, int spin, int n_bands)>;
-/// @throws InvalidInput if the sphere has fewer plane waves than n_bands
-DenseStates dense_states_at(const Crystal& crystal, const Vec3& k, double cutoff_ry, int n_bands,
-                            int spin, const PlaneWaveField& potential,
-                            const RadialProjectors& projectors, GwKernels& kernels);
 
-/// What a file WFNq would hold: the occupied bands and one more on the grid of `waves` shifted by
-/// q₀, each on its own sphere |k+q₀+G|² < cut-off.
+/// The Hamiltonian of a mean field that is known at every k, on the spheres |k+G|² < cut-off.
+/// It refers to its parts and does not own them.
+struct ContinuousHamiltonian {
+  const Crystal& crystal;
+  double cutoff_ry = 0.0;
+  const PlaneWaveField& potential;     ///< V_scf, the file VSC
+  const RadialProjectors& projectors;  ///< fitted to the file VKB
+};
+/// Diagonalises H at one k of any grid. @throws InvalidInput if the sphere has fewer plane waves
+/// than n_bands
+DenseStates dense_states_at(const ContinuousHamiltonian& hamiltonian, const Vec3& k, int spin,
+                            int n_bands, GwKernels& kernels);
+
+/// Calculates the states that a file WFNq holds: the occupied bands and one more on the grid of
+/// `waves` shifted by q₀, each on its own sphere |k+q₀+G|² < cut-off.
 Wavefunctions shifted_dense_states(const Wavefunctions& waves, const Vec3& q0,
                                    const PlaneWaveField& potential,
                                    const RadialProjectors& projectors, GwKernels& kernels,

@@ -56,7 +56,8 @@ Structure make_structure(const EmpiricalCrystal& wanted, double a) {
   return s;
 }
 
-/// Whether a k-grid's points go over into each other: k'_j = R_ji/n_i is a multiple of 1/n_j.
+/// True if a rotation maps the points of a k-grid onto each other: k'_j = R_ji/n_i is a multiple of
+/// 1/n_j.
 bool keeps_grid(const IMat3& rotation, const IVec3& grid) {
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j)
@@ -64,9 +65,9 @@ bool keeps_grid(const IMat3& rotation, const IVec3& grid) {
   return true;
 }
 
-/// Point operations with their translations, those that the k-grid has too. A supercell's pure
-/// translations would multiply the group beyond what the files of the field can hold; it is then
-/// used without symmetry.
+/// The point operations of the crystal that the k-grid has too, with their translations. The pure
+/// translations of a supercell would enlarge the group beyond what the files of BerkeleyGW can
+/// hold. A supercell is therefore used without symmetry.
 std::vector<SymmetryOperation> find_symmetries(const Structure& s, const EmpiricalCrystal& wanted) {
   const SymmetryOperation identity{{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, {}};
   std::vector<SymmetryOperation> operations{identity};
@@ -182,9 +183,17 @@ LocalPotential potential_of(const EmpiricalCrystal& wanted) {
           make_crystal(make_structure(plain, a), factors, a, {})};
 }
 
+/// H = |k+G|² + V(G − G') of a built-in crystal on the spheres |k+G|² < cut-off.
+struct LocalHamiltonian {
+  const Crystal& crystal;
+  const LocalPotential& potential;
+  double cutoff_ry = 0.0;
+};
+
 /// Lowest eigenstates of H at one k on its own sphere, in a gauge that depends on H alone.
-DenseStates solve_at(const Crystal& crystal, const LocalPotential& potential, double cutoff_ry,
-                     const Vec3& k, int n_bands, GwKernels& kernels, StepClock& clock) {
+DenseStates states_at(const LocalHamiltonian& hamiltonian, const Vec3& k, int n_bands,
+                      GwKernels& kernels, StepClock& clock) {
+  const auto& [crystal, potential, cutoff_ry] = hamiltonian;
   DenseStates states{
       .sphere = make_g_sphere(crystal.bdot, k, cutoff_ry), .energy_ry = {}, .coefficients = {}};
   const GSphere& sphere = states.sphere;
@@ -196,6 +205,7 @@ DenseStates solve_at(const Crystal& crystal, const LocalPotential& potential, do
   // V differs from 0 at a few dozen G: each is found once and scattered, instead of n² structure
   // factors.
   const GIndex index(sphere.g);
+  const std::vector<std::pair<IVec3, Cplx>>& elements = potential.values();
   // Every thread is the first to touch the rows it fills: gigabytes set to 0 by one thread would
   // take as long as the rest.
   const std::unique_ptr<double[]> storage(new double[static_cast<std::size_t>(2 * n * n)]);
@@ -203,7 +213,7 @@ DenseStates solve_at(const Crystal& crystal, const LocalPotential& potential, do
 #pragma omp parallel for schedule(static)
   for (std::int64_t i = 0; i < n; ++i) {
     std::fill_n(h + i * n, n, Cplx{});
-    for (const auto& [difference, value] : potential.values()) {
+    for (const auto& [difference, value] : elements) {
       const std::int32_t j = index.find(sphere.g[static_cast<std::size_t>(i)] - difference);
       if (j >= 0) h[i * n + j] = value;
     }
@@ -220,23 +230,32 @@ DenseStates solve_at(const Crystal& crystal, const LocalPotential& potential, do
   return states;
 }
 
-Wavefunctions solve(const MeanFieldHeader& header, const EmpiricalCrystal& wanted,
-                    const LocalPotential& potential, const Vec3& shift, int n_bands, int n_occupied,
-                    GwKernels& kernels, Progress& progress, StepTimes* times) {
+/// The states wanted on a grid of k-points.
+struct BandsOnGrid {
+  IVec3 grid{};
+  Vec3 shift{};  ///< of the grid, reduced
+  int n_bands = 0;
+  int n_occupied = 0;
+};
+
+/// Diagonalises H at the irreducible points of a grid.
+Wavefunctions states_on_grid(const LocalHamiltonian& hamiltonian, const MeanFieldHeader& header,
+                             const BandsOnGrid& wanted, GwKernels& kernels, Progress& progress,
+                             StepTimes* times) {
+  const auto& [grid, shift, n_bands, n_occupied] = wanted;
   StepClock clock(times);
   Wavefunctions w;
   w.header = header;
   w.n_bands = n_bands;
-  w.wavefunction_cutoff_ry = wanted.wavefunction_cutoff_ry;
-  w.k_grid = wanted.k_grid;
-  for (int i = 0; i < 3; ++i) w.k_shift[i] = shift[i] * wanted.k_grid[i];
+  w.wavefunction_cutoff_ry = hamiltonian.cutoff_ry;
+  w.k_grid = grid;
+  for (int i = 0; i < 3; ++i) w.k_shift[i] = shift[i] * grid[i];
   std::vector<SymmetryOperation> group;
   for (const int s : little_group(header.crystal.symmetries, shift, true))
     group.push_back(header.crystal.symmetries[static_cast<std::size_t>(s)]);
-  irreducible_points(wanted.k_grid, shift, group, &w.k, &w.weight);
+  irreducible_points(grid, shift, group, &w.k, &w.weight);
   for (std::size_t ik = 0; ik < w.k.size(); ++ik) {
-    DenseStates states = solve_at(header.crystal, potential, wanted.wavefunction_cutoff_ry, w.k[ik],
-                                  n_bands, kernels, clock);
+    DenseStates states = states_at(hamiltonian, w.k[ik], n_bands, kernels, clock);
     w.waves.push_back({std::move(states.sphere.g), {std::move(states.coefficients)}});
     w.energy_ry.insert(w.energy_ry.end(), states.energy_ry.begin(), states.energy_ry.end());
     for (int band = 0; band < n_bands; ++band)
@@ -272,7 +291,7 @@ StatesAt empirical_states(const EmpiricalCrystal& wanted, const Crystal& crystal
   return [potential, crystal, cutoff = wanted.wavefunction_cutoff_ry, &kernels](
              const Vec3& k, int /*spin*/, int n_bands) {
     StepClock unwatched(nullptr);
-    return solve_at(crystal, *potential, cutoff, k, n_bands, kernels, unwatched);
+    return states_at({crystal, *potential, cutoff}, k, n_bands, kernels, unwatched);
   };
 }
 
@@ -303,8 +322,13 @@ MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernel
                                        1.0 * k / wanted.k_grid[2]},
                                       wanted.wavefunction_cutoff_ry)
                                 .size() > wanted.bands;
-  Wavefunctions waves = solve(header, wanted, potential, {}, wanted.bands + (one_more ? 1 : 0),
-                              n_occupied, kernels, progress, times);
+  const LocalHamiltonian hamiltonian{header.crystal, potential, wanted.wavefunction_cutoff_ry};
+  Wavefunctions waves = states_on_grid(hamiltonian, header,
+                                       {.grid = wanted.k_grid,
+                                        .shift = {},
+                                        .n_bands = wanted.bands + (one_more ? 1 : 0),
+                                        .n_occupied = n_occupied},
+                                       kernels, progress, times);
   if (one_more) {
     const int whole =
         band_count_without_split(waves, wanted.bands, n_occupied + 1, "meanfield.bands");
@@ -315,8 +339,12 @@ MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernel
   }
   std::optional<Wavefunctions> shifted;
   if (!wanted.by_velocity)
-    shifted = solve(header, wanted, potential, wanted.q0, n_occupied + 1, n_occupied, kernels,
-                    progress, times);
+    shifted = states_on_grid(hamiltonian, header,
+                             {.grid = wanted.k_grid,
+                              .shift = wanted.q0,
+                              .n_bands = n_occupied + 1,
+                              .n_occupied = n_occupied},
+                             kernels, progress, times);
   StepClock clock(times);
   PlaneWaveField density{.header = header, .values = {}};
   density.header.title = "RHO-Complex";

@@ -9,14 +9,15 @@
 
 namespace quasi::gw {
 
-/// Diagonalises at the irreducible points of the grid, without `by_velocity` at those of the grid
-/// shifted by q₀ too, and sums the density of the occupied bands.
+/// Diagonalises the Hamiltonian of a built-in crystal (docs/theory/gw.md 11) at the irreducible
+/// points of its grid and sums the density of the occupied bands. Without `by_velocity` it
+/// diagonalises at the points of the grid shifted by q₀ too.
 MeanField empirical_mean_field(const EmpiricalCrystal& crystal, GwKernels& kernels,
                                Progress& progress, StepTimes* times = nullptr);
 
-/// Its states between the points of the grid, by the same H. The kernels must outlive what is
-/// returned.
-/// @param crystal  of the mean field above
+/// Returns a function that diagonalises the same Hamiltonian at any k. The kernels must outlive
+/// that function.
+/// @param crystal  the crystal of empirical_mean_field()
 StatesAt empirical_states(const EmpiricalCrystal& wanted, const Crystal& crystal,
                           GwKernels& kernels);
 

@@ -261,17 +261,17 @@ std::vector<Cplx> RadialProjectors::at(const std::vector<Vec3>& k) const {
   return beta;
 }
 
-std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, int k_index, int spin, BandRange v,
-                                  BandRange c, const Vec3& direction,
-                                  const RadialProjectors* nonlocal, GwKernels& kernels) {
-  const auto& at = waves.waves[static_cast<std::size_t>(k_index)];
+std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, const BandPairs& pairs,
+                                  const Vec3& direction, const RadialProjectors* nonlocal,
+                                  GwKernels& kernels) {
+  const auto& at = waves.waves[static_cast<std::size_t>(pairs.k_index)];
   const Crystal& crystal = waves.header.crystal;
-  const Vec3& k = waves.k[static_cast<std::size_t>(k_index)];
+  const Vec3& k = waves.k[static_cast<std::size_t>(pairs.k_index)];
   const std::size_t n_pw = at.g.size();
-  const auto n_v = static_cast<int>(v.size()), n_c = static_cast<int>(c.size());
-  const Cplx* all = at.coefficients[static_cast<std::size_t>(spin)].data();
-  const Cplx* of_v = all + static_cast<std::size_t>(v.begin) * n_pw;
-  const Cplx* of_c = all + static_cast<std::size_t>(c.begin) * n_pw;
+  const auto n_v = static_cast<int>(pairs.left.size()), n_c = static_cast<int>(pairs.right.size());
+  const Cplx* all = at.coefficients[static_cast<std::size_t>(pairs.spin)].data();
+  const Cplx* of_v = all + static_cast<std::size_t>(pairs.left.begin) * n_pw;
+  const Cplx* of_c = all + static_cast<std::size_t>(pairs.right.begin) * n_pw;
   std::vector<double> slope(n_pw);
   for (std::size_t i = 0; i < n_pw; ++i)
     slope[i] = 2.0 * metric_dot(crystal.bdot, k + to_real(at.g[i]), direction);
@@ -304,7 +304,7 @@ std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, int k_index, int s
     };
     const std::vector<Cplx> b_v = project(of_v, n_v),
                             b_c = nonlocal->apply_d(project(of_c, n_c),
-                                                    static_cast<std::size_t>(n_c), spin);
+                                                    static_cast<std::size_t>(n_c), pairs.spin);
     const Cplx scale{side / (2.0 * kStep), 0.0};
     cblas_zgemm(CblasRowMajor, CblasConjTrans, CblasNoTrans, n_v, n_c, n_p, &scale, b_v.data(), n_v,
                 b_c.data(), n_c, &one, matrix.data(), n_c);

@@ -55,12 +55,21 @@ class RadialProjectors {
   double residual_ = 0.0;
 };
 
-/// ⟨v| ∂H/∂λ |c⟩ of H(k + λ d) at an irreducible k, Ry; [v][c], bands counted from 0.
-/// d in reduced coordinates. The kinetic part is 2 (k+G)·d; the local potential gives none; the
-/// non-local one is differenced over λ = ±1e-4.
-/// @param nonlocal  null: H is local
-std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, int k_index, int spin, BandRange v,
-                                  BandRange c, const Vec3& direction,
-                                  const RadialProjectors* nonlocal, GwKernels& kernels);
+/// All pairs of a band of `left` and a band of `right`, counted from 0, of one spin at one
+/// irreducible k.
+struct BandPairs {
+  int k_index = 0;
+  int spin = 0;
+  BandRange left, right;
+};
+
+/// Calculates ⟨v| ∂H/∂λ |c⟩ of H(k + λ d) (docs/theory/gw.md 4.1), Ry, [left][right]. The kinetic
+/// part is 2 (k+G)·d. The local potential contributes nothing. The non-local potential is
+/// differenced over λ = ±1e-4.
+/// @param direction  d in reduced coordinates
+/// @param nonlocal   null if H is local
+std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, const BandPairs& pairs,
+                                  const Vec3& direction, const RadialProjectors* nonlocal,
+                                  GwKernels& kernels);
 
 }  // namespace quasi::gw

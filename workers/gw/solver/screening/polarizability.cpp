@@ -183,7 +183,7 @@ void Polarizability::add_dipoles(const Orbit& orbit, int spin, std::int64_t bloc
       field_.crystal(), std::sqrt(metric_dot(field_.crystal().bdot, at_.q, at_.q)));
   for (std::int64_t axis = 0; axis < 3; ++axis) {
     const std::vector<Cplx> matrix = velocity_matrix(
-        field_.waves, rotation.irreducible, spin, {0, n_v}, {n_v + first, n_v + first + count},
+        field_.waves, {rotation.irreducible, spin, {0, n_v}, {n_v + first, n_v + first + count}},
         multiply(inverse(s.rotation), axes[static_cast<std::size_t>(axis)]), field_.nonlocal.get(),
         kernels);
 #pragma omp parallel for schedule(static)

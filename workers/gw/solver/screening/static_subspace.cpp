@@ -55,22 +55,27 @@ std::vector<Cplx> subspace_of(const DielectricMatrix& m, const std::vector<Cplx>
 
 namespace {
 
-/// c [rows][columns] = a [rows][inner] · op(b).
-void product(CBLAS_TRANSPOSE transpose_b, std::size_t rows, std::size_t columns, std::size_t inner,
-             const Cplx* a, std::size_t lda, const Cplx* b, std::size_t ldb, Cplx* c) {
+using Matrix = View<const Cplx, 2>;
+
+/// a · op(b), row-major: op is the identity or the adjoint.
+std::vector<Cplx> product(const Matrix& a, CBLAS_TRANSPOSE operation, const Matrix& b) {
+  const std::int64_t rows = a.extent[0], inner = a.extent[1],
+                     columns = b.extent[operation == CblasNoTrans ? 1 : 0];
+  std::vector<Cplx> c(static_cast<std::size_t>(rows * columns));
   const Cplx one{1.0, 0.0}, zero{};
-  cblas_zgemm(CblasRowMajor, CblasNoTrans, transpose_b, static_cast<int>(rows),
-              static_cast<int>(columns), static_cast<int>(inner), &one, a, static_cast<int>(lda), b,
-              static_cast<int>(ldb), &zero, c, static_cast<int>(columns));
+  cblas_zgemm(CblasRowMajor, CblasNoTrans, operation, static_cast<int>(rows),
+              static_cast<int>(columns), static_cast<int>(inner), &one, a.data,
+              static_cast<int>(inner), b.data, static_cast<int>(b.extent[1]), &zero, c.data(),
+              static_cast<int>(columns));
+  return c;
 }
 
 /// C (…) C^H, [n][n], for C [n][n_b].
 std::vector<Cplx> expanded(const std::vector<Cplx>& basis, const std::vector<Cplx>& inner,
                            std::size_t n, std::size_t n_b) {
-  std::vector<Cplx> left(n * n_b), result(n * n);
-  product(CblasNoTrans, n, n_b, n_b, basis.data(), n_b, inner.data(), n_b, left.data());
-  product(CblasConjTrans, n, n, n_b, left.data(), n_b, basis.data(), n_b, result.data());
-  return result;
+  const Matrix c = view<const Cplx>(basis, n, n_b);
+  const std::vector<Cplx> left = product(c, CblasNoTrans, view<const Cplx>(inner, n_b, n_b));
+  return product(view<const Cplx>(left, n, n_b), CblasConjTrans, c);
 }
 
 /// ε̃⁻¹ − 1 within the subspace, (1 − χ̃_BB)⁻¹ − 1.
@@ -90,15 +95,17 @@ void add_subspace_frequencies(DielectricMatrix& m, const std::vector<Cplx>& chi_
                               const EpsilonOptions& options, GwKernels& kernels) {
   const auto& v = m.coulomb;
   const std::size_t n = v.size(), n_b = basis.size() / n;
-  // C^H χ̃(0) C, with the transposed basis as rows.
-  std::vector<Cplx> weighted(n_b * n), right(n_b * n), static_inner(n_b * n_b), symmetric(n * n);
+  // C^H χ̃(0) C
+  std::vector<Cplx> adjoint(n_b * n), symmetric(n * n);
   for (std::size_t g = 0; g < n; ++g)
     for (std::size_t h = 0; h < n; ++h)
       symmetric[g * n + h] = std::sqrt(v[g] * v[h]) * chi_static[g * n + h];
   for (std::size_t g = 0; g < n; ++g)
-    for (std::size_t b = 0; b < n_b; ++b) weighted[b * n + g] = std::conj(basis[g * n_b + b]);
-  product(CblasNoTrans, n_b, n, n, weighted.data(), n, symmetric.data(), n, right.data());
-  product(CblasConjTrans, n_b, n_b, n, right.data(), n, weighted.data(), n, static_inner.data());
+    for (std::size_t b = 0; b < n_b; ++b) adjoint[b * n + g] = std::conj(basis[g * n_b + b]);
+  const Matrix rows = view<const Cplx>(adjoint, n_b, n);
+  const std::vector<Cplx> right = product(rows, CblasNoTrans, view<const Cplx>(symmetric, n, n));
+  const std::vector<Cplx> static_inner =
+      product(view<const Cplx>(right, n_b, n), CblasConjTrans, rows);
   ReducedFrequencies& reduced = m.reduced;
   reduced.n = static_cast<std::int64_t>(n);
   reduced.n_b = static_cast<std::int64_t>(n_b);

@@ -125,7 +125,7 @@ PathStates path_states(const MeanFieldOptions& source, const SigmaRequest& wante
   require_same_crystal(field.waves.header, "WFN", potential->header, "VSC");
   const StatesAt states = [crystal = field.crystal(), cutoff = field.waves.wavefunction_cutoff_ry,
                            potential, nonlocal, &kernels](const Vec3& k, int spin, int n_bands) {
-    return dense_states_at(crystal, k, cutoff, n_bands, spin, *potential, *nonlocal, kernels);
+    return dense_states_at({crystal, cutoff, *potential, *nonlocal}, k, spin, n_bands, kernels);
   };
   const DenseStates first = states(field.waves.k[0], 0, field.n_occupied);
   for (int band = 0; band < field.n_occupied; ++band)
