@@ -10,7 +10,7 @@
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/mean_field/gauge.hpp"
-#include "workers/gw/solver/screening/coulomb_interaction.hpp"
+#include "workers/gw/solver/screening/coulomb/coulomb_interaction.hpp"
 
 // Truncated interactions against integrals that are known.
 namespace quasi::gw {

@@ -3,7 +3,7 @@
 #include "workers/backend/checkpoint/checkpoint.hpp"
 #include "workers/backend/progress.hpp"
 #include "workers/gw/solver/device_team.hpp"
-#include "workers/gw/solver/screening/coulomb_interaction.hpp"
+#include "workers/gw/solver/screening/coulomb/coulomb_interaction.hpp"
 
 namespace quasi::gw {
 

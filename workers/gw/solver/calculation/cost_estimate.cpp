@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "workers/gw/solver/screening/polarizability.hpp"
+#include "workers/gw/solver/screening/polarizability/polarizability.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 
 namespace quasi::gw {

@@ -10,8 +10,8 @@
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/mean_field/brillouin_zone.hpp"
 #include "workers/gw/solver/mean_field/gauge.hpp"
+#include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
 #include "workers/gw/solver/screening/long_wave.hpp"
-#include "workers/gw/solver/screening/mini_zone.hpp"
 
 namespace quasi::gw {
 namespace {

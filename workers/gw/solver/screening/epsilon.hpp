@@ -14,11 +14,16 @@
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/device_team.hpp"
 #include "workers/gw/solver/mean_field/problem.hpp"
-#include "workers/gw/solver/screening/coulomb_interaction.hpp"
+#include "workers/gw/solver/screening/coulomb/coulomb_interaction.hpp"
 #include "workers/gw/solver/screening/long_wave_tensor.hpp"
 #include "workers/gw/solver/step_context.hpp"
 #include "workers/gw/solver/step_times.hpp"
 
+// The folder workers/gw/solver/screening calculates ε⁻¹. Begin here: dielectric_matrices() is the
+// whole step. Then read, in this order, coulomb/coulomb_interaction.hpp for v,
+// polarizability/polarizability.hpp for χ, long_wave.hpp and long_wave_tensor.hpp for q → 0,
+// dielectric_inversion.hpp and static_subspace.hpp for ε⁻¹ from χ, and epsilon_file.hpp for the
+// files of BerkeleyGW. checkpointed_sums.hpp and epsilon_pieces.hpp store unfinished work.
 namespace quasi::gw {
 
 /// ε̃⁻¹ = v^−½ ε⁻¹ v^½ of one q in a static subspace (docs/theory/gw.md 4.2). It replaces matrices
@@ -50,10 +55,10 @@ struct DielectricMatrix {
                                            ///< only one where there is a subspace
   ReducedFrequencies reduced;              ///< the others, where there is a subspace
   std::vector<Cplx> frequencies_ry;        ///< of `inverse`; the first is 0
-  int n_real = 0;                          ///< the last so many lie on the real axis
-  int subspace_vectors = 0;                ///< kept, where a subspace was used; else 0
-  double subspace_error =
-      0.0;  ///< ‖ε̃⁻¹(0) − its subspace part‖₂: what the other frequencies owe to the complement
+  int n_real = 0;                          ///< the number of last ones on the real axis
+  int subspace_vectors = 0;                ///< kept vectors of a static subspace; else 0
+  double subspace_error = 0.0;  ///< ‖ε̃⁻¹(0) − its subspace part‖₂, the part that frequencies other
+                                ///< than 0 take from ω = 0
   std::vector<Cplx> epsilon_diagonal;  ///< ε_GG(0), [n]; empty if ε⁻¹ was read from files
   std::vector<LongWaveLimit> long_wave;  ///< of each frequency: every direction of q → 0, where k·p
                                          ///< has made it; else empty
@@ -86,17 +91,19 @@ class EpsilonProfile : public StepTimes {
   std::atomic<std::int64_t> pairs_{0}, real_pairs_{0};
 };
 
-/// q-points of the calculation: the irreducible k-points, Γ replaced by q₀.
+/// Returns the q-points of the calculation: the irreducible k-points with Γ replaced by q₀.
 std::vector<Vec3> screening_points(const MeanField& field);
 
-/// ε⁻¹ of one q (docs/theory/gw.md 4; adler1962, wiser1963): ε̃ = 1 − v½ χ v½ inverted by Cholesky
-/// at ω = 0 and on the imaginary axis, by LU elsewhere; ε⁻¹_GG' = v_G½ ε̃⁻¹_GG' v_G'^−½.
+/// Calculates ε⁻¹ of one q (docs/theory/gw.md 4; adler1962, wiser1963). ε̃ = 1 − v½ χ v½ is inverted
+/// by Cholesky at ω = 0 and on the imaginary axis, and by LU elsewhere.
+/// ε⁻¹_GG' = v_G½ ε̃⁻¹_GG' v_G'^−½.
 DielectricMatrix dielectric_matrix(const MeanField& field, const Vec3& q,
                                    const EpsilonOptions& options, const CoulombInteraction& coulomb,
                                    GwKernels& kernels, Progress& progress);
 
-/// ε⁻¹ of all `points`. Whole q-points go to the devices where there are enough of them, else the
-/// portions of one q after the other. Finished portions and matrices go into the checkpoint.
+/// Calculates ε⁻¹ of all `points`. Each device gets whole q-points if there are enough of them.
+/// Otherwise all devices share the portions of one q after the other. Finished portions and
+/// matrices go into the checkpoint.
 /// @param profile  gets times and counts; null: none are kept
 std::vector<DielectricMatrix> dielectric_matrices(const MeanField& field,
                                                   const std::vector<Vec3>& points,

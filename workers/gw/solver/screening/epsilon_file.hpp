@@ -18,7 +18,7 @@ void write_epsilon(const EpsilonFiles& files, const MeanField& field,
                    const std::vector<DielectricMatrix>& epsilon, const EpsilonOptions& options,
                    const CoulombInteraction& coulomb);
 
-/// What stored files say of themselves, read without their matrices.
+/// The parameters of stored files.
 struct StoredEpsilon {
   double epsilon_cutoff_ry = 0.0;
   int bands = 0;
@@ -26,10 +26,13 @@ struct StoredEpsilon {
   int n_real = 0;
   std::vector<Vec3> q;  ///< q₀ first
 };
+/// Reads the parameters without the matrices.
+/// @throws InvalidInput if the files disagree or hold a matrix of a kind that is not supported
 StoredEpsilon describe_epsilon(const EpsilonFiles& files);
 
-/// ε⁻¹ in the order of the irreducible points of `field`, Γ's from eps0mat.h5.
-/// @throws InvalidInput naming file and point if the files belong to another crystal or lack a q.
+/// Reads ε⁻¹ in the order of the irreducible points of `field`. The matrix of Γ comes from
+/// eps0mat.h5.
+/// @throws InvalidInput naming file and point if the files belong to another crystal or lack a q
 std::vector<DielectricMatrix> read_epsilon(const EpsilonFiles& files, const MeanField& field,
                                            const CoulombInteraction& coulomb);
 

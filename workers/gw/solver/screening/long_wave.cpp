@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/solver/screening/mini_zone.hpp"
+#include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
 
 namespace quasi::gw {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "workers/backend/unset_vector.hpp"
 #include "workers/gw/physics/crystal.hpp"
-#include "workers/gw/solver/screening/mini_zone.hpp"
+#include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
 
 namespace quasi::gw {
 

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/solver/screening/polarizability.hpp"
+#include "workers/gw/solver/screening/polarizability/symmetry_of_chi.hpp"
 
 namespace quasi::gw {
 namespace {

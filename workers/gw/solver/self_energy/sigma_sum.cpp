@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "workers/gw/physics/coulomb.hpp"
-#include "workers/gw/solver/screening/polarizability.hpp"
+#include "workers/gw/solver/screening/polarizability/symmetry_of_chi.hpp"
 
 namespace quasi::gw {
 

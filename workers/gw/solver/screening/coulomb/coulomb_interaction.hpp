@@ -12,8 +12,8 @@
 #include "workers/gw/input/text_files.hpp"
 #include "workers/gw/model/coulomb_options.hpp"
 #include "workers/gw/physics/crystal.hpp"
-#include "workers/gw/solver/screening/mini_zone.hpp"
-#include "workers/gw/solver/screening/truncated_coulomb.hpp"
+#include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
+#include "workers/gw/solver/screening/coulomb/truncated_coulomb.hpp"
 
 namespace quasi::gw {
 

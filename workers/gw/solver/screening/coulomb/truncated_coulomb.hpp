@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "workers/gw/physics/crystal.hpp"
-#include "workers/gw/solver/screening/mini_zone.hpp"
-#include "workers/gw/solver/screening/planar_cell.hpp"
+#include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
+#include "workers/gw/solver/screening/coulomb/planar_cell.hpp"
 
 namespace quasi::gw {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "workers/gw/physics/crystal.hpp"
-#include "workers/gw/solver/screening/mini_zone.hpp"
+#include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
 
 namespace quasi::gw {
 

@@ -1,20 +1,16 @@
-#include "workers/gw/solver/screening/epsilon_file.hpp"
-
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <string>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/hdf5_header.hpp"
-#include "workers/gw/input/header_checks.hpp"
-#include "workers/gw/input/mean_field_files.hpp"
+#include "workers/gw/solver/screening/epsilon_file.hpp"
+#include "workers/gw/solver/screening/epsilon_file_format.hpp"
 #include "workers/io/hdf5.hpp"
 
+// Writes eps0mat.h5 and epsmat.h5 in the format of BerkeleyGW.
 namespace quasi::gw {
 namespace {
-
-// Values of freq_dep in files of BerkeleyGW.
-constexpr int kStatic = 0, kFullFrequency = 2, kTwoFrequencies = 3;
 
 int truncation_code(Truncation truncation) {
   switch (truncation) {
@@ -32,14 +28,8 @@ int truncation_code(Truncation truncation) {
   return 0;
 }
 
-std::string text(const Vec3& v) {
-  char buffer[80];
-  std::snprintf(buffer, sizeof buffer, "(%.6f, %.6f, %.6f)", v[0], v[1], v[2]);
-  return buffer;
-}
-
-/// Which of our matrices stands at each place of the file: the real axis first, then 0 and the
-/// imaginary one.
+/// Returns the index of the frequency in EpsilonOptions at each position of the file. The file
+/// holds the real axis first, then 0 and the imaginary axis.
 std::vector<std::size_t> file_order(const std::vector<Cplx>& frequencies, int n_real) {
   std::vector<std::size_t> order;
   const std::size_t n_imaginary = frequencies.size() - static_cast<std::size_t>(n_real);
@@ -66,7 +56,7 @@ double fermi_energy(const MeanField& field) {
 
 using MatrixList = std::vector<const DielectricMatrix*>;
 
-/// Value of freq_dep that describes a list of frequencies.
+/// Returns the value of freq_dep that describes a list of frequencies.
 int dependence_of(const EpsilonOptions& options) {
   const std::size_t n_f = options.frequencies_ry.size();
   if (n_f == 1) return kStatic;
@@ -124,8 +114,8 @@ void write_points(H5Writer& file, const MeanField& field, const MatrixList& list
              std::vector<std::int32_t>(static_cast<std::size_t>(n_q), 1), {n_q}, "1");
 }
 
-/// Order of the density's plane waves at one q, counted from 1: the sphere in its own order, then
-/// the rest by |q+G|².
+/// Sorts the plane waves of the density at one q, counted from 1: first the sphere in its own
+/// order, then all others by |q+G|².
 /// @param kinetic_ry  |q+G|² of the density's plane waves
 /// @throws InvalidInput if the sphere leaves the density's plane waves
 std::vector<std::int32_t> plane_wave_order(const MeanField& field, const DielectricMatrix& m,
@@ -154,7 +144,7 @@ std::vector<std::int32_t> plane_wave_order(const MeanField& field, const Dielect
   return sorted;
 }
 
-/// @return the largest size of the spheres
+/// Writes the spheres of a list of q. @return the largest number of plane waves in a sphere
 std::int64_t write_spheres(H5Writer& file, const MeanField& field, const MatrixList& list,
                            double epsilon_cutoff_ry) {
   const auto& master = field.waves.header.g;
@@ -240,123 +230,6 @@ void write_one(const std::filesystem::path& path, const MeanField& field, const 
   file.commit();
 }
 
-struct Opened {
-  H5Reader file;
-  std::string name;
-};
-
-/// Frequencies in our order, and where each of ours stands in the file.
-void read_frequencies(const Opened& in, std::vector<Cplx>* frequencies, int* n_real,
-                      std::vector<std::int64_t>* place) {
-  const std::int64_t dependence = in.file.integer("/eps_header/freqs/freq_dep");
-  if (dependence != kStatic && dependence != kFullFrequency && dependence != kTwoFrequencies)
-    throw InvalidInput("'" + in.name + "': /eps_header/freqs/freq_dep = " +
-                       std::to_string(dependence) + "; known: 0, 2, 3");
-  const std::int64_t n = in.file.integer("/eps_header/freqs/nfreq");
-  require_in_range(n, 1, 100000, "/eps_header/freqs/nfreq", in.name);
-  const auto flat = in.file.doubles("/eps_header/freqs/freqs");
-  if (flat.size() != static_cast<std::size_t>(2 * n))
-    throw InvalidInput("'" + in.name + "': /eps_header/freqs/freqs does not hold nfreq entries");
-  std::int64_t n_imaginary =
-      dependence == kStatic ? n : in.file.integer("/eps_header/freqs/nfreq_imag");
-  if (dependence == kTwoFrequencies) n_imaginary = n;
-  require_in_range(n_imaginary, dependence == kFullFrequency ? 0 : 1, n,
-                   "/eps_header/freqs/nfreq_imag", in.name);
-  *n_real = static_cast<int>(n - n_imaginary);
-  frequencies->clear();
-  place->clear();
-  const auto take = [&](std::int64_t i) {
-    frequencies->emplace_back(flat[static_cast<std::size_t>(2 * i)] / kRydberg_ev,
-                              flat[static_cast<std::size_t>(2 * i + 1)] / kRydberg_ev);
-    place->push_back(i);
-  };
-  for (std::int64_t i = n - n_imaginary; i < n; ++i) take(i);
-  if (frequencies->empty() || std::abs(frequencies->front()) > 1e-9)
-    throw InvalidInput("'" + in.name + "' has no ω = 0 on its imaginary axis; calculate ε with it");
-  frequencies->front() = 0.0;
-  for (std::int64_t i = 0; i < n - n_imaginary; ++i) take(i);
-}
-
-DielectricMatrix read_one(const Opened& in, std::int64_t iq, const Vec3& q, bool at_gamma,
-                          const MeanField& field, const MeanFieldHeader& header,
-                          const CoulombInteraction& coulomb) {
-  const H5Reader& file = in.file;
-  DielectricMatrix m;
-  m.q = q;
-  m.at_gamma = at_gamma;
-  std::vector<std::int64_t> place;
-  read_frequencies(in, &m.frequencies_ry, &m.n_real, &place);
-  const std::int64_t n = file.integers("/eps_header/gspace/nmtx").at(static_cast<std::size_t>(iq));
-  const std::int64_t edge = file.integer("/eps_header/gspace/nmtx_max");
-  const auto n_rho = static_cast<std::int64_t>(header.g.size());
-  require_in_range(n, 1, edge, "/eps_header/gspace/nmtx", in.name);
-  const std::int64_t start_row[] = {iq, 0};
-  const std::int64_t count_row[] = {1, n};
-  if (file.shape("/eps_header/gspace/gind_eps2rho") !=
-      std::vector<std::int64_t>{file.integer("/eps_header/qpoints/nq"), n_rho})
-    throw InvalidInput("'" + in.name + "': /eps_header/gspace/gind_eps2rho must be [nq][ng]");
-  const auto to_rho = file.slab("/eps_header/gspace/gind_eps2rho", start_row, count_row);
-  m.sphere.q = at_gamma ? Vec3{} : q;
-  for (const double one_based : to_rho) {
-    const auto at = static_cast<std::int64_t>(one_based) - 1;
-    require_in_range(at + 1, 1, n_rho, "/eps_header/gspace/gind_eps2rho", in.name);
-    const IVec3& g = header.g[static_cast<std::size_t>(at)];
-    const Vec3 k = m.sphere.q + to_real(g);
-    m.sphere.g.push_back(g);
-    m.sphere.kinetic_ry.push_back(metric_dot(field.crystal().bdot, k, k));
-    m.coulomb.push_back(coulomb.plain(q, g));
-  }
-  for (std::size_t g = 1; g < m.sphere.g.size(); ++g)
-    if (m.sphere.kinetic_ry[g] < m.sphere.kinetic_ry[g - 1] - 1e-6)
-      throw InvalidInput("'" + in.name + "': the plane waves of q = " + text(q) +
-                         " are not sorted by |q+G|²");
-  const std::int64_t parts = file.shape("/mats/matrix").back();
-  for (const std::int64_t f : place) {
-    const std::int64_t start[] = {iq, 0, f, 0, 0, 0};
-    const std::int64_t count[] = {1, 1, 1, n, n, parts};
-    const auto flat = file.slab("/mats/matrix", start, count);
-    UnsetVector<Cplx> inverse(static_cast<std::size_t>(n * n));
-    for (std::int64_t column = 0; column < n; ++column)
-      for (std::int64_t row = 0; row < n; ++row) {
-        const auto at = static_cast<std::size_t>(parts * (column * n + row));
-        const Cplx value{flat[at], parts == 2 ? flat[at + 1] : 0.0};
-        if (!std::isfinite(value.real()) || !std::isfinite(value.imag()))
-          throw InvalidInput("'" + in.name + "': an element of ε⁻¹ at q = " + text(q) +
-                             " is not finite");
-        inverse[static_cast<std::size_t>(row * n + column)] = value;
-      }
-    m.inverse.push_back(std::move(inverse));
-  }
-  return m;
-}
-
-void check_kind(const Opened& in) {
-  if (in.file.integer("/eps_header/params/matrix_type") != 0)
-    throw InvalidInput("'" + in.name + "' does not hold ε⁻¹ (matrix_type must be 0)");
-  if (in.file.integer("/eps_header/params/nmatrix") != 1)
-    throw InvalidInput("'" + in.name +
-                       "' holds several matrices a frequency (nmatrix); only one is supported");
-  if (in.file.integer("/eps_header/params/subspace") != 0 &&
-      in.file.has("/eps_header/subspace/matrix_in_subspace_basis") &&
-      in.file.integer("/eps_header/subspace/matrix_in_subspace_basis") != 0)
-    throw InvalidInput(
-        "'" + in.name +
-        "' holds ε⁻¹ in a subspace basis, which is not read; write it in plane waves");
-}
-
-std::vector<Vec3> q_points(const Opened& in) {
-  const auto flat = in.file.doubles("/eps_header/qpoints/qpts");
-  const auto done = in.file.integers("/eps_header/qpoints/qpt_done");
-  std::vector<Vec3> q;
-  for (std::size_t i = 0; i + 2 < flat.size(); i += 3)
-    q.push_back({flat[i], flat[i + 1], flat[i + 2]});
-  for (std::size_t i = 0; i < q.size(); ++i)
-    if (i >= done.size() || done[i] == 0)
-      throw InvalidInput("'" + in.name + "': ε⁻¹ of q = " + text(q[i]) +
-                         " is not finished (qpt_done)");
-  return q;
-}
-
 }  // namespace
 
 void write_epsilon(const EpsilonFiles& files, const MeanField& field,
@@ -366,65 +239,6 @@ void write_epsilon(const EpsilonFiles& files, const MeanField& field,
   for (const DielectricMatrix& m : epsilon) (m.at_gamma ? gamma : others).push_back(&m);
   if (!gamma.empty()) write_one(files.gamma, field, gamma, options, coulomb);
   if (!others.empty()) write_one(files.others, field, others, options, coulomb);
-}
-
-StoredEpsilon describe_epsilon(const EpsilonFiles& files) {
-  StoredEpsilon stored;
-  for (const auto& path : {files.gamma, files.others}) {
-    if (path.empty()) continue;
-    const Opened in{H5Reader(path), path.filename().string()};
-    check_kind(in);
-    std::vector<Cplx> frequencies;
-    std::vector<std::int64_t> place;
-    int n_real = 0;
-    read_frequencies(in, &frequencies, &n_real, &place);
-    const double cutoff = in.file.number("/eps_header/params/ecuts");
-    if (stored.q.empty()) {
-      stored.epsilon_cutoff_ry = cutoff;
-      stored.bands = static_cast<int>(in.file.integer("/eps_header/params/nband"));
-      stored.frequencies_ry = frequencies;
-      stored.n_real = n_real;
-    } else if (std::abs(cutoff - stored.epsilon_cutoff_ry) > 1e-9 ||
-               frequencies != stored.frequencies_ry) {
-      throw InvalidInput("'" + files.gamma.filename().string() + "' and '" + in.name +
-                         "' have different cut-offs or frequencies");
-    }
-    for (const Vec3& q : q_points(in)) stored.q.push_back(q);
-  }
-  return stored;
-}
-
-std::vector<DielectricMatrix> read_epsilon(const EpsilonFiles& files, const MeanField& field,
-                                           const CoulombInteraction& coulomb) {
-  std::vector<DielectricMatrix> epsilon(field.waves.k.size());
-  std::vector<char> found(epsilon.size(), 0);
-  for (const auto& path : {files.gamma, files.others}) {
-    if (path.empty()) continue;
-    const Opened in{H5Reader(path), path.filename().string()};
-    check_kind(in);
-    const MeanFieldHeader header = read_hdf5_header(in.file, in.name);
-    require_same_crystal(field.waves.header, "WFN", header, in.name);
-    const auto list = q_points(in);
-    const bool gamma = path == files.gamma;
-    for (std::size_t iq = 0; iq < list.size(); ++iq)
-      for (std::size_t ik = 0; ik < field.waves.k.size(); ++ik) {
-        const Vec3& k = field.waves.k[ik];
-        const bool k_is_gamma = dot(k, k) < 1e-12;
-        const Vec3 d = list[iq] - k;
-        if (k_is_gamma != gamma ||
-            (!gamma && std::abs(d[0]) + std::abs(d[1]) + std::abs(d[2]) > 1e-5))
-          continue;
-        epsilon[ik] = read_one(in, static_cast<std::int64_t>(iq), gamma ? list[iq] : k, gamma,
-                               field, header, coulomb);
-        found[ik] = 1;
-      }
-  }
-  for (std::size_t ik = 0; ik < found.size(); ++ik)
-    if (!found[ik])
-      throw InvalidInput("the stored ε⁻¹ has no q = " + text(field.waves.k[ik]) +
-                         ", an irreducible point of WFN; calculate it, or leave epsilon.eps0mat "
-                         "and epsilon.epsmat out");
-  return epsilon;
 }
 
 }  // namespace quasi::gw

@@ -1,4 +1,4 @@
-#include "workers/gw/solver/screening/truncated_coulomb.hpp"
+#include "workers/gw/solver/screening/coulomb/truncated_coulomb.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "workers/gw/solver/screening/planar_cell.hpp"
+#include "workers/gw/solver/screening/coulomb/planar_cell.hpp"
 
 #include <algorithm>
 

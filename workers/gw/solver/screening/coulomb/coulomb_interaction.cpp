@@ -1,4 +1,4 @@
-#include "workers/gw/solver/screening/coulomb_interaction.hpp"
+#include "workers/gw/solver/screening/coulomb/coulomb_interaction.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "workers/gw/solver/screening/mini_zone.hpp"
+#include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
 
 #include <algorithm>
 #include <array>
