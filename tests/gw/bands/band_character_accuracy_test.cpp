@@ -148,7 +148,7 @@ TEST(BandCharacter, ApproachesTheDirectCalculation) {
       if (on_grid(k, 2) || on_grid(k, 3)) continue;
       const BandPath there{.corners = {k, k}, .points_per_segment = 2};
       const CharacterBands bands =
-          bands_by_character(coarse, 0, 0, static_cast<int>(n), tables.energy, tables.correction,
+          bands_by_character(coarse, {0, 0, static_cast<int>(n), tables.energy, tables.correction},
                              there, states, silent);
       const PathBands rank = interpolate_bands(coarse, tables.corrected, there);
       for (std::size_t b = 0; b < 7; ++b) {

@@ -215,7 +215,7 @@ TEST(BandCharacter, AWindowThatEndsAtACrossingTakesBothStates) {
     const std::size_t row = from_below ? 4 : 0;
     for (int turn = 0; turn < 5; ++turn) {
       const CharacterBands bands =
-          bands_by_character(c.field, 0, begin, n, energy, correction, there, mixed, c.silent);
+          bands_by_character(c.field, {0, begin, n, energy, correction}, there, mixed, c.silent);
       for (std::size_t i = 0; i < 2; ++i) {
         const double found = bands.corrected_ev[row][i] - bands.mean_field.energy_ev[row][i];
         EXPECT_LT(std::min(std::abs(found), std::abs(found - 1.0)), 5e-3) << found;

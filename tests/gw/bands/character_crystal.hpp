@@ -59,9 +59,9 @@ struct CharacterCrystal {
   /// computes.
   CharacterBands along(const Table& correction, const BandPath& path,
                        const StatesAt& states_on_path) {
-    return bands_by_character(field, 0, 0, static_cast<int>(correction.size()),
-                              energies(static_cast<int>(correction.size())), correction, path,
-                              states_on_path, silent);
+    const int n = static_cast<int>(correction.size());
+    return bands_by_character(field, {0, 0, n, energies(n), correction}, path, states_on_path,
+                              silent);
   }
 };
 

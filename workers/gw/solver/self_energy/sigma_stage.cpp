@@ -168,9 +168,12 @@ void bands_along_path(const BandPath& path, const PathStates& states, Progress& 
     if (known) correction = quasiparticle;
     for (std::size_t b = 0; b < correction.size(); ++b)
       for (std::size_t ik = 0; ik < n_k; ++ik) correction[b][ik] -= mean_field[b][ik];
-    CharacterBands bands =
-        bands_by_character(run.field, spin - 1, o.band_min - 1, static_cast<int>(n), mean_field,
-                           correction, path, states.states, progress);
+    const BandWindow window{.spin = spin - 1,
+                            .band_begin = o.band_min - 1,
+                            .n_bands = static_cast<int>(n),
+                            .mean_field_ev = std::move(mean_field),
+                            .correction_ev = std::move(correction)};
+    CharacterBands bands = bands_by_character(run.field, window, path, states.states, progress);
     if (known) {
       run.quasiparticle_bands.push_back(bands.mean_field);
       run.quasiparticle_bands.back().energy_ev = std::move(bands.corrected_ev);
