@@ -5,7 +5,11 @@
 
 #include "workers/gw/model/mean_field.hpp"
 
-/// Files of a mean-field calculation in the formats of BerkeleyGW (docs/theory/gw.md 1).
+// The folder workers/gw/input reads decks and files. Begin with deck.hpp, which turns a deck into
+// the options of model/, and with this header for the files of a mean field in the formats of
+// BerkeleyGW (docs/theory/gw.md 1). fortran_file.hpp and hdf5_header.hpp hold the layouts,
+// header_checks.hpp the checks that all files pass, text_files.hpp the text files, and
+// berkeleygw_inputs.hpp the conversion of epsilon.inp and sigma.inp.
 namespace quasi::gw {
 
 /// Reads a wavefunction file, binary or HDF5 (told apart by its first bytes), and checks its
