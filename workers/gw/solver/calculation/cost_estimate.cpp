@@ -12,17 +12,13 @@
 namespace quasi::gw {
 namespace {
 
-constexpr std::int64_t kSampleBands = 64;  // right bands of a sample; one left band
-// A device adds pairs to χ in large blocks, and a few pairs would time no more than the way of χ
-// through its caches.
-constexpr std::int64_t kSampleLeft = 8, kSampleBandsOfDevice = 512;
-constexpr std::int64_t kSampleOrder = 600;  // of the matrix whose inversion is timed
-constexpr std::int64_t kSampleSphere =
-    2000;  // plane waves of the sums over G and G' that are timed
-constexpr std::int64_t
-    kSamplePairs = 8,
-    kSamplePairsOfDevice =
-        2048;  // of those sums; a device starts and ends a call in the time of some hundreds
+// Sizes of the samples. The CPU takes one left band. A device adds pairs to χ in large blocks, and
+// a few pairs would only time the transfer of χ through its caches. A device starts and ends a call
+// in the time of some hundred pairs.
+constexpr std::int64_t kRightBandsOnCpu = 64, kRightBandsOnDevice = 512, kLeftBandsOnDevice = 8;
+constexpr std::int64_t kMatrixOrder = 600;        // of the matrix whose inversion is timed
+constexpr std::int64_t kSpherePlaneWaves = 2000;  // of the timed sums over G and G'
+constexpr std::int64_t kPairsOnCpu = 8, kPairsOnDevice = 2048;  // of the timed sums over G and G'
 
 template <typename Work>
 double seconds_of(const Work& work) {
@@ -30,16 +26,16 @@ double seconds_of(const Work& work) {
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
-/// The second of two runs: the first makes plans and memory.
+/// Times the work after a first run, which makes plans and allocates memory.
 template <typename Work>
 double seconds_when_warm(const Work& work) {
   work();
   return std::min(seconds_of(work), seconds_of(work));
 }
 
-/// What one unit of work costs on one device.
+/// Seconds of one unit of work on one device.
 struct UnitCosts {
-  double chi_pair_s = 0.0;        ///< a pair of bands of a static χ, made and added
+  double chi_pair_s = 0.0;        ///< a pair of bands of a static χ: its product and its addition
   double pair_s = 0.0;            ///< a pair product on the ε sphere
   double frequency_pair_s = 0.0;  ///< a pair added to χ at one more frequency
   double inversion_s = 0.0;       ///< of one matrix of the largest order
@@ -54,137 +50,191 @@ struct SampleOnDevice {
   std::unique_ptr<const LoadedSphere> sphere;
 };
 
-UnitCosts measure(const MeanField& field, const Plan& plan, GwKernels& kernels) {
-  UnitCosts cost;
-  const SigmaOptions& s = plan.sigma;
-  const Vec3 k{};
-  const auto sphere_at = [&](double cutoff_ry) {
-    return make_g_sphere(field.crystal().bdot, {}, cutoff_ry);
-  };
-  const auto n_v = static_cast<std::int64_t>(field.n_occupied);
-  const bool on_device = kernels.device().backend != Backend::kCpu;
-  const std::int64_t n_left = on_device ? std::min(kSampleLeft, n_v) : 1;
-  const std::int64_t n_right =
-      std::min<std::int64_t>(on_device ? kSampleBandsOfDevice : kSampleBands, field.waves.n_bands);
-  const auto load_box = [&](const GSphere& sphere, std::int64_t bands) {
-    const auto box = sum_box(field, sphere.g);
-    std::vector<std::int32_t> index;
-    for (const IVec3& g : sphere.g) index.push_back(box_position(g, box));
-    return SampleOnDevice{load(kernels, waves_at(field, k, 0, 0, static_cast<int>(n_left), box)),
-                          load(kernels, waves_at(field, k, 0, 0, static_cast<int>(bands), box)),
-                          kernels.pair_products().load_sphere(
-                              box, view<const std::int32_t>(index, index.size()), {})};
-  };
-  const GSphere screened =
-      sphere_at(std::max(plan.epsilon.epsilon_cutoff_ry, s.screened_cutoff_ry));
-  const std::int64_t n_g = screened.size();
-  SampleOnDevice at = load_box(screened, n_right);
-  const auto block = kernels.pair_products().make_block();
-  const auto n = static_cast<double>(n_right);
-  const auto make = [&] {
-    kernels.pair_products().fill({*at.left, {0, 1}}, {*at.right, {0, n_right}}, *at.sphere, *block);
-  };
-  cost.pair_s = seconds_when_warm(make) / n;
-  const std::vector<double> weight(static_cast<std::size_t>(n_left * n_right), -1.0);
-  if (!plan.stored) {
-    const auto chi = kernels.polarizability().start({.n_static = n_g});
-    // The steps' own seconds: what a call allocates and frees around them is not paid for every
-    // pair. A device takes both steps side by side. The first turn makes plans; an idle device
-    // takes some tenths of a second to raise its clock.
-    constexpr int kTurns = 3, kMostTurns = 16;
-    constexpr double kClock_s = 0.2;
-    double least = std::numeric_limits<double>::infinity(), spent = 0.0;
-    for (int turn = 0; turn < kTurns || (on_device && spent < kClock_s && turn < kMostTurns);
-         ++turn) {
-      const auto report = chi->add_pairs({{*at.left, {0, n_left}},
-                                          {*at.right, {0, n_right}},
-                                          *at.sphere,
-                                          view<const double>(weight, n_left, n_right),
-                                          {}},
-                                         {});
-      const double seconds = on_device ? std::max(report.transform_seconds, report.product_seconds)
-                                       : report.transform_seconds + report.product_seconds;
-      if (turn > 0) least = std::min(least, seconds);
-      spent += seconds;
+/// Measures the costs of one device on a few pairs of the job's own states.
+class CostSamples {
+ public:
+  CostSamples(const MeanField& field, const Plan& plan, GwKernels& kernels)
+      : field_(field),
+        plan_(plan),
+        kernels_(kernels),
+        on_device_(kernels.device().backend != Backend::kCpu),
+        n_occupied_(field.n_occupied),
+        n_left_(on_device_ ? std::min(kLeftBandsOnDevice, n_occupied_) : 1),
+        n_right_(std::min<std::int64_t>(on_device_ ? kRightBandsOnDevice : kRightBandsOnCpu,
+                                        field.waves.n_bands)),
+        screened_(
+            sphere_at(std::max(plan.epsilon.epsilon_cutoff_ry, plan.sigma.screened_cutoff_ry))),
+        screened_sample_(load_sample(screened_, n_right_)),
+        block_(kernels.pair_products().make_block()) {}
+
+  UnitCosts measure() {
+    UnitCosts cost;
+    cost.pair_s = seconds_when_warm([&] { fill_pairs(); }) / static_cast<double>(n_right_);
+    if (!plan_.stored) {
+      cost.chi_pair_s = chi_pair_seconds();
+      if (plan_.epsilon.frequencies_ry.size() > 1) cost.frequency_pair_s = frequency_pair_seconds();
+      cost.inversion_s = inversion_seconds();
     }
-    cost.chi_pair_s = least / (n * static_cast<double>(n_left));
-    if (plan.epsilon.frequencies_ry.size() > 1) {
-      make();
-      const std::vector<Cplx> complex_weight(static_cast<std::size_t>(n_right), Cplx{-1.0, 0.1});
-      const auto further = kernels.polarizability().start({.n_frequencies = 1, .n = n_g});
-      cost.frequency_pair_s =
-          seconds_when_warm([&] {
-            further->add_at_frequencies(*block, view<const Cplx>(complex_weight, 1, 1, n_right));
-          }) /
-          n;
-    }
-    const std::int64_t edge = std::min(n_g, kSampleOrder);
-    std::vector<Cplx> matrix(static_cast<std::size_t>(edge * edge));
-    const auto invert = [&] {
-      std::fill(matrix.begin(), matrix.end(), Cplx{});
-      for (std::int64_t i = 0; i < edge; ++i)
-        matrix[static_cast<std::size_t>(i * (edge + 1))] = 2.0;
-      kernels.dense().invert_general(view<Cplx>(matrix, edge, edge));
-    };
-    cost.inversion_s = seconds_when_warm(invert) *
-                       std::pow(static_cast<double>(n_g) / static_cast<double>(edge), 3);
+    const bool frequencies = uses_frequencies(plan_.sigma.method);
+    const bool cohsex = plan_.sigma.method == SigmaMethod::kCohsex;
+    if (!frequencies && !cohsex) cost.pole_energy_s = pole_energy_seconds();
+    if (frequencies || cohsex || plan_.sigma.exact_static_ch) cost.form_s = form_seconds();
+    cost.bare_pair_s = bare_pair_seconds();
+    return cost;
   }
-  const bool frequencies = uses_frequencies(s.method), cohsex = s.method == SigmaMethod::kCohsex;
-  const std::int64_t few = on_device ? kSamplePairsOfDevice : kSamplePairs,
-                     order = std::min(n_g, kSampleSphere);
-  const double to_whole = std::pow(static_cast<double>(n_g) / static_cast<double>(order), 2);
-  const std::vector<Cplx> sample(static_cast<std::size_t>(few * order), Cplx{0.5, 0.25});
-  if (!frequencies && !cohsex) {
-    block->load(view<const Cplx>(sample, 1, few, order));
-    const auto size = static_cast<std::size_t>(order * order);
-    const std::vector<Cplx> strength(size, Cplx{1.0, 0.0});
-    const std::vector<double> pole(size, 1.0), occupation(static_cast<std::size_t>(few), 0.0),
-        x(static_cast<std::size_t>(few), -2.0);
-    const auto model = kernels.pole_sums().load(
-        {view<const Cplx>(strength, order, order), view<const double>(pole, order, order)},
-        s.rules);
-    const DiagonalTerms terms{view<const double>(x, 1, few, 1), view<const double>(occupation, few),
-                              1.0};
-    std::vector<Cplx> total(1), sx(1), slope(1);
-    const auto sum = [&] {
-      if (s.slope)
-        model->add_diagonal_slope(*block, terms,
-                                  {view<Cplx>(total, 1), view<Cplx>(sx, 1), view<Cplx>(slope, 1)});
-      else
-        model->add_diagonal(*block, terms, {view<Cplx>(total, 1, 1), view<Cplx>(sx, 1, 1)});
-    };
-    cost.pole_energy_s = to_whole * seconds_when_warm(sum) / static_cast<double>(few);
+
+ private:
+  GSphere sphere_at(double cutoff_ry) const {
+    return make_g_sphere(field_.crystal().bdot, {}, cutoff_ry);
   }
-  if (frequencies || cohsex || s.exact_static_ch) {
-    block->load(view<const Cplx>(sample, 1, few, order));
-    const std::vector<Cplx> matrix(static_cast<std::size_t>(order * order), Cplx{1.0, 0.0});
-    std::vector<Cplx> form(static_cast<std::size_t>(few));
-    cost.form_s =
-        seconds_when_warm([&] {
-          block->quadratic_forms(view<const Cplx>(matrix, order, order), view<Cplx>(form, 1, few));
-        }) *
-        to_whole / static_cast<double>(few);
+  SampleOnDevice load_sample(const GSphere& sphere, std::int64_t right_bands) const;
+  void fill_pairs() {
+    kernels_.pair_products().fill({*screened_sample_.left, {0, 1}},
+                                  {*screened_sample_.right, {0, n_right_}},
+                                  *screened_sample_.sphere, *block_);
   }
-  const GSphere bare = sphere_at(s.bare_cutoff_ry);
-  const std::int64_t n_occupied = std::min(n_right, n_v);
-  at = load_box(bare, n_occupied);
-  std::vector<Cplx> products(static_cast<std::size_t>(n_occupied * bare.size()));
+  double chi_pair_seconds();
+  double frequency_pair_seconds();
+  double inversion_seconds();
+  double pole_energy_seconds();
+  double form_seconds();
+  double bare_pair_seconds();
+
+  /// Pairs and plane waves of the timed sums over G and G'.
+  std::int64_t sum_pairs() const { return on_device_ ? kPairsOnDevice : kPairsOnCpu; }
+  std::int64_t sum_order() const { return std::min(screened_.size(), kSpherePlaneWaves); }
+  /// Seconds of one pair on the whole sphere from those of all sampled pairs on a part of it.
+  double scaled_to_sphere(double seconds) const {
+    return seconds *
+           std::pow(static_cast<double>(screened_.size()) / static_cast<double>(sum_order()), 2) /
+           static_cast<double>(sum_pairs());
+  }
+  void load_sum_sample() {
+    const std::vector<Cplx> sample(static_cast<std::size_t>(sum_pairs() * sum_order()),
+                                   Cplx{0.5, 0.25});
+    block_->load(view<const Cplx>(sample, 1, sum_pairs(), sum_order()));
+  }
+
+  const MeanField& field_;
+  const Plan& plan_;
+  GwKernels& kernels_;
+  bool on_device_;
+  std::int64_t n_occupied_, n_left_, n_right_;
+  GSphere screened_;
+  SampleOnDevice screened_sample_;
+  std::unique_ptr<PairBlock> block_;
+};
+
+SampleOnDevice CostSamples::load_sample(const GSphere& sphere, std::int64_t right_bands) const {
+  const Vec3 gamma{};
+  const auto box = sum_box(field_, sphere.g);
+  std::vector<std::int32_t> index;
+  for (const IVec3& g : sphere.g) index.push_back(box_position(g, box));
+  return {
+      load(kernels_, waves_at(field_, gamma, 0, 0, static_cast<int>(n_left_), box)),
+      load(kernels_, waves_at(field_, gamma, 0, 0, static_cast<int>(right_bands), box)),
+      kernels_.pair_products().load_sphere(box, view<const std::int32_t>(index, index.size()), {})};
+}
+
+double CostSamples::chi_pair_seconds() {
+  // Only the seconds of the two steps count. Memory that a call allocates and frees is not paid for
+  // every pair. A device runs both steps side by side. The first turn makes plans, and an idle
+  // device takes some tenths of a second to raise its clock.
+  constexpr int kTurns = 3, kMostTurns = 16;
+  constexpr double kClock_s = 0.2;
+  const std::vector<double> weight(static_cast<std::size_t>(n_left_ * n_right_), -1.0);
+  const auto chi = kernels_.polarizability().start({.n_static = screened_.size()});
+  double least = std::numeric_limits<double>::infinity(), spent = 0.0;
+  for (int turn = 0; turn < kTurns || (on_device_ && spent < kClock_s && turn < kMostTurns);
+       ++turn) {
+    const auto report = chi->add_pairs({{*screened_sample_.left, {0, n_left_}},
+                                        {*screened_sample_.right, {0, n_right_}},
+                                        *screened_sample_.sphere,
+                                        view<const double>(weight, n_left_, n_right_),
+                                        {}},
+                                       {});
+    const double seconds = on_device_ ? std::max(report.transform_seconds, report.product_seconds)
+                                      : report.transform_seconds + report.product_seconds;
+    if (turn > 0) least = std::min(least, seconds);
+    spent += seconds;
+  }
+  return least / (static_cast<double>(n_right_) * static_cast<double>(n_left_));
+}
+
+double CostSamples::frequency_pair_seconds() {
+  fill_pairs();
+  const std::vector<Cplx> weight(static_cast<std::size_t>(n_right_), Cplx{-1.0, 0.1});
+  const auto chi = kernels_.polarizability().start({.n_frequencies = 1, .n = screened_.size()});
+  return seconds_when_warm(
+             [&] { chi->add_at_frequencies(*block_, view<const Cplx>(weight, 1, 1, n_right_)); }) /
+         static_cast<double>(n_right_);
+}
+
+double CostSamples::inversion_seconds() {
+  const std::int64_t n_g = screened_.size(), edge = std::min(n_g, kMatrixOrder);
+  std::vector<Cplx> matrix(static_cast<std::size_t>(edge * edge));
+  const auto invert = [&] {
+    std::fill(matrix.begin(), matrix.end(), Cplx{});
+    for (std::int64_t i = 0; i < edge; ++i) matrix[static_cast<std::size_t>(i * (edge + 1))] = 2.0;
+    kernels_.dense().invert_general(view<Cplx>(matrix, edge, edge));
+  };
+  return seconds_when_warm(invert) *
+         std::pow(static_cast<double>(n_g) / static_cast<double>(edge), 3);
+}
+
+double CostSamples::pole_energy_seconds() {
+  const std::int64_t few = sum_pairs(), order = sum_order();
+  load_sum_sample();
+  const auto size = static_cast<std::size_t>(order * order);
+  const std::vector<Cplx> strength(size, Cplx{1.0, 0.0});
+  const std::vector<double> pole(size, 1.0), occupation(static_cast<std::size_t>(few), 0.0),
+      energy(static_cast<std::size_t>(few), -2.0);
+  const auto model = kernels_.pole_sums().load(
+      {view<const Cplx>(strength, order, order), view<const double>(pole, order, order)},
+      plan_.sigma.rules);
+  const DiagonalTerms terms{view<const double>(energy, 1, few, 1),
+                            view<const double>(occupation, few), 1.0};
+  std::vector<Cplx> total(1), sx(1), slope(1);
+  return scaled_to_sphere(seconds_when_warm([&] {
+    if (plan_.sigma.slope)
+      model->add_diagonal_slope(*block_, terms,
+                                {view<Cplx>(total, 1), view<Cplx>(sx, 1), view<Cplx>(slope, 1)});
+    else
+      model->add_diagonal(*block_, terms, {view<Cplx>(total, 1, 1), view<Cplx>(sx, 1, 1)});
+  }));
+}
+
+double CostSamples::form_seconds() {
+  const std::int64_t few = sum_pairs(), order = sum_order();
+  load_sum_sample();
+  const std::vector<Cplx> matrix(static_cast<std::size_t>(order * order), Cplx{1.0, 0.0});
+  std::vector<Cplx> form(static_cast<std::size_t>(few));
+  return scaled_to_sphere(seconds_when_warm([&] {
+    block_->quadratic_forms(view<const Cplx>(matrix, order, order), view<Cplx>(form, 1, few));
+  }));
+}
+
+double CostSamples::bare_pair_seconds() {
+  const GSphere bare = sphere_at(plan_.sigma.bare_cutoff_ry);
+  const std::int64_t n_right = std::min(n_right_, n_occupied_);
+  screened_sample_ = {};  // frees its memory on the device
+  const SampleOnDevice sample = load_sample(bare, n_right);
+  std::vector<Cplx> products(static_cast<std::size_t>(n_right * bare.size()));
   double sum = 0.0;
-  cost.bare_pair_s = seconds_when_warm([&] {
-                       kernels.pair_products().fill(
-                           {*at.left, {0, 1}}, {*at.right, {0, n_occupied}}, *at.sphere, *block);
-                       block->read(view<Cplx>(products, 1, n_occupied, bare.size()));
-                       for (const Cplx& m : products) sum += std::norm(m);
-                     }) /
-                     static_cast<double>(n_occupied);
-  if (!(sum >= 0.0)) cost.bare_pair_s = 0.0;  // the sum must not be left out by the compiler
-  return cost;
+  const double seconds = seconds_when_warm([&] {
+    kernels_.pair_products().fill({*sample.left, {0, 1}}, {*sample.right, {0, n_right}},
+                                  *sample.sphere, *block_);
+    block_->read(view<Cplx>(products, 1, n_right, bare.size()));
+    for (const Cplx& m : products) sum += std::norm(m);
+  });
+  // The condition keeps the compiler from removing the sum.
+  return sum >= 0.0 ? seconds / static_cast<double>(n_right) : 0.0;
 }
 
 }  // namespace
 
 void estimate_seconds(const MeanField& field, DeviceTeam& team, Plan* plan) {
-  const UnitCosts cost = measure(field, *plan, team.first());
+  const UnitCosts cost = CostSamples(field, *plan, team.first()).measure();
   const SigmaOptions& s = plan->sigma;
   const auto devices = static_cast<double>(team.size());
   plan->epsilon_seconds = plan->sigma_seconds = 0.0;

@@ -4,13 +4,14 @@
 
 namespace quasi::gw {
 
-/// Seconds that ε and Σ will take on these devices: the units of work of the plan, counted, times
-/// what one of each costs here, measured on a few pairs of the job's own states, box and spheres.
-/// Takes the time of a few hundred pairs. Reading, writing, plasmon-pole models and symmetry are
-/// not counted. Fills Plan::epsilon_seconds, sigma_seconds.
+/// Estimates the seconds that ε and Σ take on these devices (docs/theory/gw.md 12) and fills
+/// Plan::epsilon_seconds and Plan::sigma_seconds. The units of work of the plan are counted. The
+/// cost of one unit is measured on a few pairs of the job's own states, box and spheres, which
+/// takes the time of a few hundred pairs. Reading, writing, plasmon-pole models and symmetry are
+/// not counted.
 void estimate_seconds(const MeanField& field, DeviceTeam& team, Plan* plan);
 
-/// "ε 12 s, Σ 3 s, 1.2 GiB of device memory, 0.4 GiB of the host's": the line before the work.
+/// Formats the estimate as the line that a job logs before its work: "estimate: ε 12 s, Σ 3 s, …".
 std::string cost_line(const Plan& plan);
 
 }  // namespace quasi::gw

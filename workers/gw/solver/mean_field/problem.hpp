@@ -9,6 +9,11 @@
 #include "workers/gw/solver/mean_field/brillouin_zone.hpp"
 #include "workers/gw/solver/screening/long_wave.hpp"
 
+// The folder workers/gw/solver/mean_field makes the states that GW starts from. Begin here with
+// MeanField and go on with load_mean_field.hpp, which makes it from files or from a built-in
+// crystal (empirical_pseudopotential.hpp). brillouin_zone.hpp unfolds the k-points,
+// dense_hamiltonian.hpp calculates further states, gauge.hpp fixes their phases, density.hpp sums
+// their density, and local_matrix.cpp calculates matrix elements of potentials.
 namespace quasi::gw {
 
 /// A mean field ready for GW: wavefunctions with their full zone, the shifted set for q → 0, the
