@@ -12,7 +12,7 @@
 
 namespace quasi::gw {
 
-/// One record of a Fortran unformatted file, taken apart from front to back.
+/// One record of a Fortran unformatted file, whose values are taken from front to back.
 class FortranRecord {
  public:
   FortranRecord(std::vector<char> bytes, std::string where)
@@ -48,7 +48,7 @@ class FortranRecord {
 class FortranReader {
  public:
   explicit FortranReader(const std::filesystem::path& path);
-  /// `contents` names what the record should hold, for messages.
+  /// Reads the next record. @param contents  names its expected contents in messages
   FortranRecord record(std::string_view contents);
   /// A record that holds exactly `count` values.
   template <typename T>
@@ -69,7 +69,8 @@ class FortranReader {
   std::int64_t record_ = 0;
 };
 
-/// Writes such a file; complete after commit(), otherwise removed.
+/// Writes a Fortran unformatted file. The file is complete after commit(). Without it, it is
+/// removed.
 class FortranWriter {
  public:
   explicit FortranWriter(const std::filesystem::path& path);

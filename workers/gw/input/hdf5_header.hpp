@@ -7,11 +7,11 @@
 
 namespace quasi::gw {
 
-/// /mf_header of WFN.h5, epsmat.h5 and eps0mat.h5. `name` is the file's, for messages.
+/// Reads /mf_header of WFN.h5, epsmat.h5 or eps0mat.h5. @param name  of the file, for messages
 MeanFieldHeader read_hdf5_header(const H5Reader& file, const std::string& name);
-/// /mf_header/kpoints: everything of `w` but the header and the coefficients.
+/// Reads /mf_header/kpoints: all members of `w` except the header and the coefficients.
 void read_hdf5_bands(const H5Reader& file, const std::string& name, Wavefunctions* w);
-/// The whole /mf_header, k-points included.
+/// Writes the whole /mf_header, with the k-points.
 void write_hdf5_header(H5Writer& file, const Wavefunctions& w);
 
 }  // namespace quasi::gw

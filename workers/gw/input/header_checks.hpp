@@ -7,7 +7,7 @@
 
 namespace quasi::gw {
 
-/// Largest counts a reader accepts. A corrupted count is then an error and not an allocation.
+/// Largest counts that a reader accepts. A damaged count is then an error and not an allocation.
 inline constexpr int kMaxSymmetries = 48;
 inline constexpr int kMaxAtoms = 1'000'000;
 inline constexpr int kMaxPlaneWaves = 400'000'000;
@@ -18,14 +18,18 @@ inline constexpr int kMaxKPoints = 1'000'000;
 void require_in_range(std::int64_t value, std::int64_t min, std::int64_t max,
                       const std::string& what, const std::string& file);
 
-/// G-vectors of a list (`of`: "" or " of k-point n") lie on the FFT grid, each once.
+/// Checks that the G-vectors of a list lie on the FFT grid and that each occurs once.
+/// @param of  "" or " of k-point n", for messages
+/// @throws InvalidInput with file and vector
 void check_g_list(const std::vector<IVec3>& g, const IVec3& fft_grid, const std::string& of,
                   const std::string& file);
 
-/// Cell, metric, group and master list: finite, consistent with each other, symmetric.
+/// Checks that cell, metric, group and master list are finite and consistent with each other.
+/// @throws InvalidInput with file, quantity and value
 void check_header(const MeanFieldHeader& header, const std::string& file);
 
-/// k-list, weights, energies, occupations, G-lists and norms of the coefficients.
+/// Checks k-list, weights, energies, occupations, G-lists and norms of the coefficients.
+/// @throws InvalidInput with file, quantity and value
 void check_wavefunctions(const Wavefunctions& waves, const std::string& file);
 
 /// @throws InvalidInput naming the first value that is not finite.

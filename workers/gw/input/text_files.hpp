@@ -21,7 +21,7 @@ struct KPointElements {
   std::map<std::tuple<int, int, int>, Cplx> off_diagonal_ev;  ///< (spin, n, m)
 };
 
-/// Reads vxc.dat and its kin. @throws InvalidInput with file and line.
+/// Reads vxc.dat, x.dat or kih.dat. @throws InvalidInput with file and line.
 std::vector<KPointElements> read_matrix_elements(const std::filesystem::path& path);
 
 /// The entry of the k-point equal to `k` (to 1e-5), if there is one.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// v^−½ ε⁻¹(0) v^½ and its largest departure from its adjoint.
+/// Returns v^−½ ε⁻¹(0) v^½ and its largest departure from its adjoint.
 std::pair<UnsetVector<Cplx>, double> symmetrised(const DielectricMatrix& m) {
   constexpr std::size_t kTile =
       64;  // rows and columns compared at a time, so that both stay in cache
@@ -40,9 +40,9 @@ std::pair<UnsetVector<Cplx>, double> symmetrised(const DielectricMatrix& m) {
   return {std::move(matrix), asymmetry};
 }
 
-/// Smallest and largest eigenvalue of a Hermitian matrix by Lanczos steps with full
-/// orthogonalisation, from a fixed start: never outside the spectrum, and at its ends within
-/// rounding where they stand apart from the rest.
+/// Calculates the smallest and largest eigenvalue of a Hermitian matrix by Lanczos steps with full
+/// orthogonalisation from a fixed start. The results lie within the spectrum. They are exact to
+/// rounding if the outermost eigenvalues are well separated from the rest.
 std::pair<double, double> extreme_eigenvalues(const UnsetVector<Cplx>& matrix, std::size_t n) {
   constexpr std::size_t kSteps = 48;
   std::vector<std::vector<Cplx>> basis;
@@ -82,8 +82,8 @@ std::pair<double, double> extreme_eigenvalues(const UnsetVector<Cplx>& matrix, s
   return {alpha.front(), alpha.back()};
 }
 
-/// The multiplet to look at: the largest among the outer states, the one nearest to the gap of
-/// several.
+/// The multiplet that is checked: the largest one among the outer states and, of several, the one
+/// nearest to the gap.
 struct Chosen {
   int k_index = 0, begin = 0, end = 0;
 };
@@ -103,9 +103,9 @@ Chosen choose(const MeanField& field, const SigmaOptions& options) {
   return best;
 }
 
-/// Orthonormality of the chosen multiplet and of the lowest one, and the latter's f-sum, from pair
-/// products at q = 0. From the lowest states every transition leads up, so that the sum grows with
-/// the number of bands.
+/// Checks from pair products at q = 0 that the chosen multiplet and the lowest one are orthonormal,
+/// and the f-sum of the lowest one. All transitions from the lowest states lead up in energy, so
+/// that the sum grows with the number of bands.
 void check_pair_products(const MeanField& field, const Chosen& at, const SigmaOptions& options,
                          GwKernels& kernels, std::vector<SelfCheck>& list) {
   const int bands = options.bands;
@@ -265,7 +265,7 @@ std::vector<SelfCheck> check_screening(const std::vector<DielectricMatrix>& epsi
     largest = low > 0.0 ? std::max(largest, 1.0 / low) : kInfinity;
   }
   const auto value = [&](double x) { return positive ? std::optional(x) : std::nullopt; };
-  // 1e-6: ε⁻¹ from files carries the rounding of whoever wrote it; our own stays below 1e-12.
+  // ε⁻¹ from files carries the rounding of its program, up to 1e-6. Our own stays below 1e-12.
   return {
       {"hermiticity", value(asymmetry), 0.0, 1e-6, "1",
        "ε⁻¹ is not that of a ground state without magnetic field, or its file is damaged"},

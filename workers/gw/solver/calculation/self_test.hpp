@@ -16,7 +16,7 @@ struct SelfCheck {
   std::optional<double> value;   ///< absent where the law does not apply
   double low = 0.0, high = 0.0;  ///< sound values
   std::string units;
-  std::string suspect;  ///< what is likely wrong where it fails
+  std::string suspect;  ///< the likely cause of a failure
   bool passed() const { return !value || (*value >= low && *value <= high); }
 };
 

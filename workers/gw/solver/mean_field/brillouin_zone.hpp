@@ -18,7 +18,7 @@ struct ZonePoint {
   int operation = 0;    ///< index of {S|τ}
 };
 
-/// How a wanted point f follows from an irreducible one: f = S k_r + g₀.
+/// A point f as the image of an irreducible point: f = S k_r + g₀.
 struct Rotation {
   int irreducible = 0;
   int operation = 0;
@@ -76,7 +76,7 @@ struct RotatedWaves {
   std::vector<IVec3> g;
   View<const std::complex<double>, 2>
       coefficients;  ///< [n_bands][n_pw]; those of `waves` themselves where every factor is 1
-  std::vector<std::complex<double>> own;  ///< what `coefficients` shows otherwise
+  std::vector<std::complex<double>> own;  ///< the memory of `coefficients` elsewhere
 
   RotatedWaves() = default;
   RotatedWaves(RotatedWaves&&) = default;

@@ -17,14 +17,14 @@
 namespace quasi::gw {
 
 /// A mean field ready for GW: wavefunctions with their full zone, the shifted set for q → 0, the
-/// density and what follows from them.
+/// density and quantities derived from them.
 struct MeanField {
   Wavefunctions waves;
   BrillouinZone zone;
   std::optional<Wavefunctions> shifted;  ///< WFNq: at least the occupied bands on k + q₀
   std::optional<BrillouinZone> shifted_zone;
-  /// Where the states lie on a shifted grid (WFN_outer): the Γ-centred zone of q = k − k′, which
-  /// ε⁻¹ belongs to. Absent: `zone`.
+  /// The Γ-centred zone of q = k − k′, to which ε⁻¹ belongs, if the states lie on a shifted grid
+  /// (WFN_outer). Absent if it is `zone`.
   std::optional<BrillouinZone> q_zone;
   Vec3 q0{};                 ///< reduced
   bool by_velocity = false;  ///< q → 0 by k·p from `waves` alone; `shifted` is then absent
@@ -38,9 +38,9 @@ struct MeanField {
   /// waves.energy_ry, which are those of G; else empty.
   std::vector<double> reference_energy_ry;
 
-  /// ⟨n|H|n⟩ of the mean field for the present states, beside reference_energy_ry: what dipoles are
-  /// divided by. ⟨v|r|c⟩ = ⟨v|∂H/∂k|c⟩/(E_v − E_c) is a property of states; energies of G must not
-  /// change it.
+  /// ⟨n|H|n⟩ of the mean field for the present states, if reference_energy_ry is set. Dipoles are
+  /// divided by differences of these energies. ⟨v|r|c⟩ = ⟨v|∂H/∂k|c⟩/(E_v − E_c) is a property of
+  /// the states, which the energies of G must not change.
   std::vector<double> dipole_energy_ry;
 
   double reference_energy(int spin, int ik, int band) const {
@@ -65,30 +65,30 @@ struct MeanField {
   }
 };
 
-/// Puts the pieces together and checks that they fit: same crystal, complete grids, a gap at every
-/// k, q₀ from the two lists, occupied bands present in WFNq.
-/// @throws InvalidInput
+/// Makes a mean field of its parts and derives q₀ from the two lists of k.
+/// @throws InvalidInput if crystals differ, a grid is incomplete, a k-point has no gap, or WFNq
+/// lacks occupied bands
 MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shifted,
                           PlaneWaveField density);
 
-/// The mean field whose states are those of WFN_outer, on the grid of `field` shifted by any k: Σ
-/// at its points, with ε⁻¹ of `field`. The outer state at k and the inner ones at k − q are all its
-/// own, since q lies on the unshifted grid.
+/// Makes the mean field of WFN_outer, on the grid of `field` shifted by any k. Σ is calculated at
+/// its points with ε⁻¹ of `field`. It holds the outer states at k and the inner states at k − q,
+/// because q lies on the unshifted grid.
 /// @throws InvalidInput if cell, cut-off, grid or occupied bands differ, or the points are no
 /// complete grid
 MeanField make_outer_mean_field(const MeanField& field, Wavefunctions outer);
 
-/// Largest number ≤ wanted that splits no multiplet (|ΔE| < 1e-6 Ry) at any of the k-points `at`
-/// (empty: all).
+/// Returns the largest number ≤ wanted that splits no multiplet (|ΔE| < 1e-6 Ry) at any of the
+/// k-points `at` (empty: all).
 /// @throws InvalidInput if `wanted` exceeds the bands of the file, or nothing above `minimum` is
 /// left.
 int band_count_without_split(const Wavefunctions& waves, int wanted, int minimum,
                              const std::string& what, const std::vector<int>& at = {});
 
-/// All numbers of bands in [low, high] that split no multiplet at any k-point.
+/// Returns all numbers of bands in [low, high] that split no multiplet at any k-point.
 std::vector<int> whole_band_counts(const Wavefunctions& waves, int low, int high);
 
-/// Multiplets within [begin, end) of one spin and k: (first, last + 1) of each.
+/// Returns the multiplets within the bands [begin, end) of one spin and k as (first, last + 1).
 std::vector<std::pair<int, int>> multiplets(const Wavefunctions& waves, int spin, int ik, int begin,
                                             int end);
 

@@ -47,21 +47,21 @@ struct ReducedFrequencies {
 
 /// ε⁻¹(q; ω) of one irreducible q (docs/theory/gw.md 4).
 struct DielectricMatrix {
-  Vec3 q{};               ///< q₀ where `at_gamma`
-  bool at_gamma = false;  ///< stands for q → 0; its sphere is then that of q = 0
-  GSphere sphere;
-  std::vector<double> coulomb;             ///< plain v(q+G), Ry Bohr³ (no average), [n]
-  std::vector<UnsetVector<Cplx>> inverse;  ///< [n_frequencies][n][n]; frequency 0 is ω = 0, the
-                                           ///< only one where there is a subspace
-  ReducedFrequencies reduced;              ///< the others, where there is a subspace
-  std::vector<Cplx> frequencies_ry;        ///< of `inverse`; the first is 0
-  int n_real = 0;                          ///< the number of last ones on the real axis
-  int subspace_vectors = 0;                ///< kept vectors of a static subspace; else 0
-  double subspace_error = 0.0;  ///< ‖ε̃⁻¹(0) − its subspace part‖₂, the part that frequencies other
-                                ///< than 0 take from ω = 0
+  Vec3 q{};                     ///< q₀ where `at_gamma`
+  bool at_gamma = false;        ///< stands for q → 0; the sphere is then that of q = 0
+  GSphere sphere;               ///< its n plane waves q+G
+  std::vector<double> coulomb;  ///< v(q+G) without average, Ry Bohr³, [n]
+  /// [n_frequencies][n][n]. Frequency 0 is ω = 0. With a subspace it is the only one here.
+  std::vector<UnsetVector<Cplx>> inverse;
+  ReducedFrequencies reduced;        ///< the frequencies other than 0, with a subspace
+  std::vector<Cplx> frequencies_ry;  ///< the first is 0
+  int n_real = 0;                    ///< number of frequencies on the real axis, which are the last
+  int subspace_vectors = 0;          ///< size of the static subspace; 0: none
+  /// ‖ε̃⁻¹(0) − its subspace part‖₂, the part that the other frequencies take from ω = 0.
+  double subspace_error = 0.0;
   std::vector<Cplx> epsilon_diagonal;  ///< ε_GG(0), [n]; empty if ε⁻¹ was read from files
-  std::vector<LongWaveLimit> long_wave;  ///< of each frequency: every direction of q → 0, where k·p
-                                         ///< has made it; else empty
+  /// All directions of q → 0 at each frequency, if k·p has calculated them; else empty.
+  std::vector<LongWaveLimit> long_wave;
 
   std::int64_t size() const { return sphere.size(); }
   std::size_t n_frequencies() const {
@@ -69,12 +69,13 @@ struct DielectricMatrix {
   }
 };
 
-/// ε⁻¹ of one frequency, [n][n]: the stored matrix, or one expanded from the subspace into `room`.
+/// Returns ε⁻¹ of one frequency, [n][n]: the stored matrix, or `room` after it was expanded there
+/// from the subspace.
 const UnsetVector<Cplx>& inverse_of(const DielectricMatrix& m, std::size_t frequency,
                                     UnsetVector<Cplx>& room);
-/// ε⁻¹_00 of one frequency, in the direction of q₀.
+/// Returns ε⁻¹_00 of one frequency in the direction of q₀.
 Cplx head_of(const DielectricMatrix& m, std::size_t frequency);
-/// ε̃⁻¹ between the plane waves that stand for G = 0, of which there are three.
+/// Returns ε̃⁻¹ between the three plane waves that stand for G = 0.
 CMat3 corner_of(const ReducedFrequencies& reduced, std::size_t frequency);
 
 /// Seconds of the steps of ε⁻¹, and the number of pairs summed in real arithmetic.

@@ -103,7 +103,7 @@ std::vector<Cplx> apply_d(const Projectors& projectors, const std::vector<Cplx>&
 RadialProjectors::Channel RadialProjectors::fit(const std::vector<Vec3>& k,
                                                 const std::vector<Cplx>& value,
                                                 double* residual) const {
-  // Shells of |K|, so that what is left out is a radius and not a direction.
+  // Whole shells of |K| are left out, so that the fit predicts a radius and not a direction.
   std::vector<std::size_t> order(k.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(),
@@ -218,7 +218,7 @@ RadialProjectors::RadialProjectors(const Projectors& p)
           double residual = 0.0, other = INFINITY;
           Channel channel = fit(scaled, values_of(atom, h, sign_), &residual);
           if (residual > 1e-2 && channel_[s].empty()) {
-            // The other sign of the structure factor's phase is the other convention of the field.
+            // Both signs of the phase of the structure factor are conventions in use.
             sign_ = -sign_;
             const Channel turned = fit(scaled, values_of(atom, h, sign_), &other);
             if (other < residual)

@@ -8,20 +8,21 @@
 
 namespace quasi::gw {
 
-/// First projector of each atom: projectors are grouped by species, atoms of one species in file
-/// order.
+/// Returns the first projector of each atom. Projectors are grouped by species, and the atoms of a
+/// species are in the order of the file.
 std::vector<int> first_projectors(const Projectors& projectors);
 
-/// Σ_q D_pq b_q within each atom: acts on the first index of [n_projectors][n].
+/// Calculates Σ_q D_pq b_q within each atom for b [n_projectors][n].
 std::vector<Cplx> apply_d(const Projectors& projectors, const std::vector<Cplx>& b, std::size_t n,
                           int spin);
 
 /// Kleinman–Bylander projectors between the plane waves of a VKB file: for each projector
 ///   β(K) = e^{−iK·R} Σ_m R_lm(K) Σ_j c_mj T_j(K²)
-/// with real solid harmonics R_lm, Chebyshev polynomials T_j and the atom's position R. l and the
-/// number of polynomials are those that predict best the shells of |K| left out of the fit; what
-/// they miss there is residual(). Derivatives of the non-local potential with respect to k follow,
-/// and with them the limit q → 0 without a second set of wavefunctions.
+/// with real solid harmonics R_lm, Chebyshev polynomials T_j and the position R of the atom
+/// (docs/theory/gw.md 9). l and the number of polynomials are chosen so that the fit predicts best
+/// the shells of |K| that it leaves out; residual() is its largest error there. The fit gives the
+/// derivative of the non-local potential with respect to k, and so the limit q → 0 without a second
+/// set of wavefunctions.
 class RadialProjectors {
  public:
   /// @throws InvalidInput if a projector is no function of this form.

@@ -175,7 +175,7 @@ CMat3 with_symmetry_of(const Crystal& crystal, const std::vector<SymmetryOperati
 }
 
 bool is_isotropic(const Crystal& crystal, const std::vector<SymmetryOperation>& operations) {
-  // A form without symmetry, averaged over the group, is what the group leaves free.
+  // The average of a form without symmetry over the group has all components that the group allows.
   const CMat3 left = with_symmetry_of(
       crystal, operations, {{{1.0, 0.31, -0.17}, {0.31, 0.63, 0.43}, {-0.17, 0.43, 1.71}}});
   const Cplx third = (left[0][0] + left[1][1] + left[2][2]) / 3.0;

@@ -33,34 +33,34 @@ Vec3 unit_direction(const Crystal& crystal, const Vec3& q);
 /// The reduced vectors of one length, 1/Bohr, along x, y and z.
 std::array<Vec3, 3> along_cartesian_axes(const Crystal& crystal, double length_per_bohr);
 
-/// ε⁻¹ of one direction from one in which G = 0 stands three times, for q along x, y and z, as its
-/// first plane waves: the inverse of its 3 × 3 corner is ε_M.
+/// Folds an inverse whose first three plane waves stand for G = 0, for q along x, y and z, into ε⁻¹
+/// of one direction (docs/theory/gw.md 4.1). The inverse of its 3 × 3 corner is ε_M.
 /// @param wide     [n + 2][n + 2];  @param coulomb  v(q+G), [n], positive where `wave` is wanted
 /// @param inverse  of the direction, [n][n];  @param wave  null: not wanted
 void fold_directions(const UnsetVector<Cplx>& wide, const std::vector<double>& coulomb,
                      const Vec3& direction, UnsetVector<Cplx>& inverse, LongWaveLimit* wave);
 
-/// What turns ε̃⁻¹(q → 0) of one direction into that of another, or into an average over directions:
-/// body += Σ_ij l_i body_ij r_j, wings and head anew.
+/// The change of ε̃⁻¹(q → 0) from one direction to another one, or to an average over directions
+/// (docs/theory/gw.md 4.1): body += Σ_ij l_i body_ij r_j, with new wings and a new head.
 struct ChangeOfDirection {
   CMat3 body{};
   Vec3 wings{};  ///< by which Σ_i wings_i l_i and Σ_i wings_i r_i become wings, times the head
   Cplx head;
-  /// To row g of the matrix, [n]: rows are changed side by side, while whoever makes them has them
-  /// in cache.
+  /// Changes row g of the matrix, [n]. Rows are changed one by one, while they are in the cache of
+  /// the thread that has calculated them.
   void apply(const LongWaveLimit& wave, std::size_t g, Cplx* row) const;
 };
-/// From the direction `from` to the direction `to`.
+/// Returns the change from the direction `from` to the direction `to`.
 ChangeOfDirection turned(const LongWaveLimit& wave, const Vec3& from, const Vec3& to);
-/// To the average over a mini-zone; its wings, odd in q, become 0.
-/// @param epsilon  ε_M as it is to be averaged
+/// Returns the change to the average over a mini-zone. The wings are odd in q and become 0.
+/// @param epsilon  ε_M that is averaged
 ChangeOfDirection averaged_directions(const LongWaveLimit& wave, const Vec3& from,
                                       const CMat3& epsilon, const MiniZone& zone);
 /// ⟨8π/(pᵀ ε p)⟩ and ⟨p_i p_j/(pᵀ ε p)⟩ over p of a mini-zone.
 Cplx average_of_screened(const MiniZone& zone, const CMat3& epsilon);
 CMat3 average_of_directions(const MiniZone& zone, const CMat3& epsilon);
 
-/// (1/|G|) Σ_S S ε Sᵀ of the symmetric part: all that a quadratic form of the crystal can have.
+/// Averages the symmetric part of a tensor over the group, (1/|G|) Σ_S S ε Sᵀ.
 CMat3 with_symmetry_of(const Crystal& crystal, const std::vector<SymmetryOperation>& operations,
                        const CMat3& epsilon);
 /// True if the operations leave no symmetric tensor invariant but the metric: ε_M is a number.

@@ -15,6 +15,8 @@
 #include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
 #include "workers/gw/solver/screening/coulomb/truncated_coulomb.hpp"
 
+// Begin here for the Coulomb interaction. mini_zone.hpp averages it over the mini-zone,
+// truncated_coulomb.hpp cuts it to a wire or a box, and planar_cell.hpp integrates over a plane.
 namespace quasi::gw {
 
 /// The Coulomb interaction (docs/theory/gw.md 5): v(q+G) for ε, and its mini-zone average v̄(q+G)
