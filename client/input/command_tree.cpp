@@ -1,0 +1,341 @@
+#include "client/input/command_tree.hpp"
+
+#include "client/input/unknown_words.hpp"
+#include "proto/wire/validate.hpp"
+
+namespace quasi::client {
+namespace {
+
+std::string kinds() {
+  std::string list;
+  for (const std::string& kind : wire::offered_kinds()) list += (list.empty() ? "" : ", ") + kind;
+  return list;
+}
+
+/// Adds an option that may be repeated and takes one value each time.
+CLI::Option* list_option(CLI::App* app, const std::string& names, std::vector<std::string>& into,
+                         const std::string& what, const std::string& type) {
+  return app->add_option(names, into, what)->allow_extra_args(false)->type_name(type);
+}
+
+void add_job_ids(CLI::App* app, std::vector<std::string>& jobs) {
+  app->add_option("JOB", jobs, "ids, 'last', or '@' for standard input")->required()->type_name("");
+}
+
+}  // namespace
+
+CommandTree::CommandTree(Arguments& arguments)
+    : arguments_(arguments),
+      app_("quasi " QUASI_VERSION ": phonons, subband electrons and quasiparticles as a service",
+           "quasi") {
+  app_.require_subcommand(0, 1);
+  app_.fallthrough();
+  app_.get_formatter()->column_width(30);
+  app_.set_help_flag("-h,--help", "print this text and exit; 'quasi help COMMAND' says more");
+  add_global_flags();
+  add_submit();
+  add_validate();
+  add_seeing();
+  add_following();
+  add_results();
+  add_pictures();
+  add_here();
+  app_.footer(
+      "\nExamples:\n"
+      "  quasi submit KIND DECK --set KEY=VALUE --watch\n"
+      "  quasi list --state active\n"
+      "  quasi fetch last -d out\n"
+      "  quasi run deck.toml --device cpu      (no server needed)\n"
+      "Job ids may be shortened; 'last' is the newest submission, '@' reads ids from standard "
+      "input.");
+}
+
+void CommandTree::add_global_flags() {
+  const auto flag = [&](const char* names, bool& into, const char* text) {
+    app_.add_flag(names, into, text)->group("Everywhere");
+  };
+  const auto value = [&](const char* names, auto& into, const char* text, const char* type) {
+    app_.add_option(names, into, text)->type_name(type)->group("Everywhere");
+  };
+  value("--context", context_, "use [context.NAME] of the configuration", "NAME");
+  value("--server", server_, "address of the server: HOST:PORT or unix:/PATH", "ADDRESS");
+  flag("--json", json_, "print the result as one JSON document");
+  flag("--jsonl", jsonl_, "print one JSON object a line, as things happen");
+  value("-o", format_, "table, wide, name (ids alone), json, jsonl", "FORMAT");
+  flag("-q,--quiet", arguments_.quiet, "print no notes on standard error");
+  flag("-v,--verbose", arguments_.verbose, "print every detail of an error");
+  flag("--no-color", arguments_.no_color, "print plain text (also: NO_COLOR, TERM=dumb)");
+  value("--timeout", timeout_,
+        "time limit of one call (15s), or of the waiting in watch, wait, submit", "TIME");
+  flag("--print-config", print_config_, "show the configuration and where it comes from");
+  flag("--version", version_, "print the version and exit");
+}
+
+void CommandTree::add_job_arguments(CLI::App* app, JobArguments& job, bool for_submission) {
+  app->add_option("FILE", job.words,
+                  "job files or TOML decks; or a KIND (" + kinds() + ") and its decks")
+      ->type_name("");
+  list_option(app, "--set", job.settings, "override a key of the deck", "KEY=VALUE");
+  list_option(app, "--input", job.inputs, "add a file: its place in the deck, and its path here",
+              "SLOT=PATH");
+  app->add_option("--device", job.device, "auto, cpu or cuda")->type_name("DEVICE");
+  list_option(app, "--export", job.exports, "write a further output format", "FORMAT");
+  if (!for_submission) return;
+  app->add_option("--name", job.name, "name of the job (that of the deck or the file)")
+      ->type_name("TEXT");
+  list_option(app, "--label", job.labels, "label to find jobs by: quasi list --label", "KEY=VALUE");
+  app->add_option("--priority", job.priority, "-100 to 100, higher is sooner")->type_name("N");
+  app->add_option("--max-runtime", job.max_runtime, "limit of one attempt, e.g. 2h")
+      ->type_name("TIME");
+  app->add_option("--max-attempts", job.max_attempts, "number of attempts, 1 to 10 (3)")
+      ->type_name("N");
+  app->add_option("--gpus", job.gpus, "GPUs of one host, 0 to 16")->type_name("N");
+  app->add_option("--ranks", job.ranks,
+                  "MPI ranks that share them, 0 to 16 (0: one process uses all)")
+      ->type_name("N");
+}
+
+void CommandTree::add_submit() {
+  SubmitOptions& options = arguments_.submit;
+  CLI::App* app = add_command("submit", "send jobs to the server", "Work", Words::kKindsAndFiles);
+  add_job_arguments(app, options.job, true);
+  app->add_flag("-w,--watch", options.watch, "follow the jobs and print their results");
+  app->add_flag("--wait", options.wait, "wait silently for their end");
+  app->add_flag("--dry-run", options.dry_run, "check everything, send nothing");
+  app->add_flag("--no-check", options.no_check, "do not run quasi-engine on the deck first");
+  app->add_flag("--resume", options.resume, "repeat submissions that got no answer; safe");
+  app->add_option("--forget", options.forget, "drop a submission that got no answer")
+      ->type_name("REQUEST-ID");
+  app->footer(
+      "\nExamples:\n"
+      "  quasi submit KIND DECK --set KEY=VALUE --watch\n"
+      "  quasi submit deck.toml --name test --max-runtime 30m\n"
+      "  quasi submit job1.toml job2.json -o name\n"
+      "Exit status: 0 taken (with --watch or --wait: succeeded), 3 failed, 4 cancelled, 9 "
+      "invalid input.");
+}
+
+void CommandTree::add_validate() {
+  CLI::App* app = add_command("validate", "check jobs and decks, and show the plan", "Work",
+                              Words::kKindsAndFiles);
+  add_job_arguments(app, arguments_.validate.job, false);
+  app->add_flag("--offline", arguments_.validate.offline, "do not ask the server's rules");
+  app->footer("\nExample:\n  quasi validate deck.toml --set KEY=VALUE");
+}
+
+void CommandTree::add_seeing() {
+  ListOptions& options = arguments_.list;
+  CLI::App* app = add_command("list", "list jobs, newest first", "See", Words::kNothing);
+  list_option(app, "--state", options.states, "e.g. running, failed; active, ended", "STATE")
+      ->delimiter(',');
+  list_option(app, "--kind", options.kinds, kinds(), "KIND")->delimiter(',');
+  list_option(app, "--label", options.labels, "jobs with this label", "KEY=VALUE");
+  app->add_option("--name", options.name, "jobs whose name begins so")->type_name("TEXT");
+  app->add_option("--since", options.since, "submitted since, e.g. 2h, 3d")->type_name("TIME");
+  app->add_option("--until", options.until, "submitted before that long ago")->type_name("TIME");
+  app->add_option("-n,--limit", options.limit, "number of jobs")
+      ->type_name("N")
+      ->capture_default_str();
+  app->add_flag("--all", options.all, "list every job");
+  app->add_flag("--oldest-first", options.oldest_first, "oldest job first");
+  app->footer("\nExample:\n  quasi list --state failed --since 1d -o name | quasi show @");
+
+  app = add_command("show", "show everything about jobs, with their results", "See", Words::kJobs);
+  add_job_ids(app, arguments_.show.jobs);
+
+  app = add_command("devices", "list workers, their devices, and the jobs that run there", "See",
+                    Words::kNothing);
+  app->add_flag("--local", arguments_.devices.local, "list the devices of this machine instead");
+}
+
+void CommandTree::add_following() {
+  CLI::App* app = add_command("watch", "follow jobs as they run, then print their results",
+                              "Follow", Words::kJobs);
+  app->add_option("JOB", arguments_.watch.jobs, "ids; none: all that have not ended")
+      ->type_name("");
+
+  app = add_command("wait", "wait silently until jobs have ended", "Follow", Words::kJobs);
+  add_job_ids(app, arguments_.wait.jobs);
+  app->add_flag("--any", arguments_.wait.any, "until one of them has ended");
+  app->footer("\nExample:\n  quasi wait last --timeout 30m && quasi fetch last");
+
+  LogsOptions& logs = arguments_.logs;
+  app = add_command("logs", "print the log of the engine", "Follow", Words::kJobs);
+  app->add_option("JOB", logs.job, "id of one job")->required()->type_name("");
+  app->add_flag("-f,--follow", logs.follow, "go on until the job ends");
+  app->add_option("--attempt", logs.attempt, "number of the attempt (the newest)")->type_name("N");
+}
+
+void CommandTree::add_results() {
+  FetchOptions& options = arguments_.fetch;
+  CLI::App* app = add_command("fetch", "download result files and check their digests", "Results",
+                              Words::kJobs);
+  add_job_ids(app, options.jobs);
+  app->add_option("-d,--directory", options.directory, "directory for the files (named by the id)")
+      ->type_name("DIR");
+  list_option(app, "--artifact", options.artifacts, "fetch only this file", "NAME");
+  app->add_flag("--force", options.force, "replace files that differ");
+  app->footer("\nA broken download is continued by the same command.");
+
+  CancelOptions& cancel = arguments_.cancel;
+  app = add_command("cancel", "stop jobs, or take them out of the queue", "Results", Words::kJobs);
+  add_job_ids(app, cancel.jobs);
+  app->add_option("--reason", cancel.reason, "reason for the job's history")->type_name("TEXT");
+  app->add_flag("-y,--yes", cancel.yes, "do not ask, even for several jobs");
+}
+
+void CommandTree::add_pictures() {
+  PlotOptions& plot = arguments_.plot;
+  CLI::App* app =
+      add_command("plot", "draw a figure of one or several results", "Results", Words::kFiles);
+  app->add_option("RESULT", plot.words, "folders, result.h5 files or jobs; then a FIGURE or all")
+      ->required()
+      ->type_name("");
+  app->add_option("-o,--output", plot.output, "file to write: .svg, .pdf or .png")
+      ->type_name("FILE");
+  list_option(app, "--label", plot.labels, "name of a result in the legend", "TEXT");
+  app->add_flag("--list", plot.list, "print the names of the figures that a result has");
+  app->footer(
+      "\nExamples:\n"
+      "  quasi plot out -o kappa.pdf\n"
+      "  quasi plot last rates\n"
+      "  quasi plot coarse fine --label 8x8x8 --label 16x16x16");
+
+  PlotOptions& report = arguments_.report;
+  app = add_command("report", "write one HTML page about a result", "Results", Words::kFiles);
+  app->add_option("RESULT", report.words, "a folder, a result.h5 file or a job")
+      ->required()
+      ->type_name("");
+  app->add_option("-o,--output", report.output, "file to write (report.html beside the result)")
+      ->type_name("FILE");
+  app->footer("\nThe page holds tables and figures and opens offline.");
+}
+
+void CommandTree::add_here() {
+  RunCommandOptions& options = arguments_.run;
+  CLI::App* app = add_command("run", "run a job on this machine, without a server", "Here",
+                              Words::kKindsAndFiles);
+  app->add_option("DECK", options.words, "KIND and a deck; or a TOML deck or job file alone")
+      ->type_name("");
+  list_option(app, "--set", options.settings, "override a key of the deck", "KEY=VALUE");
+  app->add_option("-d,--output", options.output, "directory for the results (quasi-out)")
+      ->type_name("DIR");
+  app->add_option("--device", options.device, "auto, cpu, cuda:N, or several: cuda:0,cuda:1")
+      ->type_name("DEVICE");
+  list_option(app, "--export", options.exports, "write a further output format", "FORMAT");
+  app->add_flag_callback(
+      "--converge", [&options] { options.settings.emplace_back("convergence_study=true"); },
+      "run the convergence study of the kind: the job again with coarser numerics");
+  app->footer("\nExample:\n  quasi run KIND DECK --set KEY=VALUE -d out");
+
+  add_command("version", "print the versions of this program and of the server", "Here",
+              Words::kNothing);
+  app = add_command("completion", "print a completion script for bash, zsh or fish", "Here",
+                    Words::kShells);
+  app->add_option("SHELL", shell_, "bash, zsh or fish")->required()->type_name("");
+  app->footer("\nExample:\n  source <(quasi completion bash)");
+  app = add_command("help", "print this text, or that of a command", "Here", Words::kCommands);
+  app->add_option("COMMAND", help_about_, "a command, e.g. submit")->type_name("");
+}
+
+CLI::App* CommandTree::add_command(const std::string& name, const std::string& description,
+                                   const std::string& group, Words words) {
+  CLI::App* added = app_.add_subcommand(name, description);
+  added->group(group);
+  added->set_help_flag("-h,--help", "print this text and exit");
+  words_[name] = words;
+  return added;
+}
+
+void CommandTree::set_format() {
+  const int formats = (json_ ? 1 : 0) + (jsonl_ ? 1 : 0) + (format_.empty() ? 0 : 1);
+  if (formats > 1)
+    throw Failure(ExitStatus::kUsage, "--json, --jsonl and -o exclude each other",
+                  "keep one of them");
+  if (json_) format_ = "json";
+  if (jsonl_) format_ = "jsonl";
+  static const std::map<std::string, Format> kFormats{
+      {"", Format::kTable},    {"table", Format::kTable}, {"wide", Format::kWide},
+      {"name", Format::kName}, {"json", Format::kJson},   {"jsonl", Format::kJsonl}};
+  const auto format = kFormats.find(format_);
+  if (format == kFormats.end())
+    throw Failure(ExitStatus::kUsage, "-o: no format '" + format_ + "'",
+                  "formats: table, wide, name, json, jsonl");
+  arguments_.format = format->second;
+}
+
+void CommandTree::finish() {
+  set_format();
+  if (!context_.empty()) arguments_.config.context = context_;
+  if (!server_.empty()) arguments_.config.server = server_;
+  if (!timeout_.empty()) arguments_.config.timeout = timeout_;
+
+  const auto chosen = app_.get_subcommands();
+  if (version_ && chosen.empty()) return answer_text("quasi " QUASI_VERSION "\n");
+  if (print_config_) {
+    arguments_.command = "print-config";
+    return;
+  }
+  if (chosen.empty()) throw Failure(ExitStatus::kUsage, "no command was given", "see: quasi help");
+  arguments_.command = chosen.front()->get_name();
+  if (arguments_.command == "help") answer_text(help_text(help_about_));
+  if (arguments_.command == "completion")
+    answer_text(completion_script(shell_, completion_table()));
+}
+
+void CommandTree::answer_text(const std::string& text) {
+  arguments_.command = "text";
+  arguments_.text = text;
+}
+
+std::string CommandTree::help_text(const std::string& about) {
+  // Not app_.help(): that is the text of the command that was given, here "help" itself.
+  if (about.empty())
+    return app_.get_formatter()->make_help(&app_, "quasi", CLI::AppFormatMode::Normal);
+  for (CLI::App* command : app_.get_subcommands(nullptr))
+    if (command->get_name() == about) return command->help("quasi");
+  throw unknown_command(about);
+}
+
+Failure CommandTree::unknown_command(const std::string& name) {
+  std::vector<std::string> known;
+  for (const CLI::App* command : app_.get_subcommands(nullptr))
+    known.push_back(command->get_name());
+  return unknown_command_failure(name, known);
+}
+
+std::vector<std::string> CommandTree::flags_of(const CLI::App* command) const {
+  std::vector<std::string> flags;
+  const auto add = [&](const CLI::App& app) {
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+      for (const std::string& name : option->get_snames()) flags.push_back("-" + name);
+    }
+  };
+  if (command != nullptr) add(*command);
+  add(app_);
+  return flags;
+}
+
+CompletionTable CommandTree::completion_table() {
+  CompletionTable table;
+  const auto long_flags = [](const CLI::App& app) {
+    std::vector<std::string> flags;
+    for (const CLI::Option* option : app.get_options())
+      for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+    return flags;
+  };
+  for (const CLI::App* app : app_.get_subcommands(nullptr)) {
+    std::vector<std::string> flags = long_flags(*app);
+    std::erase(flags, "--help");
+    table.commands.push_back({.name = app->get_name(),
+                              .description = app->get_description(),
+                              .flags = std::move(flags),
+                              .words = words_.at(app->get_name())});
+  }
+  table.global_flags = long_flags(app_);
+  table.kinds = wire::offered_kinds();
+  return table;
+}
+
+}  // namespace quasi::client
