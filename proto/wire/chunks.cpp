@@ -175,13 +175,45 @@ grpc::Status upload_once(v1::BlobService::Stub& stub, const File& file,
   return status;
 }
 
-grpc::Status download_once(v1::BlobService::Stub& stub, const File& part, const std::string& digest,
-                           std::uint64_t size_bytes, std::uint64_t& offset, Sha256& hash,
+/// A blob of which the first `offset` bytes have arrived in a file.
+struct PartialBlob {
+  const File& file;
+  const std::string& digest;
+  std::uint64_t size_bytes;
+  std::uint64_t offset = 0;
+  Sha256 hash;  ///< of the bytes that have arrived
+};
+
+/// A blob of which `file` holds the beginning. The bytes are hashed anew: who wrote them is
+/// unknown.
+PartialBlob continue_blob(const File& file, const std::filesystem::path& path,
+                          const std::string& digest, std::uint64_t size_bytes) {
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0)
+    throw std::system_error(errno, std::generic_category(), "stat " + path.string());
+  PartialBlob blob{.file = file, .digest = digest, .size_bytes = size_bytes, .hash = {}};
+  const auto length = static_cast<std::uint64_t>(info.st_size);
+  // A longer file is part of another blob. A shorter one of another blob fails at the digest.
+  if (length > size_bytes) return blob;
+  std::vector<char> buffer(1U << 20);
+  while (blob.offset < length) {
+    const std::size_t got =
+        read_at(file, buffer.data(), std::min<std::uint64_t>(buffer.size(), length - blob.offset),
+                blob.offset);
+    if (got == 0) throw std::system_error(EIO, std::generic_category(), path.string());
+    blob.hash.update(buffer.data(), got);
+    blob.offset += got;
+  }
+  return blob;
+}
+
+/// Receives bytes from `blob.offset` on until the stream ends or breaks.
+grpc::Status download_once(v1::BlobService::Stub& stub, PartialBlob& blob,
                            const TransferOptions& options, Patience& patience) {
   grpc::ClientContext context;
   v1::ReadBlobRequest request;
-  request.set_digest(digest);
-  request.set_offset(offset);
+  request.set_digest(blob.digest);
+  request.set_offset(blob.offset);
   const auto reader = stub.ReadBlob(&context, request);
   v1::ReadBlobResponse response;
   while (reader->Read(&response)) {
@@ -190,23 +222,24 @@ grpc::Status download_once(v1::BlobService::Stub& stub, const File& part, const 
       (void)reader->Finish();
       return stopped();
     }
-    if (response.offset() != offset || response.data().size() > size_bytes - offset) {
+    if (response.offset() != blob.offset ||
+        response.data().size() > blob.size_bytes - blob.offset) {
       context.TryCancel();
       (void)reader->Finish();
       return make_status(grpc::StatusCode::DATA_LOSS, "the server sent bytes at a wrong offset",
                          {.reason = std::string(reason::kBlobCorrupt)});
     }
     try {
-      write_at(part, response.data().data(), response.data().size(), offset);
+      write_at(blob.file, response.data().data(), response.data().size(), blob.offset);
     } catch (...) {
       context.TryCancel();
       (void)reader->Finish();
       throw;
     }
-    hash.update(response.data());
-    offset += response.data().size();
+    blob.hash.update(response.data());
+    blob.offset += response.data().size();
     patience.progressed();
-    if (options.on_progress) options.on_progress(offset, size_bytes);
+    if (options.on_progress) options.on_progress(blob.offset, blob.size_bytes);
   }
   return reader->Finish();
 }
@@ -242,31 +275,14 @@ grpc::Status download_file(const std::shared_ptr<grpc::Channel>& channel, const 
     // The program never makes links. A link at this path could lead to any file, so it is not
     // followed.
     const File part(part_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0644);
-    struct stat info {};
-    if (fstat(part.get(), &info) != 0)
-      throw std::system_error(errno, std::generic_category(), "stat " + part_path.string());
-    std::uint64_t offset = static_cast<std::uint64_t>(info.st_size);
-    if (offset > size_bytes)
-      offset = 0;  // the part belongs to another file; the digest would fail later
-
-    Sha256 hash;
-    std::vector<char> buffer(1U << 20);
-    for (std::uint64_t done = 0; done < offset;) {
-      const std::size_t got =
-          read_at(part, buffer.data(), std::min<std::uint64_t>(buffer.size(), offset - done), done);
-      if (got == 0) throw std::system_error(EIO, std::generic_category(), part_path.string());
-      hash.update(buffer.data(), got);
-      done += got;
-    }
-
+    PartialBlob blob = continue_blob(part, part_path, digest, size_bytes);
     Patience patience(options);
     for (;;) {
-      const grpc::Status status =
-          download_once(*stub, part, digest, size_bytes, offset, hash, options, patience);
-      if (status.ok() && offset == size_bytes) break;
+      const grpc::Status status = download_once(*stub, blob, options, patience);
+      if (status.ok() && blob.offset == size_bytes) break;
       if (status.ok())
         return make_status(grpc::StatusCode::DATA_LOSS,
-                           "the blob ends after " + std::to_string(offset) + " of " +
+                           "the blob ends after " + std::to_string(blob.offset) + " of " +
                                std::to_string(size_bytes) + " bytes",
                            {.reason = std::string(reason::kBlobCorrupt)});
       if (patience.wait(status)) continue;
@@ -275,7 +291,7 @@ grpc::Status download_file(const std::shared_ptr<grpc::Channel>& channel, const 
     }
     if (ftruncate(part.get(), static_cast<off_t>(size_bytes)) != 0 || fsync(part.get()) != 0)
       throw std::system_error(errno, std::generic_category(), "sync " + part_path.string());
-    if (hash.finish_hex() != digest) {
+    if (blob.hash.finish_hex() != digest) {
       std::filesystem::remove(part_path);
       return make_status(grpc::StatusCode::DATA_LOSS,
                          "the bytes received do not hash to " + digest + "; fetch again",

@@ -51,6 +51,73 @@ void require_storage(const Services& services) {
         .retry_in(60'000);
 }
 
+/// A worker with its devices. A worker that is not a member of the fleet is lost, as its devices
+/// are.
+/// @param known   the stored row of the worker
+/// @param member  its state in the fleet; null if it is not a member
+v1::Worker to_message(const WorkerRow& known, const WorkerStatus* member) {
+  const WorkerRow& row = member != nullptr ? member->worker : known;
+  v1::Worker worker;
+  worker.set_id(row.id);
+  worker.set_name(row.name);
+  worker.set_version(row.version);
+  *worker.mutable_last_seen() = to_timestamp(row.last_seen_ms);
+  for (const std::string& kind : row.kinds) worker.add_kinds(kind);
+  const bool online = member != nullptr && member->online;
+  worker.set_state(!online            ? v1::WORKER_STATE_LOST
+                   : member->draining ? v1::WORKER_STATE_DRAINING
+                                      : v1::WORKER_STATE_ONLINE);
+  if (member != nullptr) {
+    for (const DeviceStatus& device : member->devices) *worker.add_devices() = to_message(device);
+  } else {
+    for (const DeviceRow& device : row.devices)
+      *worker.add_devices() =
+          to_message(DeviceStatus{.device = device, .state = DeviceState::kLost});
+  }
+  return worker;
+}
+
+/// Counts the slots that jobs hold on each device of a worker, and names the jobs.
+void add_running_jobs(const std::vector<OpenSlot>& open, v1::Worker& worker) {
+  for (v1::Device& device : *worker.mutable_devices()) {
+    for (const OpenSlot& slot : open) {
+      const auto& ids = slot.device_ids;
+      if (slot.worker_id != worker.id() ||
+          std::find(ids.begin(), ids.end(), device.id()) == ids.end())
+        continue;
+      device.set_busy_slots(device.busy_slots() + 1);
+      device.add_running_job_ids(slot.job_uid);
+    }
+  }
+}
+
+/// All pools with their workers and numbers of jobs. The fleet holds the workers that the queue
+/// knows now; the store also holds earlier workers.
+v1::ListPoolsResponse to_response(const std::vector<WorkerStatus>& fleet, ReadStore& store) {
+  std::map<std::string, v1::Pool> pools;
+  pools["default"];
+  for (const PoolCount& count : store.pools()) {
+    pools[count.pool].set_queued(static_cast<std::uint64_t>(count.queued));
+    pools[count.pool].set_running(static_cast<std::uint64_t>(count.running));
+  }
+  const std::vector<OpenSlot> open = store.open_slots();
+  std::map<std::string, const WorkerStatus*> members;
+  for (const WorkerStatus& status : fleet) members[status.worker.id] = &status;
+  for (const WorkerRow& known : store.workers()) {
+    const auto member = members.find(known.id);
+    const WorkerStatus* status = member != members.end() ? member->second : nullptr;
+    v1::Worker& worker = *pools[status != nullptr ? status->worker.pool : known.pool].add_workers();
+    worker = to_message(known, status);
+    add_running_jobs(open, worker);
+  }
+  v1::ListPoolsResponse response;
+  for (auto& [name, pool] : pools) {
+    pool.set_name(name);
+    *response.add_pools() = std::move(pool);
+  }
+  return response;
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* JobServiceApi::GetCapabilities(grpc::CallbackServerContext* context,
@@ -258,52 +325,7 @@ grpc::ServerUnaryReactor* JobServiceApi::ListPools(grpc::CallbackServerContext* 
   (void)request;
   auto fleet = std::make_shared<std::vector<WorkerStatus>>();
   const auto answer = [response, fleet](ReadStore& store) {
-    std::map<std::string, v1::Pool> pools;
-    pools["default"];
-    for (const PoolCount& count : store.pools()) {
-      pools[count.pool].set_queued(static_cast<std::uint64_t>(count.queued));
-      pools[count.pool].set_running(static_cast<std::uint64_t>(count.running));
-    }
-    const std::vector<OpenSlot> open = store.open_slots();
-    std::map<std::string, const WorkerStatus*> living;
-    for (const WorkerStatus& status : *fleet) living[status.worker.id] = &status;
-    for (const WorkerRow& known : store.workers()) {
-      const auto alive = living.find(known.id);
-      const bool is_member = alive != living.end();
-      const WorkerRow& row = is_member ? alive->second->worker : known;
-      v1::Worker& worker = *pools[row.pool].add_workers();
-      worker.set_id(row.id);
-      worker.set_name(row.name);
-      worker.set_version(row.version);
-      *worker.mutable_last_seen() = to_timestamp(row.last_seen_ms);
-      for (const std::string& kind : row.kinds) worker.add_kinds(kind);
-      const bool online = is_member && alive->second->online;
-      worker.set_state(!online                   ? v1::WORKER_STATE_LOST
-                       : alive->second->draining ? v1::WORKER_STATE_DRAINING
-                                                 : v1::WORKER_STATE_ONLINE);
-      if (is_member) {
-        for (const DeviceStatus& device : alive->second->devices)
-          *worker.add_devices() = to_message(device);
-      } else {
-        for (const DeviceRow& device : row.devices)
-          *worker.add_devices() =
-              to_message(DeviceStatus{.device = device, .state = DeviceState::kLost});
-      }
-      for (v1::Device& device : *worker.mutable_devices()) {
-        for (const OpenSlot& slot : open) {
-          const auto& ids = slot.device_ids;
-          if (slot.worker_id != row.id ||
-              std::find(ids.begin(), ids.end(), device.id()) == ids.end())
-            continue;
-          device.set_busy_slots(device.busy_slots() + 1);
-          device.add_running_job_ids(slot.job_uid);
-        }
-      }
-    }
-    for (auto& [name, pool] : pools) {
-      pool.set_name(name);
-      *response->add_pools() = std::move(pool);
-    }
+    *response = to_response(*fleet, store);
   };
   Services& services = services_;
   const bool posted = services_.writer.post(

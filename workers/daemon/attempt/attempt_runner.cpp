@@ -66,7 +66,7 @@ void AttemptRunner::make_shippers() {
   log_shipper_ = std::make_shared<LogShipper>(ports_.files, ports_.server, grant_.attempt(),
                                               paths_.log, fenced);
   checkpoints_ = std::make_shared<CheckpointShipper>(
-      ports_.files, ports_.server, ports_.blobs, ports_.background, ports_.log, grant_,
+      ports_, grant_,
       CheckpointShipper::Hooks{
           .recorded = [this](std::int64_t) { perform(machine_.checkpoint_recorded(now())); },
           .fenced = fenced});

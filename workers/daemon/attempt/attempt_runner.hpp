@@ -15,26 +15,13 @@
 #include "workers/daemon/attempt/input_cache.hpp"
 #include "workers/daemon/attempt/log_shipper.hpp"
 #include "workers/daemon/attempt/publication.hpp"
+#include "workers/daemon/attempt/worker_ports.hpp"
 #include "workers/daemon/devices/devices.hpp"
 #include "workers/daemon/ports/server_link.hpp"
 #include "workers/daemon/ports/spawner.hpp"
 #include "workers/daemon/worker_log.hpp"
 
 namespace quasi {
-
-/// Interfaces to everything outside the daemon that an attempt uses. All of them outlive the
-/// attempt.
-struct WorkerPorts {
-  Clock& clock;
-  FileSystem& files;
-  AttemptStore& store;
-  InputCache& inputs;
-  Spawner& spawner;
-  ServerLink& server;
-  BlobTransfer& blobs;
-  Background& background;
-  WorkerLog& log;
-};
 
 /// Carries out the acts of one AttemptMachine on files, child and server. It lives on the thread of
 /// the event loop. Answers that arrive after its destruction are dropped.

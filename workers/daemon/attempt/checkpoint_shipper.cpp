@@ -6,14 +6,8 @@
 
 namespace quasi {
 
-CheckpointShipper::CheckpointShipper(FileSystem& files, ServerLink& server, BlobTransfer& blobs,
-                                     Background& background, WorkerLog& log, const v1::Grant& grant,
-                                     Hooks hooks)
-    : files_(files),
-      server_(server),
-      blobs_(blobs),
-      background_(background),
-      log_(log),
+CheckpointShipper::CheckpointShipper(const WorkerPorts& ports, const v1::Grant& grant, Hooks hooks)
+    : ports_(ports),
       attempt_(grant.attempt()),
       base_(grant.checkpoint()),
       hooks_(std::move(hooks)),
@@ -21,8 +15,9 @@ CheckpointShipper::CheckpointShipper(FileSystem& files, ServerLink& server, Blob
 
 void CheckpointShipper::offer(const std::filesystem::path& path, std::int64_t step) {
   if (step <= newest_step_) {
-    log_.warning("checkpoint_not_newer",
-                 {{"fence", attempt_.fence()}, {"step", step}, {"newest_step", newest_step_}});
+    ports_.log.warning(
+        "checkpoint_not_newer",
+        {{"fence", attempt_.fence()}, {"step", step}, {"newest_step", newest_step_}});
     return;
   }
   newest_step_ = step;
@@ -38,8 +33,8 @@ void CheckpointShipper::pump() {
   auto upload = std::make_shared<Upload>();
   upload->offer = std::move(*next_);
   next_.reset();
-  background_.run(
-      [upload, abandon = abandon_, &files = files_, &blobs = blobs_] {
+  ports_.background.run(
+      [upload, abandon = abandon_, &files = ports_.files, &blobs = ports_.blobs] {
         try {
           upload->digest = files.digest(upload->offer.path);
           upload->size_bytes = files.size_bytes(upload->offer.path);
@@ -66,17 +61,17 @@ void CheckpointShipper::uploaded(const Upload& upload) {
   request.set_step(upload.offer.step);
   request.set_digest(upload.digest);
   request.set_size_bytes(upload.size_bytes);
-  server_.record_checkpoint(request,
-                            [weak = weak_from_this(), offer = upload.offer](
-                                const grpc::Status& status, const v1::RecordCheckpointResponse&) {
-                              if (const auto self = weak.lock()) self->recorded(offer, status);
-                            });
+  ports_.server.record_checkpoint(
+      request, [weak = weak_from_this(), offer = upload.offer](
+                   const grpc::Status& status, const v1::RecordCheckpointResponse&) {
+        if (const auto self = weak.lock()) self->recorded(offer, status);
+      });
 }
 
 void CheckpointShipper::recorded(const Offer& offer, const grpc::Status& status) {
   busy_ = false;
   if (!status.ok()) return failed(offer, status);
-  log_.info("checkpoint_recorded", {{"fence", attempt_.fence()}, {"step", offer.step}});
+  ports_.log.info("checkpoint_recorded", {{"fence", attempt_.fence()}, {"step", offer.step}});
   hooks_.recorded(offer.step);
   pump();
 }
@@ -91,7 +86,7 @@ void CheckpointShipper::failed(const Offer& offer, const grpc::Status& status) {
   }
   // The job can go on without this checkpoint. A later attempt would only start from an earlier
   // step.
-  log_.warning(
+  ports_.log.warning(
       "checkpoint_not_recorded",
       {{"fence", attempt_.fence()}, {"step", offer.step}, {"why", status.error_message()}});
   pump();

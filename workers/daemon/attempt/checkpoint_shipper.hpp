@@ -6,9 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "workers/daemon/attempt/attempt_store.hpp"
-#include "workers/daemon/ports/server_link.hpp"
-#include "workers/daemon/worker_log.hpp"
+#include "workers/daemon/attempt/worker_ports.hpp"
 
 namespace quasi {
 
@@ -24,8 +22,7 @@ class CheckpointShipper : public std::enable_shared_from_this<CheckpointShipper>
     std::function<void(std::int64_t step)> recorded;
     std::function<void()> fenced;
   };
-  CheckpointShipper(FileSystem& files, ServerLink& server, BlobTransfer& blobs,
-                    Background& background, WorkerLog& log, const v1::Grant& grant, Hooks hooks);
+  CheckpointShipper(const WorkerPorts& ports, const v1::Grant& grant, Hooks hooks);
   ~CheckpointShipper() { *abandon_ = true; }
 
   /// Offers a complete checkpoint file of the engine for upload.
@@ -57,11 +54,7 @@ class CheckpointShipper : public std::enable_shared_from_this<CheckpointShipper>
   void failed(const Offer& offer, const grpc::Status& status);
   void settle();
 
-  FileSystem& files_;
-  ServerLink& server_;
-  BlobTransfer& blobs_;
-  Background& background_;
-  WorkerLog& log_;
+  WorkerPorts ports_;
   v1::AttemptRef attempt_;
   v1::Checkpoint base_;
   Hooks hooks_;
