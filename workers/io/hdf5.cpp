@@ -120,6 +120,38 @@ std::string read_string(hid_t type, hid_t space, const std::string& what,
   return result;
 }
 
+/// Cuts a dataset into chunks and compresses them. A chunk holds as many whole last axes as fit
+/// into a quarter of a million values.
+void set_compressed_chunks(hid_t creation, const std::vector<hsize_t>& extent) {
+  constexpr hsize_t kLargestChunk = 1u << 18;
+  std::vector<hsize_t> chunk(extent.size(), 1);
+  hsize_t values_in_chunk = 1;
+  for (std::size_t d = extent.size(); d-- > 0 && values_in_chunk * extent[d] <= kLargestChunk;) {
+    chunk[d] = extent[d];
+    values_in_chunk *= extent[d];
+  }
+  // A longer last axis is cut, because chunks of one value each would take minutes.
+  if (values_in_chunk == 1) chunk.back() = std::min(extent.back(), kLargestChunk);
+  H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data());
+  H5Pset_shuffle(creation);
+  H5Pset_deflate(creation, 4);
+}
+
+/// Creates a dataset and its groups; a scalar if `extent` is empty.
+H5Handle create_dataset(hid_t file, const std::string& path, hid_t type,
+                        const std::vector<hsize_t>& extent, bool compressed) {
+  const H5Handle space(
+      extent.empty() ? H5Screate(H5S_SCALAR)
+                     : H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
+      H5Sclose);
+  const H5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_create_intermediate_group(links.id(), 1);
+  const H5Handle creation = dataset_creation();
+  if (compressed) set_compressed_chunks(creation.id(), extent);
+  return {H5Dcreate2(file, path.c_str(), type, space.id(), links.id(), creation.id(), H5P_DEFAULT),
+          H5Dclose};
+}
+
 }  // namespace
 
 H5Reader::H5Reader(const std::filesystem::path& path)
@@ -245,81 +277,52 @@ H5Writer::~H5Writer() {
   std::filesystem::remove(temporary_, ignored);
 }
 
-void H5Writer::write_typed(const std::string& path, const void* values, std::size_t count,
-                           hid_t memory_type, std::span<const std::int64_t> shape,
-                           std::string_view units, bool compressed) {
-  if (product(shape) != static_cast<std::int64_t>(count))
+void H5Writer::write_values(const std::string& path, const Values& values,
+                            std::span<const std::int64_t> shape, std::string_view units,
+                            Layout layout) {
+  if (product(shape) != static_cast<std::int64_t>(values.count))
     throw std::logic_error("dataset '" + path + "': shape and number of values differ");
   const std::vector<hsize_t> extent(shape.begin(), shape.end());
-  const H5Handle space(
-      extent.empty() ? H5Screate(H5S_SCALAR)
-                     : H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
-      H5Sclose);
-  const H5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-  H5Pset_create_intermediate_group(links.id(), 1);
-  const H5Handle creation = dataset_creation();
-  if (compressed && count > 0) {
-    // A chunk holds as many whole last axes as fit into a quarter of a million values.
-    constexpr hsize_t kLargestChunk = 1u << 18;
-    std::vector<hsize_t> chunk(extent.size(), 1);
-    hsize_t values_in_chunk = 1;
-    for (std::size_t d = extent.size(); d-- > 0 && values_in_chunk * extent[d] <= kLargestChunk;) {
-      chunk[d] = extent[d];
-      values_in_chunk *= extent[d];
-    }
-    // A longer last axis is cut, because chunks of one value each would take minutes.
-    if (values_in_chunk == 1) chunk.back() = std::min(extent.back(), kLargestChunk);
-    H5Pset_chunk(creation.id(), static_cast<int>(chunk.size()), chunk.data());
-    H5Pset_shuffle(creation.id());
-    H5Pset_deflate(creation.id(), 4);
-  }
-  const H5Handle dataset(H5Dcreate2(file_.id(), path.c_str(), memory_type, space.id(), links.id(),
-                                    creation.id(), H5P_DEFAULT),
-                         H5Dclose);
-  if (dataset.id() < 0 ||
-      (count > 0 && H5Dwrite(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0))
+  const H5Handle dataset = create_dataset(file_.id(), path, values.memory_type, extent,
+                                          layout == Layout::kCompressed && values.count > 0);
+  if (dataset.id() < 0 || (values.count > 0 && H5Dwrite(dataset.id(), values.memory_type, H5S_ALL,
+                                                        H5S_ALL, H5P_DEFAULT, values.data) < 0))
     throw StorageError("cannot write dataset '" + path + "' to " + quoted(temporary_));
   attribute(path, "units", units);
 }
 
 void H5Writer::write(const std::string& path, std::span<const double> values,
                      std::span<const std::int64_t> shape, std::string_view units) {
-  write_typed(path, values.data(), values.size(), H5T_NATIVE_DOUBLE, shape, units);
+  write_values(path, {values.data(), values.size(), H5T_NATIVE_DOUBLE}, shape, units);
 }
 void H5Writer::write(const std::string& path, std::span<const float> values,
                      std::span<const std::int64_t> shape, std::string_view units) {
-  write_typed(path, values.data(), values.size(), H5T_NATIVE_FLOAT, shape, units);
+  write_values(path, {values.data(), values.size(), H5T_NATIVE_FLOAT}, shape, units);
 }
 void H5Writer::write_compressed(const std::string& path, std::span<const float> values,
                                 std::span<const std::int64_t> shape, std::string_view units) {
-  write_typed(path, values.data(), values.size(), H5T_NATIVE_FLOAT, shape, units, true);
+  write_values(path, {values.data(), values.size(), H5T_NATIVE_FLOAT}, shape, units,
+               Layout::kCompressed);
 }
 void H5Writer::write(const std::string& path, std::span<const std::int64_t> values,
                      std::span<const std::int64_t> shape, std::string_view units) {
-  write_typed(path, values.data(), values.size(), H5T_NATIVE_INT64, shape, units);
+  write_values(path, {values.data(), values.size(), H5T_NATIVE_INT64}, shape, units);
 }
 void H5Writer::write(const std::string& path, std::span<const std::int32_t> values,
                      std::span<const std::int64_t> shape, std::string_view units) {
-  write_typed(path, values.data(), values.size(), H5T_NATIVE_INT32, shape, units);
+  write_values(path, {values.data(), values.size(), H5T_NATIVE_INT32}, shape, units);
 }
 void H5Writer::write(const std::string& path, std::span<const std::complex<double>> values,
                      std::span<const std::int64_t> shape, std::string_view units) {
   std::vector<std::int64_t> with_parts(shape.begin(), shape.end());
   with_parts.push_back(2);
-  write_typed(path, values.data(), values.size() * 2, H5T_NATIVE_DOUBLE, with_parts, units);
+  write_values(path, {values.data(), values.size() * 2, H5T_NATIVE_DOUBLE}, with_parts, units);
 }
 
 void H5Writer::create(const std::string& path, std::initializer_list<std::int64_t> shape,
                       std::string_view units) {
   const std::vector<hsize_t> extent(shape.begin(), shape.end());
-  const H5Handle space(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
-                       H5Sclose);
-  const H5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-  H5Pset_create_intermediate_group(links.id(), 1);
-  const H5Handle creation = dataset_creation();
-  const H5Handle dataset(H5Dcreate2(file_.id(), path.c_str(), H5T_NATIVE_DOUBLE, space.id(),
-                                    links.id(), creation.id(), H5P_DEFAULT),
-                         H5Dclose);
+  const H5Handle dataset = create_dataset(file_.id(), path, H5T_NATIVE_DOUBLE, extent, false);
   if (dataset.id() < 0)
     throw StorageError("cannot create dataset '" + path + "' in " + quoted(temporary_));
   attribute(path, "units", units);
@@ -343,10 +346,10 @@ void H5Writer::write_slab(const std::string& path, std::span<const std::int64_t>
 }
 
 void H5Writer::write_scalar(const std::string& path, double value, std::string_view units) {
-  write_typed(path, &value, 1, H5T_NATIVE_DOUBLE, {}, units);
+  write_values(path, {&value, 1, H5T_NATIVE_DOUBLE}, {}, units);
 }
 void H5Writer::write_scalar(const std::string& path, std::int64_t value, std::string_view units) {
-  write_typed(path, &value, 1, H5T_NATIVE_INT64, {}, units);
+  write_values(path, {&value, 1, H5T_NATIVE_INT64}, {}, units);
 }
 
 void H5Writer::write_text(const std::string& path, std::string_view text) {
@@ -354,13 +357,7 @@ void H5Writer::write_text(const std::string& path, std::string_view text) {
   H5Tset_size(type.id(), std::max<std::size_t>(1, text.size()));
   H5Tset_cset(type.id(), H5T_CSET_UTF8);
   const std::string padded = text.empty() ? std::string(1, '\0') : std::string(text);
-  const H5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
-  const H5Handle links(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
-  H5Pset_create_intermediate_group(links.id(), 1);
-  const H5Handle creation = dataset_creation();
-  const H5Handle dataset(H5Dcreate2(file_.id(), path.c_str(), type.id(), space.id(), links.id(),
-                                    creation.id(), H5P_DEFAULT),
-                         H5Dclose);
+  const H5Handle dataset = create_dataset(file_.id(), path, type.id(), {}, false);
   if (dataset.id() < 0 ||
       H5Dwrite(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, padded.data()) < 0)
     throw StorageError("cannot write text '" + path + "' to " + quoted(temporary_));

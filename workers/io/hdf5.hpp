@@ -105,9 +105,16 @@ class H5Writer {
   void commit();
 
  private:
-  void write_typed(const std::string& path, const void* values, std::size_t count,
-                   hid_t memory_type, std::span<const std::int64_t> shape, std::string_view units,
-                   bool compressed = false);
+  enum class Layout { kContiguous, kCompressed };
+  /// Numbers in memory, and the HDF5 type that they have there.
+  struct Values {
+    const void* data;
+    std::size_t count;
+    hid_t memory_type;
+  };
+  void write_values(const std::string& path, const Values& values,
+                    std::span<const std::int64_t> shape, std::string_view units,
+                    Layout layout = Layout::kContiguous);
   std::filesystem::path path_;
   std::filesystem::path temporary_;
   H5Handle file_;
