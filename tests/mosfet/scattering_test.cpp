@@ -145,12 +145,12 @@ TEST(Scattering, ARunOfNodesGetsWhatItsNodesGetOneByOne) {
     for (int first = 0; first < nw; first += kRun) {
       GainLoss run[kRun];
       add_run<kRun>(
-          grid, low_run(grid, as_low), high_run(grid, as_high), first,
+          grid, {low_run(grid, as_low), high_run(grid, as_high)}, first,
           [&](int j) { return at(first + as_low.shift + j); },
           [&](int j) { return at(first - as_high.shift - 1 + j); }, run);
       for (int j = 0; j < kRun; ++j) {
         GainLoss one;
-        add_links<false, false>(grid, as_low, as_high, first + j, first + j, ends, &one);
+        add_links<false, false>(grid, as_low, as_high, node_at(first + j), ends, &one);
         EXPECT_NEAR(run[j].gain_low, one.gain_low, 4e-14) << gap << " " << first + j;
         EXPECT_NEAR(run[j].gain_high, one.gain_high, 4e-14) << gap << " " << first + j;
         EXPECT_NEAR(run[j].out, one.out, 4e-14) << gap << " " << first + j;

@@ -347,7 +347,7 @@ TEST(Weno, IsFifthOrderOnASmoothProfile) {
     for (int k = 0; k < n; ++k) f[k] = std::exp(std::sin(k * h));
     const auto at = [&](int k) { return f[(k % n + n) % n]; };
     const auto flux = [&](int k) {
-      return weno5(at(k - 2), at(k - 1), at(k), at(k + 1), at(k + 2), 1e-12);
+      return weno5({at(k - 2), at(k - 1), at(k), at(k + 1), at(k + 2)}, 1e-12);
     };
     double error = 0.0;
     for (int k = 0; k < n; ++k)
@@ -371,7 +371,7 @@ TEST(Weno, AdvectsWithFifthOrder) {
       std::vector<double> out(n);
       const auto at = [&](int k) { return u[(k % n + n) % n]; };
       const auto flux = [&](int k) {
-        return weno5(at(k - 2), at(k - 1), at(k), at(k + 1), at(k + 2), 1e-12);
+        return weno5({at(k - 2), at(k - 1), at(k), at(k + 1), at(k + 2)}, 1e-12);
       };
       for (int k = 0; k < n; ++k) out[k] = -(flux(k) - flux(k - 1)) / h;
       return out;

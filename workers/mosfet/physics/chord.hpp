@@ -13,16 +13,20 @@ inline constexpr double kChordResidual = 1e-6;      ///< of ‖P‖∞/‖(e/ε0
 inline constexpr double kHopelessChordStep_v =
     1e6;  ///< where the iteration gives up; NaN is not below it either
 
-/// V of a stage, extrapolated to third order in Δt from the stages before.
-/// @param v_n, v_1, v_2  V at the start of the step and after its stages 0 and 1, as far as they
-/// are known
-/// @param trend      V¹ − Vⁿ of the step before
-/// @param curvature  V² − ½(Vⁿ + V¹) of the step before
-/// @param ratio      Δt over that of the step before; 0: there was none
+/// Change of V over the previous step, from which the next step is extrapolated.
+struct PreviousStep {
+  double trend;      ///< V¹ − Vⁿ
+  double curvature;  ///< V² − ½(Vⁿ + V¹)
+  double ratio;      ///< Δt over that of the previous step; 0 if there is none
+};
+
+/// Extrapolates V of a stage to third order in Δt from the earlier stages.
+/// @param v_n, v_1, v_2  V at the start of the step and after its stages 0 and 1; a later value is
+///                       not read
 QUASI_HD inline double predicted_potential(int stage, double v_n, double v_1, double v_2,
-                                           double trend, double curvature, double ratio) {
-  const double bend = curvature * ratio * ratio;
-  return stage == 0   ? v_n + ratio * trend + 4.0 * bend
+                                           const PreviousStep& previous) {
+  const double bend = previous.curvature * previous.ratio * previous.ratio;
+  return stage == 0   ? v_n + previous.ratio * previous.trend + 4.0 * bend
          : stage == 1 ? 0.5 * (v_n + v_1) + bend
                       : 2.0 * v_2 - v_n;
 }

@@ -61,6 +61,13 @@ QUASI_HD inline ScatteringLink make_link(const EnergyGrid& grid, double gap_ev, 
   return link;
 }
 
+/// A node of the w grid as an index and as a number, so that one conversion serves all links.
+struct GridNode {
+  int index;
+  double number;
+};
+QUASI_HD inline GridNode node_at(int index) { return {index, static_cast<double>(index)}; }
+
 /// Weights of one link end: b_d, b_u of the nodes d and d+1 and the same times their Boltzmann
 /// ratio.
 struct LinkWeights {
@@ -144,7 +151,7 @@ QUASI_HD inline double vacancy_at(const LinkWeights& weight, const double* odds,
          (1.0 + weight.feed_u * (u > 0.0 ? u : 0.0) + weight.feed_d * (low > 0.0 ? low : 0.0));
 }
 
-/// Adds the link in which (state, ℓ) is the low end, d = ℓ + shift; `node` is ℓ as a double.
+/// Adds the link in which (state, ℓ) is the low end, with d = ℓ + shift.
 ///
 ///   gain += C(N+1) s(w_ℓ) Σ_h b_h g_h Φ̃_high(h),   λ += 2π C N s'(Γ)
 ///
@@ -152,14 +159,14 @@ QUASI_HD inline double vacancy_at(const LinkWeights& weight, const double* odds,
 /// blocking, Φ̃_high(h) is divided by 1−f_h and both rates carry the vacancy 1−f_Γ.
 template <bool kBlocked, bool kSpectrum>
 QUASI_HD inline void add_as_low(const EnergyGrid& grid, const ScatteringLink& link,
-                                const LinkWeights& weight, int l, double node, const LinkEnds& ends,
+                                const LinkWeights& weight, GridNode node, const LinkEnds& ends,
                                 GainLoss* sum) {
-  const int d = l + link.shift, below = d < 0 ? 0 : d;
-  double reach = grid.kane(node + link.offset);
+  const int d = node.index + link.shift, below = d < 0 ? 0 : d;
+  double reach = grid.kane(node.number + link.offset);
   double upper = weight.feed_u * ends.partner[d + 1];
   double lower = weight.feed_d * ends.partner[below];
   if constexpr (kSpectrum) {
-    if (ends.spectrum != nullptr) reach *= link_spectrum(link, ends, l, d, grid.nw);
+    if (ends.spectrum != nullptr) reach *= link_spectrum(link, ends, node.index, d, grid.nw);
   }
   if constexpr (kBlocked) {
     upper *= 1.0 + ends.partner_odds[d + 1];
@@ -170,57 +177,63 @@ QUASI_HD inline void add_as_low(const EnergyGrid& grid, const ScatteringLink& li
   sum->out += link.up_other * reach;
 }
 
-/// Adds the link in which (state, h) is the high end and l the low node: h = d (side 0) or d+1
-/// (side 1) of ℓ. Exactly two low nodes can reach a high one; `node` is l as a double.
+/// The high node h of a link as one of the two neighbours of Γ.
+struct HighNeighbour {
+  int side;       ///< 0: h = d, 1: h = d + 1
+  double weight;  ///< b_h
+  double feed;    ///< b_h times its Boltzmann ratio
+};
+
+/// Adds the link in which (state, h) is the high end and `low` the node ℓ of the low end. Exactly
+/// two low nodes can reach a high one.
 ///
 ///   gain += C N b_h s(Γ) Φ̃_low(ℓ),   λ += 2π C(N+1) s_low(w_ℓ) b_h g_h
 ///
 /// With blocking, both are divided by 1−f_h and carry 1−f_Γ, the loss also 1−f_ℓ.
-///
-/// @param b, feed  weight of this node, and the same times its Boltzmann ratio
 template <bool kBlocked, bool kSpectrum>
-QUASI_HD inline void add_as_high(const EnergyGrid& grid, const ScatteringLink& link, int side,
-                                 double b, double feed, int l, double node, const LinkEnds& ends,
+QUASI_HD inline void add_as_high(const EnergyGrid& grid, const ScatteringLink& link,
+                                 const HighNeighbour& high, GridNode low, const LinkEnds& ends,
                                  GainLoss* sum) {
-  const int d = l + link.shift;
-  double reach = grid.kane(node) * grid.kane(node + link.offset), back = link.down_other * feed;
+  const int d = low.index + link.shift;
+  double reach = grid.kane(low.number) * grid.kane(low.number + link.offset),
+         back = link.down_other * high.feed;
   if constexpr (kSpectrum) {
-    if (ends.spectrum != nullptr) reach *= link_spectrum(link, ends, l, d, grid.nw);
+    if (ends.spectrum != nullptr) reach *= link_spectrum(link, ends, low.index, d, grid.nw);
   }
   if constexpr (kBlocked) {
     const LinkWeights weight = d < 0 ? edge_weights(link) : inner_weights(link);
-    reach *= vacancy_at(weight, ends.own_odds, d) * (1.0 + ends.own_odds[d + side]);
-    back /= 1.0 + ends.partner_odds[l];
+    reach *= vacancy_at(weight, ends.own_odds, d) * (1.0 + ends.own_odds[d + high.side]);
+    back /= 1.0 + ends.partner_odds[low.index];
   }
-  sum->gain_high += link.up * b * reach * ends.partner[l];
+  sum->gain_high += link.up * high.weight * reach * ends.partner[low.index];
   sum->out_by_kane += back * reach;
 }
 
-/// Both roles of one state at one w: all that the links `as_low` (to the partner) and `as_high`
-/// (from the partner) give it. One GPU thread's work; the CPU runs the branch-free interior
+/// Adds both roles of one state at one w: the link `as_low` to the partner and the link `as_high`
+/// from the partner. A GPU thread calls this function. The CPU runs the branch-free interior
 /// instead.
 template <bool kBlocked, bool kSpectrum>
 QUASI_HD inline void add_links(const EnergyGrid& grid, const ScatteringLink& as_low,
-                               const ScatteringLink& as_high, int l, double node,
-                               const LinkEnds& ends, GainLoss* sum) {
-  const int d = l + as_low.shift;
+                               const ScatteringLink& as_high, GridNode node, const LinkEnds& ends,
+                               GainLoss* sum) {
+  const int l = node.index, d = l + as_low.shift;
   if (is_inner(d, grid.nw))
-    add_as_low<kBlocked, kSpectrum>(grid, as_low, inner_weights(as_low), l, node, ends, sum);
+    add_as_low<kBlocked, kSpectrum>(grid, as_low, inner_weights(as_low), node, ends, sum);
   else if (is_edge(as_low, d))
-    add_as_low<kBlocked, kSpectrum>(grid, as_low, edge_weights(as_low), l, node, ends, sum);
+    add_as_low<kBlocked, kSpectrum>(grid, as_low, edge_weights(as_low), node, ends, sum);
   // From the low node whose d is l, and from the one below it, whose d+1 is l.
   const int low = l - as_high.shift;
-  const double low_node = node - (as_high.offset - as_high.theta);
+  const double low_number = node.number - (as_high.offset - as_high.theta);
   if (low >= 0 && low < grid.nw && is_inner(l, grid.nw))
-    add_as_high<kBlocked, kSpectrum>(grid, as_high, 0, 1.0 - as_high.theta, as_high.feed_d, low,
-                                     low_node, ends, sum);
+    add_as_high<kBlocked, kSpectrum>(grid, as_high, {0, 1.0 - as_high.theta, as_high.feed_d},
+                                     {low, low_number}, ends, sum);
   if (low >= 1 && low <= grid.nw) {
     if (l >= 1)
-      add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, as_high.theta, as_high.feed_u, low - 1,
-                                       low_node - 1.0, ends, sum);
+      add_as_high<kBlocked, kSpectrum>(grid, as_high, {1, as_high.theta, as_high.feed_u},
+                                       {low - 1, low_number - 1.0}, ends, sum);
     else if (is_edge(as_high, l - 1))
-      add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, 1.0, as_high.edge_u, low - 1,
-                                       low_node - 1.0, ends, sum);
+      add_as_high<kBlocked, kSpectrum>(grid, as_high, {1, 1.0, as_high.edge_u},
+                                       {low - 1, low_number - 1.0}, ends, sum);
   }
 }
 
@@ -240,7 +253,7 @@ QUASI_HD inline LowRun low_run(const EnergyGrid& grid, const ScatteringLink& lin
           link.theta >= 0.5 ? -1 : 0};
 }
 
-/// The same for the high end.
+/// One link as the high end of a run of neighbouring nodes sees it, likewise multiplied out.
 struct alignas(16) HighRun {
   double up_d = 0, up_u = 0, up_edge = 0;        ///< C N b_h
   double back_d = 0, back_u = 0, back_edge = 0;  ///< C(N+1) √(m_x m_y) b_h g_h
@@ -260,16 +273,24 @@ QUASI_HD inline HighRun high_run(const EnergyGrid& grid, const ScatteringLink& l
           link.shift};
 }
 
-/// What add_links() gives to each of the kRun nodes l, l+1, …, without blocking and spectrum, and
-/// almost without branches: numbers that neighbours share are formed once, and where a link does
-/// not exist its reach is zero. l and nw are multiples of kRun.
+/// Both links of a state and one partner, as a run of nodes sees them.
+struct RunOfLinks {
+  const LowRun& low;
+  const HighRun& high;
+};
+
+/// Adds the sums of add_links() to each of the kRun nodes l, l+1, …, without blocking and spectrum,
+/// and almost without branches: numbers that neighbours share are formed once, and where a link
+/// does not exist its reach is zero. l and nw are multiples of kRun.
 ///
-/// @param above  above(j): F of the partner at node l + low.shift + j, zero outside the grid, j = 0
-/// … kRun
-/// @param below  below(j): the same at l − high.shift − 1 + j
+/// @param above  above(j) is F of the partner at node l + low.shift + j, j = 0 … kRun; zero outside
+///               the grid
+/// @param below  below(j) is F of the partner at node l − high.shift − 1 + j; zero outside the grid
 template <int kRun, typename Above, typename Below>
-QUASI_HD inline void add_run(const EnergyGrid& grid, const LowRun& low, const HighRun& high, int l,
+QUASI_HD inline void add_run(const EnergyGrid& grid, const RunOfLinks& links, int l,
                              const Above& above, const Below& below, GainLoss* sums) {
+  const LowRun& low = links.low;
+  const HighRun& high = links.high;
   const double step = 2.0 * grid.alpha_per_ev * grid.dw_ev, along = step * l;
   {
     const int d = l + low.shift;
@@ -312,22 +333,29 @@ QUASI_HD inline void add_run(const EnergyGrid& grid, const LowRun& low, const Hi
   }
 }
 
-/// The paper's interpolation (18)–(23), corrected: exact s(Γ) in the loss, Φ̃ linear between nodes
-/// in the gain, nothing for Γ < 0; constant below node 0, zero above the last node.
+/// The other state of an interpolated process.
+struct InterpolatedPartner {
+  const double* filling;  ///< F = Φ̃/(1+2αw) [nw]
+  double root_mass;       ///< √(m_x m_y), in mass units
+};
+
+/// Adds one process by the paper's interpolation (18)–(23), corrected: exact s(Γ) in the loss, Φ̃
+/// linear between nodes in the gain, nothing for Γ < 0. Φ̃ is constant below node 0 and zero above
+/// the last node.
 ///
-/// @param node   (Γ − w_0)/Δw
-/// @param other  F = Φ̃/(1+2αw) of the other state
-/// @param into  C times the occupation of the way in, @param out  of the way out
+/// @param node  (Γ − w_0)/Δw
+/// @param into  C times the occupation of the way in
+/// @param out   C times the occupation of the way out
 QUASI_HD inline void add_interpolated(const EnergyGrid& grid, double node, double into, double out,
-                                      const double* other, double s_other, GainLoss* sum) {
+                                      const InterpolatedPartner& other, GainLoss* sum) {
   if (node < -0.5) return;
-  sum->out += out * s_other * grid.kane(node);
+  sum->out += out * other.root_mass * grid.kane(node);
   if (node >= grid.nw) return;
   const double whole = floor(node);
   const int d = static_cast<int>(whole);
   const double theta = node - whole;
-  const double below = other[d < 0 ? 0 : d] * grid.kane(d < 0 ? 0 : d);
-  const double above = d + 1 < grid.nw ? other[d + 1] * grid.kane(d + 1) : 0.0;
+  const double below = other.filling[d < 0 ? 0 : d] * grid.kane(d < 0 ? 0 : d);
+  const double above = d + 1 < grid.nw ? other.filling[d + 1] * grid.kane(d + 1) : 0.0;
   sum->gain_low += into * ((1.0 - theta) * below + theta * above);
 }
 

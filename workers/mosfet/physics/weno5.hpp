@@ -9,6 +9,12 @@ struct ExactQuotient {
   QUASI_HD double operator()(double a, double b) const { return a / b; }
 };
 
+/// Five neighbouring node values with the wind from `a` to `e`; `c` lies upwind of the half node.
+/// For the other wind direction the stencil is mirrored.
+struct WenoStencil {
+  double a, b, c, d, e;
+};
+
 /// Fifth-order WENO value at the half node after c, from five node values with the wind from a to e
 /// (Jiang and Shu). For the other wind direction pass the mirrored stencil.
 ///
@@ -23,10 +29,9 @@ struct ExactQuotient {
 ///                 linear wherever Φ < 1e-3, and undershoots reach −2e-3.
 /// @param divide   the one division; a back end may pass one without special cases
 template <typename Quotient = ExactQuotient>
-QUASI_HD inline double weno5(double a, double b, double c, double d, double e, double epsilon,
-                             Quotient divide = {}) {
+QUASI_HD inline double weno5(WenoStencil s, double epsilon, Quotient divide = {}) {
   constexpr double kSixth = 1.0 / 6.0;
-  const double d1 = b - a, d2 = c - b, d3 = d - c, d4 = e - d;
+  const double d1 = s.b - s.a, d2 = s.c - s.b, d3 = s.d - s.c, d4 = s.e - s.d;
   const double tiny = 0.75 * epsilon;
   const double b0 = (tiny + d1 * d1) + d2 * (2.5 * d2 - 2.75 * d1);
   const double b1 = (tiny + d2 * d2) + d3 * (d3 - 1.25 * d2);
@@ -34,7 +39,7 @@ QUASI_HD inline double weno5(double a, double b, double c, double d, double e, d
   const double t0 = b1 * b2, t1 = b0 * b2, t2 = b0 * b1;
   const double w0 = t0 * t0, w1 = 6.0 * t1 * t1, w2 = 3.0 * t2 * t2;
   const double sum = w0 * (5.0 * d2 - 2.0 * d1) + w1 * (2.0 * d3 + d2) + w2 * (4.0 * d3 - d4);
-  return c + kSixth * divide(sum, w0 + w1 + w2);
+  return s.c + kSixth * divide(sum, w0 + w1 + w2);
 }
 
 }  // namespace quasi::mosfet

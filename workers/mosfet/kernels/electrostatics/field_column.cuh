@@ -90,8 +90,8 @@ class FieldColumn {
       for (int j = threadIdx.x; j < p_.nz; j += blockDim.x) {
         const int at = node(j);
         q_.potential[at] = predicted_potential(stage, q_.v_n[at], stage > 0 ? q_.v_1[at] : 0.0,
-                                               stage > 1 ? q_.v_2[at] : 0.0, q_.trend[at],
-                                               q_.curvature[at], ratio);
+                                               stage > 1 ? q_.v_2[at] : 0.0,
+                                               {q_.trend[at], q_.curvature[at], ratio});
       }
     for (int k = threadIdx.x; k < p_.interior - 1; k += blockDim.x)
       off_[k] = p_.off[family_ * p_.interior + k];

@@ -128,7 +128,7 @@ IterationReport FieldStep::solve(int stage, const std::vector<double>& sheet_nm2
   std::vector<double>& v = state_.potential_v;
   for (std::size_t k = 0; k < v.size() && iteration_.predicts(); ++k)
     v[k] = predicted_potential(stage, v_n_[k], stage > 0 ? v_1_[k] : 0.0, stage > 1 ? v_2_[k] : 0.0,
-                               state_.trend_v[k], state_.curvature_v[k], ratio_);
+                               {state_.trend_v[k], state_.curvature_v[k], ratio_});
   const IterationReport report =
       iteration_.solve(boundary_, sheet_nm2, &v, &state_.energy_ev, &state_.psi);
   if (stage == 0) v_1_ = v;

@@ -16,22 +16,22 @@ void add_process(const EnergyGrid& grid, const ScatteringLink& as_low,
   const int nw = grid.nw;
   const LinkWeights low = inner_weights(as_low);
   for (int l = std::max(0, -as_low.shift); l < std::min(nw, nw - 1 - as_low.shift); ++l)
-    add_as_low<kBlocked, kSpectrum>(grid, as_low, low, l, l, ends, &sums[l]);
+    add_as_low<kBlocked, kSpectrum>(grid, as_low, low, node_at(l), ends, &sums[l]);
   const int edge = -1 - as_low.shift;
   if (edge >= 0 && edge < nw && as_low.theta >= 0.5)
-    add_as_low<kBlocked, kSpectrum>(grid, as_low, edge_weights(as_low), edge, edge, ends,
+    add_as_low<kBlocked, kSpectrum>(grid, as_low, edge_weights(as_low), node_at(edge), ends,
                                     &sums[edge]);
 
   const int first = std::max(0, -as_high.shift), last = std::min(nw, nw - 1 - as_high.shift);
   for (int l = first; l < last; ++l)
-    add_as_high<kBlocked, kSpectrum>(grid, as_high, 0, 1.0 - as_high.theta, as_high.feed_d, l, l,
-                                     ends, &sums[l + as_high.shift]);
+    add_as_high<kBlocked, kSpectrum>(grid, as_high, {0, 1.0 - as_high.theta, as_high.feed_d},
+                                     node_at(l), ends, &sums[l + as_high.shift]);
   for (int l = first; l < last; ++l)
-    add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, as_high.theta, as_high.feed_u, l, l, ends,
-                                     &sums[l + as_high.shift + 1]);
+    add_as_high<kBlocked, kSpectrum>(grid, as_high, {1, as_high.theta, as_high.feed_u}, node_at(l),
+                                     ends, &sums[l + as_high.shift + 1]);
   const int below = -1 - as_high.shift;
   if (below >= 0 && below < nw && as_high.theta >= 0.5)
-    add_as_high<kBlocked, kSpectrum>(grid, as_high, 1, 1.0, as_high.edge_u, below, below, ends,
+    add_as_high<kBlocked, kSpectrum>(grid, as_high, {1, 1.0, as_high.edge_u}, node_at(below), ends,
                                      &sums[0]);
 }
 
@@ -65,9 +65,10 @@ void rates_of_state(const TransportProblem& problem, const LevelCoupling& levels
     const double other_ev = levels.energy_ev[static_cast<std::int64_t>(level) * s.nx + i] +
                             s.valleys[other_valley].offset_ev;
     const std::int64_t pair = (static_cast<std::int64_t>(own_level) * count + level) * s.nx + i;
-    const double* partner = &column.filling[static_cast<std::size_t>(other) * nw];
     const double s_other = problem.root_mass[other_valley];
-    LinkEnds ends{.partner = partner};
+    const InterpolatedPartner partner{&column.filling[static_cast<std::size_t>(other) * nw],
+                                      s_other};
+    LinkEnds ends{.partner = partner.filling};
     if (problem.pauli) {
       ends.own_odds = &column.odds[static_cast<std::size_t>(state) * nw];
       ends.partner_odds = &column.odds[static_cast<std::size_t>(other) * nw];
@@ -93,14 +94,13 @@ void rates_of_state(const TransportProblem& problem, const LevelCoupling& levels
       const double quantum = process.energy_ev / grid.dw_ev;
       for (int l = 0; l < nw; ++l) {
         if (elastic) {  // the stored coupling contains the ½ of an ordered pair
-          add_interpolated(grid, l + gap, 2.0 * coupling, 2.0 * coupling, partner, s_other,
-                           &sums[l]);
+          add_interpolated(grid, l + gap, 2.0 * coupling, 2.0 * coupling, partner, &sums[l]);
           continue;
         }
         add_interpolated(grid, l + gap + quantum, coupling * (n + 1.0), coupling * n, partner,
-                         s_other, &sums[l]);
+                         &sums[l]);
         add_interpolated(grid, l + gap - quantum, coupling * n, coupling * (n + 1.0), partner,
-                         s_other, &sums[l]);
+                         &sums[l]);
       }
     }
   }

@@ -72,7 +72,8 @@ __global__ void __launch_bounds__(768, 1)
     const int state = first + local, valley = state / p.subbands;
     const ScatteringLink* link = links + 2 * local * most;
     const int count = p.joined_count[valley];
-    const double s_own = p.root_mass[valley], node = l, kane = grid.kane(node);
+    const GridNode node = node_at(l);
+    const double s_own = p.root_mass[valley], kane = grid.kane(node.number);
     LinkEnds ends;
     ends.own_odds = odds + state * p.nw;
     GainLoss sum;
@@ -86,7 +87,7 @@ __global__ void __launch_bounds__(768, 1)
               p.processes[p.joined[valley * most + at].process].kind == ProcessKind::kRoughness
                   ? p.roughness_spectrum + static_cast<long long>(valley) * p.nw * p.nw
                   : nullptr;
-        add_links<kBlocked, kSpectrum>(grid, link[2 * at], link[2 * at + 1], l, node, ends, &sum);
+        add_links<kBlocked, kSpectrum>(grid, link[2 * at], link[2 * at + 1], node, ends, &sum);
       }
     } else {
       for (int at = 0; at < count; ++at) {
@@ -94,16 +95,15 @@ __global__ void __launch_bounds__(768, 1)
         const ScatteringProcess& process = joined.process;
         const double gap = joined.gap_ev / p.dw, quantum = process.energy_ev / p.dw,
                      n = process.occupation;
-        const double coupling = process.coupling * overlap[joined.levels],
-                     s_other = joined.root_mass;
-        const double* partner = filling + joined.partner * p.nw;
+        const double coupling = process.coupling * overlap[joined.levels];
+        const InterpolatedPartner partner{filling + joined.partner * p.nw, joined.root_mass};
         if (process.kind == ProcessKind::kElastic) {
-          add_interpolated(grid, l + gap, 2.0 * coupling, 2.0 * coupling, partner, s_other, &sum);
+          add_interpolated(grid, l + gap, 2.0 * coupling, 2.0 * coupling, partner, &sum);
         } else {
           add_interpolated(grid, l + gap + quantum, coupling * (n + 1.0), coupling * n, partner,
-                           s_other, &sum);
+                           &sum);
           add_interpolated(grid, l + gap - quantum, coupling * n, coupling * (n + 1.0), partner,
-                           s_other, &sum);
+                           &sum);
         }
       }
     }

@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kRunThreads, 1)
       const double* above = filling + link->row + link->above.first(layout, run);
       const double* below = filling + link->row + link->below.first(layout, run);
       add_run<kRunNodes>(
-          grid, link->low, link->high, l, [&](int j) { return above[link->above.offset[j]]; },
+          grid, {link->low, link->high}, l, [&](int j) { return above[link->above.offset[j]]; },
           [&](int j) { return below[link->below.offset[j]]; }, sums);
     }
     const double s_own = p.root_mass[valley];

@@ -42,7 +42,8 @@ struct AngleSpan {
 inline void weno_rows(const WenoRows& rows, AngleSpan span, double epsilon, double* out) {
   const double *a = rows.a, *b = rows.b, *c = rows.c, *d = rows.d, *e = rows.e;
 #pragma omp simd
-  for (int m = span.begin; m < span.end; ++m) out[m] = weno5(a[m], b[m], c[m], d[m], e[m], epsilon);
+  for (int m = span.begin; m < span.end; ++m)
+    out[m] = weno5({a[m], b[m], c[m], d[m], e[m]}, epsilon);
 }
 
 /// Computes ∂_φ of the flux of one row divided by |ε'| τ, with wind sign σ = sign ε'.

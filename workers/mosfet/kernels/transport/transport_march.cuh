@@ -203,9 +203,9 @@ class TransportMarch {
   // Returns F^x at the half node between v2 and v3, upwinded by cos φ.
   __device__ __forceinline__ double x_flux() const {
     const bool forward = at_.forward;
-    return at_.x_factor * weno5(forward ? v0_ : v5_, forward ? v1_ : v4_, forward ? v2_ : v3_,
-                                forward ? v3_ : v2_, forward ? v4_ : v1_, p_.weno_epsilon,
-                                FastQuotient{});
+    return at_.x_factor * weno5({forward ? v0_ : v5_, forward ? v1_ : v4_, forward ? v2_ : v3_,
+                                 forward ? v3_ : v2_, forward ? v4_ : v1_},
+                                p_.weno_epsilon, FastQuotient{});
   }
 
   // Returns F^w at l+½, upwinded against ε' cos φ.
@@ -214,7 +214,7 @@ class TransportMarch {
     const int stride = up_wind ? at_.n : -at_.n;
     const double* h = own_speed_ + here + (up_wind ? -2 * at_.n : 3 * at_.n);
     return slope_ * at_.w_factor *
-           weno5(h[0], h[stride], h[2 * stride], h[3 * stride], h[4 * stride], p_.weno_epsilon,
+           weno5({h[0], h[stride], h[2 * stride], h[3 * stride], h[4 * stride]}, p_.weno_epsilon,
                  FastQuotient{});
   }
 
@@ -228,12 +228,12 @@ class TransportMarch {
       const double* g = own_angle_ + here + (left ? -2 : 3);
       const int one = left ? 1 : -1;
       const double flux =
-          weno5(g[0], g[one], g[2 * one], g[3 * one], g[4 * one], epsilon, quotient);
+          weno5({g[0], g[one], g[2 * one], g[3 * one], g[4 * one]}, epsilon, quotient);
       return left ? flux : -flux;
     } else {
       const double *g = own_angle_ + here, *d = g + padded_;
-      return weno5(g[-2], g[-1], g[0], g[1], g[2], epsilon, quotient) +
-             weno5(d[3], d[2], d[1], d[0], d[-1], epsilon, quotient);
+      return weno5({g[-2], g[-1], g[0], g[1], g[2]}, epsilon, quotient) +
+             weno5({d[3], d[2], d[1], d[0], d[-1]}, epsilon, quotient);
     }
   }
 
