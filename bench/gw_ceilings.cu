@@ -1,8 +1,8 @@
-// What the device and its libraries reach alone, in the shapes of the gw kernels: the ceilings
-// beside which bench/gw_kernels is read. One JSON line each.
+// Measures the ceilings for bench/gw_kernels: the rates that the device and its libraries reach
+// alone in the shapes of the gw kernels. Each rate is one JSON line.
 //
-//   gw_ceilings [sustained]     sustained: the complex products alone, each for three seconds
-//   without a pause
+//   gw_ceilings [sustained]     sustained: only the complex products, each for three seconds
+//                               without a pause
 
 #include <cublas_v2.h>
 
@@ -44,7 +44,8 @@ DeviceBuffer<double2> random_there(std::int64_t count) {
   return buffer;
 }
 
-/// Best of `turns` after one to warm up (0: the first), by events.
+/// Returns the shortest of `turns` times after a first one that is dropped; with 0 turns the first
+/// time. CUDA events measure it.
 template <typename Work>
 double seconds_of(cudaStream_t stream, int turns, Work work) {
   const cuda::Event start(cuda::EventTiming::kOn), stop(cuda::EventTiming::kOn);
@@ -59,7 +60,8 @@ double seconds_of(cudaStream_t stream, int turns, Work work) {
   return best;
 }
 
-/// Mean over `seconds` of unbroken work after half a second of it: what the power limit leaves.
+/// Returns the mean time over `seconds` of unbroken work after half a second of it. The power limit
+/// lowers the clock in that time.
 template <typename Work>
 double sustained_seconds_of(cudaStream_t stream, double seconds, Work work) {
   const double once = seconds_of(stream, 1, work);
@@ -75,7 +77,7 @@ double sustained_seconds_of(cudaStream_t stream, double seconds, Work work) {
   return run(seconds);
 }
 
-/// FP64 fused multiply-adds alone: eight chains a thread.
+/// Runs only FP64 fused multiply-adds: eight chains a thread.
 __global__ void fma_chains(double* out, int turns) {
   double a[8];
   for (int i = 0; i < 8; ++i) a[i] = 1.0 + 1e-9 * (threadIdx.x + i);
@@ -87,7 +89,7 @@ __global__ void fma_chains(double* out, int turns) {
   if (sum == 12345.0) *out = sum;
 }
 
-/// The reciprocal of the diagonal sum alone.
+/// Runs only the reciprocal of the diagonal sum.
 __global__ void reciprocals(double* out, int turns) {
   double a[8];
   for (int i = 0; i < 8; ++i) a[i] = 1.5 + 1e-3 * (threadIdx.x + i);
@@ -99,126 +101,155 @@ __global__ void reciprocals(double* out, int turns) {
   if (sum == 12345.0) *out = sum;
 }
 
-}  // namespace
+constexpr std::int64_t kNg = 11075;  ///< G vectors of a 214-atom silicon cell
 
-int main(int argc, char** argv) {
-  const bool sustained = argc > 1 && std::string(argv[1]) == "sustained";
-  const auto stream = cuda::Stream(cuda::StreamPriority::kNormal);
-  const auto blas = cuda::CublasHandle(stream.get());
-  constexpr std::int64_t n_g = 11075;
-  if (sustained) {
-    const std::int64_t columns = 6 * n_g;
-    const auto model = random_there(columns * n_g);
-    for (const std::int64_t n_sigma : {128, 256, 512}) {
-      const auto m = random_there(n_sigma * n_g);
-      DeviceBuffer<double2> t(static_cast<std::size_t>(n_sigma * columns), "product");
-      const double seconds = sustained_seconds_of(stream.get(), 3.0, [&] {
-        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative,
-                           {.m = n_sigma,
-                            .n = columns,
-                            .k = n_g,
-                            .a = {m.data(), n_g},
-                            .b = {model.data(), columns},
-                            .c = t.data(),
-                            .c_stride = columns,
-                            .beta = 0.0});
-      });
-      std::printf(
-          "{\"case\": \"zgemm sustained\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n",
-          n_sigma, columns, n_g,
-          8.0 * static_cast<double>(n_sigma * columns) * n_g / seconds / 1e12);
-    }
-    return 0;
+/// Streams and handles of one run.
+struct Bench {
+  cuda::Stream stream{cuda::StreamPriority::kNormal};
+  cuda::CublasHandle blas{stream.get()};
+};
+
+/// One complex product as the off-diagonal sum needs it: [n_sigma][N_G] times [N_G][columns].
+struct SigmaProduct {
+  std::int64_t n_sigma, columns;
+  const double2 *m, *model;
+  double2* product;
+
+  double flops() const { return 8.0 * static_cast<double>(n_sigma * columns) * kNg; }
+  void multiply(const Bench& bench) const {
+    gw::cuda::multiply(bench.blas.get(), gw::cuda::Products::kNative,
+                       {.m = n_sigma,
+                        .n = columns,
+                        .k = kNg,
+                        .a = {m, kNg},
+                        .b = {model, columns},
+                        .c = product,
+                        .c_stride = columns,
+                        .beta = 0.0});
   }
-  {
-    const std::int64_t count = std::int64_t{1} << 28;
-    const auto from = random_there(count);
-    DeviceBuffer<double2> to(static_cast<std::size_t>(count), "copy");
-    const double seconds = seconds_of(stream.get(), 3, [&] {
-      check(cudaMemcpyAsync(to.data(), from.data(), static_cast<std::size_t>(count) * 16,
-                            cudaMemcpyDeviceToDevice, stream.get()),
-            "copy");
-    });
-    std::printf("{\"case\": \"copy\", \"gb_per_s\": %.1f}\n",
-                32.0 * static_cast<double>(count) / seconds / 1e9);
+  /// One real product of the same number of operations.
+  void multiply_real(const Bench& bench) const {
+    const double one = 1.0, zero = 0.0;
+    const int width = static_cast<int>(2 * columns);
+    check(cublasDgemm(bench.blas.get(), CUBLAS_OP_N, CUBLAS_OP_N, width,
+                      static_cast<int>(2 * n_sigma), kNg, &one,
+                      reinterpret_cast<const double*>(model), width,
+                      reinterpret_cast<const double*>(m), kNg, &zero,
+                      reinterpret_cast<double*>(product), width),
+          "dgemm");
   }
-  {
-    DeviceBuffer<double> out(1, "chains");
-    const int turns = 20000, blocks = 132 * 8, threads = 256;
-    const double work = 8.0 * turns * blocks * threads;
-    double seconds = seconds_of(stream.get(), 2, [&] {
-      fma_chains<<<blocks, threads, 0, stream.get()>>>(out.data(), turns);
-    });
-    std::printf("{\"case\": \"fp64 instructions\", \"per_s\": %.4e}\n", work / seconds);
-    seconds = seconds_of(stream.get(), 2, [&] {
-      reciprocals<<<blocks, threads, 0, stream.get()>>>(out.data(), turns / 4);
-    });
-    std::printf("{\"case\": \"reciprocals\", \"per_s\": %.4e}\n", work / 4 / seconds);
-  }
-  const auto model = random_there(6 * n_g * n_g);
+};
+
+void measure_sustained_products(const Bench& bench) {
+  const std::int64_t columns = 6 * kNg;
+  const auto model = random_there(columns * kNg);
   for (const std::int64_t n_sigma : {128, 256, 512}) {
-    const auto m = random_there(n_sigma * n_g);
-    for (const std::int64_t columns : {3 * n_g, 6 * n_g}) {
+    const auto m = random_there(n_sigma * kNg);
+    DeviceBuffer<double2> t(static_cast<std::size_t>(n_sigma * columns), "product");
+    const SigmaProduct product{n_sigma, columns, m.data(), model.data(), t.data()};
+    const double seconds =
+        sustained_seconds_of(bench.stream.get(), 3.0, [&] { product.multiply(bench); });
+    std::printf(
+        "{\"case\": \"zgemm sustained\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n",
+        n_sigma, columns, kNg, product.flops() / seconds / 1e12);
+  }
+}
+
+void measure_copy(const Bench& bench) {
+  const std::int64_t count = std::int64_t{1} << 28;
+  const auto from = random_there(count);
+  DeviceBuffer<double2> to(static_cast<std::size_t>(count), "copy");
+  const double seconds = seconds_of(bench.stream.get(), 3, [&] {
+    check(cudaMemcpyAsync(to.data(), from.data(), static_cast<std::size_t>(count) * 16,
+                          cudaMemcpyDeviceToDevice, bench.stream.get()),
+          "copy");
+  });
+  std::printf("{\"case\": \"copy\", \"gb_per_s\": %.1f}\n",
+              32.0 * static_cast<double>(count) / seconds / 1e9);
+}
+
+void measure_instructions(const Bench& bench) {
+  DeviceBuffer<double> out(1, "chains");
+  const int turns = 20000, blocks = 132 * 8, threads = 256;
+  const double work = 8.0 * turns * blocks * threads;
+  double seconds = seconds_of(bench.stream.get(), 2, [&] {
+    fma_chains<<<blocks, threads, 0, bench.stream.get()>>>(out.data(), turns);
+  });
+  std::printf("{\"case\": \"fp64 instructions\", \"per_s\": %.4e}\n", work / seconds);
+  seconds = seconds_of(bench.stream.get(), 2, [&] {
+    reciprocals<<<blocks, threads, 0, bench.stream.get()>>>(out.data(), turns / 4);
+  });
+  std::printf("{\"case\": \"reciprocals\", \"per_s\": %.4e}\n", work / 4 / seconds);
+}
+
+void measure_products(const Bench& bench) {
+  const auto model = random_there(6 * kNg * kNg);
+  for (const std::int64_t n_sigma : {128, 256, 512}) {
+    const auto m = random_there(n_sigma * kNg);
+    for (const std::int64_t columns : {3 * kNg, 6 * kNg}) {
       DeviceBuffer<double2> t(static_cast<std::size_t>(2 * n_sigma * columns), "product");
-      const double flops = 8.0 * static_cast<double>(n_sigma * columns) * n_g;
-      double seconds = seconds_of(stream.get(), 2, [&] {
-        gw::cuda::multiply(blas.get(), gw::cuda::Products::kNative,
-                           {.m = n_sigma,
-                            .n = columns,
-                            .k = n_g,
-                            .a = {m.data(), n_g},
-                            .b = {model.data(), columns},
-                            .c = t.data(),
-                            .c_stride = columns,
-                            .beta = 0.0});
-      });
+      const SigmaProduct product{n_sigma, columns, m.data(), model.data(), t.data()};
+      double seconds = seconds_of(bench.stream.get(), 2, [&] { product.multiply(bench); });
       std::printf("{\"case\": \"zgemm\", \"m\": %ld, \"n\": %ld, \"k\": %ld, \"tflops\": %.2f}\n",
-                  n_sigma, columns, n_g, flops / seconds / 1e12);
-      const double one = 1.0, zero = 0.0;
-      seconds = seconds_of(stream.get(), 2, [&] {
-        check(cublasDgemm(blas.get(), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(2 * columns),
-                          static_cast<int>(2 * n_sigma), n_g, &one,
-                          reinterpret_cast<const double*>(model.data()),
-                          static_cast<int>(2 * columns), reinterpret_cast<const double*>(m.data()),
-                          n_g, &zero, reinterpret_cast<double*>(t.data()),
-                          static_cast<int>(2 * columns)),
-              "dgemm");
-      });
+                  n_sigma, columns, kNg, product.flops() / seconds / 1e12);
+      seconds = seconds_of(bench.stream.get(), 2, [&] { product.multiply_real(bench); });
       std::printf(
           "{\"case\": \"the same as one real product\", \"m\": %ld, \"n\": %ld, \"k\": %ld, "
           "\"tflops\": %.2f}\n",
-          2 * n_sigma, 2 * columns, n_g, flops / seconds / 1e12);
+          2 * n_sigma, 2 * columns, kNg, product.flops() / seconds / 1e12);
     }
   }
-  {
-    const std::int64_t rows = 24576;
-    const auto a = random_there(rows * n_g);
-    const double counted = 4.0 * static_cast<double>(rows) * n_g * n_g;
-    DeviceBuffer<double2> c(static_cast<std::size_t>(n_g * n_g), "chi");
-    c.zero("chi", stream.get());
-    double seconds = seconds_of(stream.get(), 2, [&] {
-      gw::cuda::add_hermitian(blas.get(), n_g, rows, -1.0, a.data(), c.data());
+}
+
+/// Adds the lower triangle of the products of χ by general products of blocks of `width` columns.
+/// @return the operations that were issued
+double add_triangle_by_blocks(const Bench& bench, int width, std::int64_t rows, const double2* a,
+                              double2* chi) {
+  const double2 alpha{-1.0, 0.0}, one{1.0, 0.0};
+  double issued = 0.0;
+  for (int i = 0; i < kNg; i += width) {
+    const int columns = std::min<int>(width, kNg - i);
+    check(cublasZgemm(bench.blas.get(), CUBLAS_OP_N, CUBLAS_OP_C, kNg - i, columns,
+                      static_cast<int>(rows), &alpha, a + i, kNg, a + i, kNg, &one,
+                      chi + i * kNg + i, kNg),
+          "blocks");
+    issued += 8.0 * (kNg - i) * columns * static_cast<double>(rows);
+  }
+  return issued;
+}
+
+void measure_hermitian_products(const Bench& bench) {
+  const std::int64_t rows = 24576;
+  const auto a = random_there(rows * kNg);
+  const double counted = 4.0 * static_cast<double>(rows) * kNg * kNg;
+  DeviceBuffer<double2> chi(static_cast<std::size_t>(kNg * kNg), "chi");
+  chi.zero("chi", bench.stream.get());
+  double seconds = seconds_of(bench.stream.get(), 2, [&] {
+    gw::cuda::add_hermitian(bench.blas.get(), kNg, rows, -1.0, a.data(), chi.data());
+  });
+  std::printf("{\"case\": \"zherk\", \"tflops_4nng2\": %.2f}\n", counted / seconds / 1e12);
+  for (const int width : {768, 1408, 2816}) {
+    double issued = 0.0;
+    seconds = seconds_of(bench.stream.get(), 2, [&] {
+      issued = add_triangle_by_blocks(bench, width, rows, a.data(), chi.data());
     });
-    std::printf("{\"case\": \"zherk\", \"tflops_4nng2\": %.2f}\n", counted / seconds / 1e12);
-    // The same triangle by general products of blocks of columns: operations issued beside it.
-    for (const int width : {768, 1408, 2816}) {
-      const double2 alpha{-1.0, 0.0}, one{1.0, 0.0};
-      double issued = 0.0;
-      seconds = seconds_of(stream.get(), 2, [&] {
-        issued = 0.0;
-        for (int i = 0; i < n_g; i += width) {
-          const int columns = std::min<int>(width, n_g - i);
-          check(cublasZgemm(blas.get(), CUBLAS_OP_N, CUBLAS_OP_C, n_g - i, columns,
-                            static_cast<int>(rows), &alpha, a.data() + i, n_g, a.data() + i, n_g,
-                            &one, c.data() + i * n_g + i, n_g),
-                "blocks");
-          issued += 8.0 * (n_g - i) * columns * static_cast<double>(rows);
-        }
-      });
-      std::printf(
-          "{\"case\": \"the same by blocks of %d\", \"tflops_4nng2\": %.2f, \"issued\": %.2f}\n",
-          width, counted / seconds / 1e12, issued / seconds / 1e12);
-    }
+    std::printf(
+        "{\"case\": \"the same by blocks of %d\", \"tflops_4nng2\": %.2f, \"issued\": %.2f}\n",
+        width, counted / seconds / 1e12, issued / seconds / 1e12);
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Bench bench;
+  if (argc > 1 && std::string(argv[1]) == "sustained") {
+    measure_sustained_products(bench);
+    return 0;
+  }
+  measure_copy(bench);
+  measure_instructions(bench);
+  measure_products(bench);
+  measure_hermitian_products(bench);
   return 0;
 }

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <exception>
 #include <string>
 
 #include "workers/mosfet/input/make_structure.hpp"
@@ -21,6 +25,7 @@ struct BenchPoint {
   PointState start;
 };
 
+/// Computes the quasi-equilibrium on `mesh`.
 inline BenchPoint make_bench_point(const BenchMesh& mesh) {
   const auto text = [](int value) { return std::to_string(value); };
   BenchPoint point{.deck = parse_deck("",
@@ -40,6 +45,49 @@ inline BenchPoint make_bench_point(const BenchMesh& mesh) {
   point.start = make_start(point.deck, point.problem, bias, point.boundary, {contact, contact},
                            solve_equilibrium(point.deck, s, bias, contact, contact));
   return point;
+}
+
+/// Loads the point into every lane.
+inline void load_point(const BenchPoint& point, int lanes, MosfetKernels& kernels) {
+  kernels.load(point.problem, lanes);
+  for (int lane = 0; lane < lanes; ++lane) {
+    kernels.set_boundary(lane, point.boundary);
+    kernels.set_state(lane, point.start);
+  }
+}
+
+using BenchClock = std::chrono::steady_clock;
+
+inline double ms_since(BenchClock::time_point from) {
+  return std::chrono::duration<double, std::milli>(BenchClock::now() - from).count();
+}
+
+/// Options that every benchmark of a step has. An `Arguments` has device, mesh, steps and warmup.
+template <typename Arguments>
+void add_step_options(CLI::App& app, Arguments& a) {
+  app.add_option("--device", a.device);
+  app.add_option("--range", a.mesh.range);
+  app.add_option("--nx", a.mesh.nx);
+  app.add_option("--nz", a.mesh.nz);
+  app.add_option("--subbands", a.mesh.subbands);
+  app.add_option("--nw", a.mesh.nw);
+  app.add_option("--nphi", a.mesh.nphi);
+  app.add_option("--steps", a.steps);
+  app.add_option("--warmup", a.warmup);
+}
+
+/// Parses the command line, runs `work`, and prints a failure.
+/// @return the exit status of the program
+template <typename Work>
+int run_bench(CLI::App& app, int argc, char** argv, const Work& work) {
+  CLI11_PARSE(app, argc, argv);
+  try {
+    work();
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "error: %s\n", failure.what());
+    return 1;
+  }
+  return 0;
 }
 
 }  // namespace quasi::mosfet

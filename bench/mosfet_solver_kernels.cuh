@@ -224,24 +224,38 @@ __global__ void schur_kernel(int nz, const double* couplings, int left, int righ
   }
 }
 
-// (d): conjugate gradients, every vector entry in the hands of one warp; four grid barriers an
-// iteration.
+/// The block-tridiagonal system of one Newton step and its preconditioner, [nx][nz] nodes.
+struct GradientsSystem {
+  int nx, nz;
+  const double *blocks, *couplings;  ///< [nx][nz][nz]; [nx-1][nz]
+  const __nv_bfloat16* laplace;      ///< inverse of the Laplace matrix, rows of inverse_stride()
+  const double* b;
+  double tolerance;
+};
+/// Memory of the conjugate gradients.
+struct GradientsWork {
+  double* vectors;  ///< r, p, z and q [4][nodes]
+  double* partial;  ///< sums of the thread blocks [4][blocks]
+};
+
+// (d): conjugate gradients. One warp owns each vector entry, and an iteration has four grid
+// barriers.
 __global__ void __launch_bounds__(kThreads, 1)
-    gradients_kernel(int nx, int nz, const double* blocks, const double* couplings,
-                     const __nv_bfloat16* laplace, const double* b, double tolerance, double* x,
-                     double* vectors, double* partial, int* iterations) {
+    gradients_kernel(GradientsSystem system, GradientsWork work, double* x, int* iterations) {
   extern __shared__ float parts[];
   __shared__ double sums[kThreads / 32];
   const cg::grid_group grid = cg::this_grid();
+  const int nx = system.nx, nz = system.nz;
+  const double *blocks = system.blocks, *couplings = system.couplings, *b = system.b;
   const int nodes = nx * nz, stride = cuda::inverse_stride(nodes), lane = threadIdx.x & 31,
             warp = threadIdx.x / 32;
   const int first = static_cast<int>(blockIdx.x) * (kThreads / 32) + warp,
             all = static_cast<int>(gridDim.x) * (kThreads / 32);
-  double *r = vectors, *p = vectors + nodes, *z = p + nodes, *q = z + nodes;
+  double *r = work.vectors, *p = r + nodes, *z = p + nodes, *q = z + nodes;
   int turn = 0;
   // Σ over the grid of one number a warp (lane 0), the same in every block; holds a barrier.
   const auto total = [&](double mine) {
-    double* out = partial + turn++ % 4 * gridDim.x;
+    double* out = work.partial + turn++ % 4 * gridDim.x;
     __syncthreads();
     if (lane == 0) sums[warp] = mine;
     __syncthreads();
@@ -261,8 +275,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     __syncthreads();
     double rz = 0.0;
     for (int row = first; row < nodes; row += all) {
-      const double value = cuda::narrow_row_product(laplace + static_cast<long long>(row) * stride,
-                                                    parts, stride, lane);
+      const double value = cuda::narrow_row_product(
+          system.laplace + static_cast<long long>(row) * stride, parts, stride, lane);
       if (lane == 0) z[row] = value;
       rz += value * r[row];
     }
@@ -276,7 +290,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     square += b[row] * b[row];
   }
-  const double limit = tolerance * tolerance * total(square);
+  const double limit = system.tolerance * system.tolerance * total(square);
   double rz = precondition();
   for (int row = first; row < nodes; row += all)
     if (lane == 0) p[row] = z[row];

@@ -320,12 +320,11 @@ class Comparison {
     DeviceBuffer<int> iterations(1, "iterations");
     for (const double tolerance : {1e-3, 1e-8}) {
       const double solve = solve_ms([&] {
-        launch_together(gradients_kernel, kBlocks, parts_bytes(), stream_.get(), nx_, nz_,
-                        static_cast<const double*>(blocks_.data()),
-                        static_cast<const double*>(couplings_.data()),
-                        static_cast<const __nv_bfloat16*>(laplace.data()),
-                        static_cast<const double*>(b_.data()), tolerance, x_.data(), vectors.data(),
-                        partial.data(), iterations.data());
+        const GradientsSystem system{
+            nx_, nz_, blocks_.data(), couplings_.data(), laplace.data(), b_.data(), tolerance};
+        launch_together(gradients_kernel, kBlocks, parts_bytes(), stream_.get(), system,
+                        GradientsWork{vectors.data(), partial.data()}, x_.data(),
+                        iterations.data());
       });
       const int count = to_host(iterations, "iterations")[0];
       report(tolerance > 1e-5 ? "(d) conjugate gradients after Laplace in bfloat16, to 1e-3"

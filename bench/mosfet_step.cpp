@@ -1,10 +1,7 @@
 // Times one time step of the kind mosfet: a real transient at V_GS = 0.6 V, V_DS = 0.4 V, and every
 // kernel of a step alone. One JSON line a case.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,12 +18,6 @@ struct Arguments {
   int steps = 1000, warmup = 200, batch = 50, lanes = 1;
   bool profile = true;
 };
-
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point from) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - from).count();
-}
 
 /// Sums over the timed steps of a run.
 struct StepTimes {
@@ -53,14 +44,14 @@ std::optional<StepTimes> time_steps(const Arguments& a, int refresh_every, Mosfe
   const std::vector<double> stop(static_cast<std::size_t>(a.lanes), 1e9);
   for (int done = 0; done < a.warmup + a.steps;) {
     if (done % refresh_every == 0) {
-      const auto from = Clock::now();
+      const auto from = BenchClock::now();
       for (int lane = 0; lane < a.lanes; ++lane) kernels->refresh(lane);
       kernels->potential(0);  // Waits.
       times.refresh_ms += ms_since(from);
       ++times.refreshes;
     }
     const int n = std::min(a.batch, refresh_every - done % refresh_every);
-    const auto from = Clock::now();
+    const auto from = BenchClock::now();
     const std::vector<Advance> advanced = kernels->advance(n, stop, 1.0);
     const double elapsed_ms = ms_since(from);
     done += n;
@@ -83,11 +74,7 @@ void run(const Arguments& a) {
   const Device device = find_device(a.device);
   use_device(device);
   const auto kernels = make_mosfet_kernels(device);
-  kernels->load(point.problem, a.lanes);
-  for (int lane = 0; lane < a.lanes; ++lane) {
-    kernels->set_boundary(lane, point.boundary);
-    kernels->set_state(lane, point.start);
-  }
+  load_point(point, a.lanes, *kernels);
   const int refresh_every = point.deck.run.refresh_steps;
   const auto times = time_steps(a, refresh_every, kernels.get());
   if (!times) return;
@@ -128,24 +115,9 @@ void run(const Arguments& a) {
 int main(int argc, char** argv) {
   quasi::mosfet::Arguments a;
   CLI::App app{"times a step of the kind mosfet"};
-  app.add_option("--device", a.device);
-  app.add_option("--range", a.mesh.range);
-  app.add_option("--nx", a.mesh.nx);
-  app.add_option("--nz", a.mesh.nz);
-  app.add_option("--subbands", a.mesh.subbands);
-  app.add_option("--nw", a.mesh.nw);
-  app.add_option("--nphi", a.mesh.nphi);
-  app.add_option("--steps", a.steps);
-  app.add_option("--warmup", a.warmup);
+  quasi::mosfet::add_step_options(app, a);
   app.add_option("--batch", a.batch);
   app.add_option("--lanes", a.lanes);
   app.add_flag("!--no-profile", a.profile);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    quasi::mosfet::run(a);
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "error: %s\n", failure.what());
-    return 1;
-  }
-  return 0;
+  return quasi::mosfet::run_bench(app, argc, argv, [&] { quasi::mosfet::run(a); });
 }

@@ -1,17 +1,18 @@
-// Four-phonon scattering step of a deck: times, process counts, work done against the device's
-// peak.
+// Times the four-phonon scattering step of a deck, and counts its processes and operations. Each
+// case is one JSON line.
 //
-//   thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] [--device D] [--tiles N] [--strategies
-//   all|device] [--naive]
-//                     [--without exchange|inversion] [--set key=value]
+//   thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] [--device D] [--tiles N]
+//                     [--strategies all|device] [--naive] [--without exchange|inversion]
+//                     [--set key=value]
 //
-// --tiles N takes N tiles of total momenta, evenly spread, instead of the whole mesh.
-// --strategies adds one line for each published strategy on the same problem; `device` leaves out
-// the one whose list is made on the host, which takes longest.
-// --without leaves out a short cut of the sums: that λ and λ' change places, or that a centre of
-// inversion halves the matrix element (both hold with the default rules only).
-// --naive adds the processor time of a process by the block sum on one core.
-// Prints one JSON line a case.
+// --tiles N       takes N tiles of total momenta, evenly spread, instead of the whole mesh
+// --strategies    adds one line for each published strategy on the same problem; `device` leaves
+// out
+//                 the strategy whose list is made on the host, which takes longest
+// --without       leaves out a short cut of the sums: the exchange of λ and λ', or the centre of
+//                 inversion that halves the matrix element (both hold with the default rules only)
+// --naive         adds the processor time of a process by the block sum on one core
+
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -38,7 +39,7 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Of this process: what other work on the machine does not stretch.
+/// Returns the processor time of this process, which other work on the machine does not change.
 double processor_s() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 struct Options {
@@ -140,92 +141,139 @@ Options parse(int argc, char** argv) {
   return o;
 }
 
-int run(int argc, char** argv) {
-  const Options o = parse(argc, argv);
-  const Device device = find_device(o.device);
-  const Control control = read_control(o.deck, o.settings);
-  const Crystal crystal = make_crystal(control);
-  const Symmetry symmetry = find_symmetry(crystal, control.symmetry_options());
+/// The problem of a deck and the seconds that it took to make.
+struct TimedProblem {
+  Control control;
+  Problem4ph problem = {};
+  double harmonic_s = 0.0, read_s = 0.0, prepare_s = 0.0;
+};
+
+TimedProblem make_problem(const Options& o) {
+  TimedProblem timed{.control = read_control(o.deck, o.settings)};
+  const Crystal crystal = make_crystal(timed.control);
+  const Symmetry symmetry = find_symmetry(crystal, timed.control.symmetry_options());
   SilentProgress silent;
   double start = now_s();
-  const Modes modes = solve_harmonic(crystal, read_second_order(o.deck, control, crystal), symmetry,
-                                     control.harmonic_options(), silent);
-  const double harmonic_s = now_s() - start;
+  const Modes modes = solve_harmonic(crystal, read_second_order(o.deck, timed.control, crystal),
+                                     symmetry, timed.control.harmonic_options(), silent);
+  timed.harmonic_s = now_s() - start;
   start = now_s();
   const SparseForceConstants fourth = read_sparse_force_constants(
       std::filesystem::path(o.deck) / "FORCE_CONSTANTS_4TH", 4, crystal);
-  const double read_s = now_s() - start;
+  timed.read_s = now_s() - start;
   start = now_s();
-  Problem4ph problem = make_problem_4ph(crystal, modes, symmetry, control.four_phonon_options(),
-                                        fourth, symmetry.irreducible);
+  Problem4ph& problem = timed.problem;
+  problem = make_problem_4ph(crystal, modes, symmetry, timed.control.four_phonon_options(), fourth,
+                             symmetry.irreducible);
   if (!o.exchange) problem.star.clear();
   if (!o.inversion) {
     problem.plan = plan_contraction_4ph(crystal, fourth);
     problem.phase = phase_table_4ph(problem.mesh, problem.plan);
   }
-  const double prepare_s = now_s() - start;
-  use_device(device);
-  const std::int64_t free_before = free_memory_bytes(device);
-  const auto kernels = make_scattering_kernels_4ph(
-      device, static_cast<std::int64_t>(control.memory_budget_mib * 1048576.0));
-  start = now_s();
-  kernels->load(problem);
-  const double load_s = now_s() - start;
+  timed.prepare_s = now_s() - start;
+  return timed;
+}
 
+/// Sums over tiles of total momenta, and the time that they took.
+struct ScatteringTotals {
+  std::int32_t tiles = 0, all_tiles = 0;
+  double processes[3] = {};  ///< recombination, redistribution, splitting
+  double evaluations = 0.0;
+  double matrix_elements = 0.0;  ///< Σ m W|V|²
+  double wall_s = 0.0, processor_s = 0.0;
+};
+
+/// Sums `wanted` tiles, evenly spread through the mesh; all of them if it is 0.
+ScatteringTotals sum_tiles(const Problem4ph& problem, std::int32_t wanted,
+                           ScatteringKernels4ph& kernels) {
   const TilePlan4ph plan = plan_tiles_4ph(problem);
-  const auto n_tiles = static_cast<std::int32_t>(plan.size());
-  const std::int32_t tiles = o.tiles > 0 ? std::min(o.tiles, n_tiles) : n_tiles;
   const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
-  double count[3] = {}, evaluations = 0.0, check = 0.0;
-  start = now_s();
-  const double processor_start = processor_s();
-  const auto place_of = [&](std::int32_t i) {
-    return static_cast<std::int64_t>(i) * n_tiles / tiles;
+  ScatteringTotals totals{};
+  totals.all_tiles = static_cast<std::int32_t>(plan.size());
+  totals.tiles = wanted > 0 ? std::min(wanted, totals.all_tiles) : totals.all_tiles;
+  const auto total_momenta = [&](std::int32_t i) {
+    const std::int64_t tile = static_cast<std::int64_t>(i) * totals.all_tiles / totals.tiles;
+    return std::pair(plan.first_total(tile), plan.last_total(tile));
   };
-  for (std::int32_t i = 0; i < tiles; ++i) {
-    const auto of = [&](std::int32_t tile) {
-      return std::pair(plan.first_total(place_of(tile)), plan.last_total(place_of(tile)));
-    };
-    if (i + 1 < tiles) kernels->expect(of(i + 1).first, of(i + 1).second);
-    const auto sums = kernels->sums(of(i).first, of(i).second);
+  const double start_s = now_s(), processor_start_s = processor_s();
+  for (std::int32_t i = 0; i < totals.tiles; ++i) {
+    if (i + 1 < totals.tiles) {
+      const auto [first, last] = total_momenta(i + 1);
+      kernels.expect(first, last);
+    }
+    const auto [first, last] = total_momenta(i);
+    const auto sums = kernels.sums(first, last);
     for (std::size_t r = 0; r < sums.size(); r += static_cast<std::size_t>(layout.size())) {
-      count[r / layout.size() % 3] += sums[r + layout.six_count()] / 6.0;
-      evaluations += sums[r + layout.evaluations()];
-      check += sums[r] + sums[r + 1];
+      totals.processes[r / layout.size() % 3] += sums[r + layout.six_count()] / 6.0;
+      totals.evaluations += sums[r + layout.evaluations()];
+      totals.matrix_elements += sums[r] + sums[r + 1];
     }
   }
-  const double scatter_s = now_s() - start;
-  const double scatter_processor_s = processor_s() - processor_start;
-  const std::int64_t used = free_before - free_memory_bytes(device);
+  totals.wall_s = now_s() - start_s;
+  totals.processor_s = processor_s() - processor_start_s;
+  return totals;
+}
+
+struct DeviceUse {
+  double load_s;
+  std::int64_t memory_bytes;
+  std::int64_t multiply_adds_per_process;
+};
+
+void print_scattering(const Device& device, const TimedProblem& timed, const DeviceUse& use,
+                      const ScatteringTotals& totals) {
+  const Problem4ph& problem = timed.problem;
   const double flops =
-      8.0 * static_cast<double>(kernels->multiply_adds_per_process()) * evaluations;
+      8.0 * static_cast<double>(use.multiply_adds_per_process) * totals.evaluations;
   std::printf(
       "{\"case\": \"scattering 4ph\", \"device\": \"%s\", \"mesh\": %d, \"sb\": %g, \"rules\": "
-      "\"%s\", \"exchange\": %d, \"inversion\": %d, "
-      "\"blocks\": %d, \"pairs\": %d, \"temperatures\": %d, \"tiles\": [%d, %d], "
-      "\"processes\": [%.0f, %.0f, %.0f], \"evaluations\": %.6g, \"multiply_adds_per_process\": "
-      "%lld, "
+      "\"%s\", \"exchange\": %d, \"inversion\": %d, \"blocks\": %d, \"pairs\": %d, "
+      "\"temperatures\": %d, \"tiles\": [%d, %d], \"processes\": [%.0f, %.0f, %.0f], "
+      "\"evaluations\": %.6g, \"multiply_adds_per_process\": %lld, ",
+      device.model.c_str(), problem.mesh.n[0], timed.control.scale_broad,
+      timed.control.compat ? "fourphonon" : "default", !problem.star.empty(),
+      problem.plan.real_elements, problem.plan.n_blocks, problem.plan.n_pairs,
+      static_cast<int>(problem.temperatures_k.size()), totals.tiles, totals.all_tiles,
+      totals.processes[0], totals.processes[1], totals.processes[2], totals.evaluations,
+      static_cast<long long>(use.multiply_adds_per_process));
+  std::printf(
       "\"harmonic_s\": %.3f, \"read_s\": %.3f, \"prepare_s\": %.3f, \"load_s\": %.3f, "
-      "\"scattering_s\": %.3f, \"processor_s\": %.3f, "
-      "\"evaluation_tflops\": %.3f, \"memory_mib\": %lld, \"checksum\": %.12e}\n",
-      device.model.c_str(), problem.mesh.n[0], control.scale_broad,
-      control.compat ? "fourphonon" : "default", !problem.star.empty(), problem.plan.real_elements,
-      problem.plan.n_blocks, problem.plan.n_pairs, layout.n_temperatures, tiles, n_tiles, count[0],
-      count[1], count[2], evaluations, static_cast<long long>(kernels->multiply_adds_per_process()),
-      harmonic_s, read_s, prepare_s, load_s, scatter_s, scatter_processor_s,
-      flops / scatter_s * 1e-12, static_cast<long long>(used >> 20), check);
+      "\"scattering_s\": %.3f, \"processor_s\": %.3f, \"evaluation_tflops\": %.3f, "
+      "\"memory_mib\": %lld, \"checksum\": %.12e}\n",
+      timed.harmonic_s, timed.read_s, timed.prepare_s, use.load_s, totals.wall_s,
+      totals.processor_s, flops / totals.wall_s * 1e-12,
+      static_cast<long long>(use.memory_bytes >> 20), totals.matrix_elements);
   std::fflush(stdout);
+}
+
+void run(const Options& o) {
+  const Device device = find_device(o.device);
+  const TimedProblem timed = make_problem(o);
+  use_device(device);
+  const std::int64_t free_before_bytes = free_memory_bytes(device);
+  const auto kernels = make_scattering_kernels_4ph(
+      device, static_cast<std::int64_t>(timed.control.memory_budget_mib * 1048576.0));
+  const double start = now_s();
+  kernels->load(timed.problem);
+  const double load_s = now_s() - start;
+  const ScatteringTotals totals = sum_tiles(timed.problem, o.tiles, *kernels);
+  print_scattering(device, timed,
+                   {.load_s = load_s,
+                    .memory_bytes = free_before_bytes - free_memory_bytes(device),
+                    .multiply_adds_per_process = kernels->multiply_adds_per_process()},
+                   totals);
   if (!o.strategies.empty())
-    compare_strategies(device, problem, o.strategies == "all", scatter_s, check);
-  if (o.naive) time_naive(problem);
-  return 0;
+    compare_strategies(device, timed.problem, o.strategies == "all", totals.wall_s,
+                       totals.matrix_elements);
+  if (o.naive) time_naive(timed.problem);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    run(parse(argc, argv));
+    return 0;
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "thermal_4ph_bench: %s\n", failure.what());
     return 1;

@@ -5,10 +5,7 @@
 // then the host solves for the field of the new density. A step has three stages, so its time is
 // that of the transport and of three such solutions. The copies are not included.
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -34,12 +31,6 @@ struct StepTime {
   double newton_steps = 0;  ///< of one stage
 };
 
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point from) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - from).count();
-}
-
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + std::ssize(values) / 2, values.end());
   return values[values.size() / 2];
@@ -47,12 +38,10 @@ double median(std::vector<double> values) {
 
 StepTime time_on_cpu(const Arguments& a, const BenchPoint& point) {
   const auto kernels = make_mosfet_kernels_cpu(std::make_shared<PublishedNewton>());
-  kernels->load(point.problem, 1);
-  kernels->set_boundary(0, point.boundary);
-  kernels->set_state(0, point.start);
+  load_point(point, 1, *kernels);
   std::vector<double> each_ms, newton_steps;
   for (int step = 0; step < a.warmup + a.steps; ++step) {
-    const auto from = Clock::now();
+    const auto from = BenchClock::now();
     const Advance advance = kernels->advance(1, {1e9}, 1.0)[0];
     if (advance.chord_failed) throw NotConverged("the published iteration failed");
     if (step < a.warmup) continue;
@@ -66,18 +55,16 @@ StepTime time_on_gpu(const Arguments& a, BenchPoint point, const Device& device)
   point.problem.frozen_field = true;
   use_device(device);
   const auto kernels = make_mosfet_kernels(device);
-  kernels->load(point.problem, 1);
-  kernels->set_boundary(0, point.boundary);
-  kernels->set_state(0, point.start);
+  load_point(point, 1, *kernels);
   const FieldIteration field(point.problem, std::make_shared<PublishedNewton>());
   std::vector<double> transport_ms, field_ms, newton_steps;
   for (int step = 0; step < a.warmup + a.steps; ++step) {
-    auto from = Clock::now();
+    auto from = BenchClock::now();
     kernels->advance(1, {1e9}, 1.0);
     const double transported_ms = ms_since(from);
     PointState state = kernels->state(0);
     const std::vector<double> sheet_nm2 = kernels->moments(0).sheet_nm2;
-    from = Clock::now();
+    from = BenchClock::now();
     const IterationReport report =
         field.solve(point.boundary, sheet_nm2, &state.potential_v, &state.energy_ev, &state.psi);
     const double solved_ms = ms_since(from);
@@ -118,21 +105,6 @@ void run(const Arguments& a) {
 int main(int argc, char** argv) {
   quasi::mosfet::Arguments a;
   CLI::App app{"times a step of the kind mosfet with the published field iteration"};
-  app.add_option("--device", a.device);
-  app.add_option("--range", a.mesh.range);
-  app.add_option("--nx", a.mesh.nx);
-  app.add_option("--nz", a.mesh.nz);
-  app.add_option("--subbands", a.mesh.subbands);
-  app.add_option("--nw", a.mesh.nw);
-  app.add_option("--nphi", a.mesh.nphi);
-  app.add_option("--steps", a.steps);
-  app.add_option("--warmup", a.warmup);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    quasi::mosfet::run(a);
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "error: %s\n", failure.what());
-    return 1;
-  }
-  return 0;
+  quasi::mosfet::add_step_options(app, a);
+  return quasi::mosfet::run_bench(app, argc, argv, [&] { quasi::mosfet::run(a); });
 }
