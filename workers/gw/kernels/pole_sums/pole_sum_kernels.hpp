@@ -59,7 +59,7 @@ struct OffDiagonalTerms {
   View<const double, 1> occupation;   ///< f_n, [n_right]
   double weight = 1.0;
 };
-/// What LoadedPoleModel::add_offdiagonal did.
+/// Counts and errors that LoadedPoleModel::add_offdiagonal reports.
 struct OffDiagonalReport {
   std::int64_t pairs = 0;           ///< number of (n, E)
   std::int64_t direct_pairs = 0;    ///< pairs treated by the two products

@@ -9,7 +9,8 @@
 
 namespace quasi::gw {
 
-/// How the diagonal plasmon-pole sum is cut into work, the same on every device.
+/// Largest number of energies in one group of the diagonal plasmon-pole sum. Every device cuts the
+/// sum into the same groups.
 ///
 /// Write B = A/ω̃ = ½ I v̄ and τ = 1/ω̃ (0 for a static element). Away from poles an element's factor
 /// for x = E − E_n is
@@ -24,9 +25,9 @@ namespace quasi::gw {
 ///                                            other |x_k|.
 ///
 /// The kernel sums t_m = Σ_GG' Re[M B M*] τ^m / D, m < K, once per n; the c_jm, which do not depend
-/// on (G, G'), turn the K sums into the K energies. Every term is positive where B is, so nothing
-/// cancels that did not cancel before. All other pairs are `direct`: they follow the functions of
-/// physics/plasmon_pole.hpp, rules included.
+/// on (G, G'), turn the K sums into the K energies. Every term is positive where B is positive, so
+/// that no new cancellation occurs. All other pairs are `direct`: they follow the functions of
+/// physics/plasmon_pole.hpp with the rules near poles.
 inline constexpr int kMaxEnergiesPerGroup = 4;
 
 /// Numbers of a smooth row: d_1..d_K, then c_jm (j slowest) times sign and weight.
@@ -38,7 +39,7 @@ constexpr int direct_row_length(int n_energies) { return n_energies + 3; }
 struct PoleGroup {
   std::int64_t first_energy = 0;
   int n_energies = 0;
-  /// Of a group of two: the second is not an energy but the slope at the first.
+  /// True for a group of two whose second number is the slope at the first energy.
   bool second_is_slope = false;
   std::vector<std::int32_t> smooth_begin;  ///< [n_left + 1] offsets into smooth_band
   std::vector<std::int32_t> smooth_band;   ///< n of each smooth row
