@@ -13,8 +13,7 @@
 
 namespace quasi::gw {
 
-/// Begin here: the options of every step of a job, made consistent with the mean field, and its
-/// expected cost.
+/// The options of every step of a job, made consistent with the mean field, and its expected cost.
 struct Plan {
   EpsilonOptions epsilon;
   SigmaOptions sigma;

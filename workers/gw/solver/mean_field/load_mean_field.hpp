@@ -15,8 +15,8 @@ struct MeanFieldDemand {
   bool molecule = false;  ///< the interaction is truncated to a box or a sphere
 };
 
-/// Begin here: reads the files of a mean field, or diagonalises the built-in crystal. @throws
-/// InvalidInput if files do not fit each other or lack a needed part
+/// Reads the files of a mean field, or diagonalises the built-in crystal.
+/// @throws InvalidInput if files do not fit each other or lack a needed part
 MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand& demand,
                           GwKernels& kernels, Progress& progress, StepTimes* times = nullptr);
 
