@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The tables of a deck under construction.
+/// Tables of a deck under construction.
 struct DeckText {
   std::map<std::string, std::string> epsilon, sigma, coulomb, mean_field;
   bool wavefunctions_hdf5 = false;
@@ -39,7 +39,7 @@ std::string quoted(const std::string& s) { return '"' + s + '"'; }
 using Action = std::function<void(const InpFile&, const InpLine&)>;
 using Actions = std::map<std::string, Action>;
 
-/// Rows "x y z scale [flag…]" as points.
+/// Converts rows "x y z scale [flag…]" to points.
 std::string points_of(const InpFile& file, const std::vector<InpLine>& rows) {
   std::string list = "[";
   for (const InpLine& row : rows) {
@@ -54,10 +54,10 @@ std::string points_of(const InpFile& file, const std::vector<InpLine>& rows) {
   return list + "]";
 }
 
-/// Actions of the keywords that epsilon.inp and sigma.inp have in common.
+/// Adds the actions of the keywords that epsilon.inp and sigma.inp share.
 void add_shared(Actions& actions, DeckText& deck) {
   const Action nothing = [](const InpFile&, const InpLine&) {};
-  // Keywords of communication, printing and storage in BerkeleyGW. They change no result.
+  // Keywords of communication, printing and storage in BerkeleyGW, which change no result.
   for (const char* name : {"comm_mpi",
                            "comm_disk",
                            "gcomm_matrix",
@@ -88,7 +88,8 @@ void add_shared(Actions& actions, DeckText& deck) {
   actions["cell_average_cutoff"] = [](const InpFile& f, const InpLine& l) {
     if (f.number(l) != 1e-12)
       f.fail(l,
-             "'cell_average_cutoff' other than 1e-12 is not supported: which averages are taken "
+             "'cell_average_cutoff' other than 1e-12 is not supported, because the truncation "
+             "decides on averages; "
              "follows from the truncation; remove the line");
   };
   actions["use_wfn_hdf5"] = [&](const InpFile&, const InpLine&) { deck.wavefunctions_hdf5 = true; };
@@ -106,14 +107,14 @@ void add_shared(Actions& actions, DeckText& deck) {
     actions[keyword] = [&deck, name = name](const InpFile& f, const InpLine& l) {
       const auto [entry, fresh] = deck.coulomb.emplace("truncation", quoted(name));
       if (!fresh && entry->second != quoted(name))
-        f.fail(l, "two kinds of truncation are asked for");
+        f.fail(l, "two kinds of truncation are given; keep one");
     };
   actions["coulomb_truncation_radius"] = [&](const InpFile& f, const InpLine& l) {
     deck.coulomb["radius_bohr"] = shown(f.number(l));
   };
 }
 
-/// Action that writes the number of a keyword under a key of a table.
+/// Adds an action that writes the number of a keyword under a key of a table.
 void number(Actions& actions, const std::string& keyword, std::map<std::string, std::string>& table,
             const std::string& key) {
   actions[keyword] = [&table, key](const InpFile& f, const InpLine& l) {
@@ -121,7 +122,7 @@ void number(Actions& actions, const std::string& keyword, std::map<std::string, 
   };
 }
 
-/// Number of occupied bands in a list "1*4 0*20".
+/// Returns the number of occupied bands in a list "1*4 0*20".
 int occupied_bands(const InpFile& f, const InpLine& l) {
   int occupied = 0;
   bool empty = false;
@@ -139,7 +140,7 @@ int occupied_bands(const InpFile& f, const InpLine& l) {
   return occupied;
 }
 
-/// Actions of the keywords of epsilon.inp that choose frequencies.
+/// Adds the actions of the keywords of epsilon.inp that choose frequencies.
 void add_frequencies(Actions& a, DeckText& deck) {
   number(a, "broadening", deck.epsilon, "broadening_ev");
   number(a, "delta_frequency", deck.epsilon, "real_step_ev");
@@ -279,14 +280,14 @@ void read_epsilon_inp(const fs::path& directory, DeckText& deck) {
   }
 }
 
-/// @param epsilon  true if epsilon.inp has been read, whose frequencies must agree
+/// Reads sigma.inp. @param epsilon  true if epsilon.inp has been read, whose frequencies must agree
 void read_sigma_inp(const fs::path& directory, bool epsilon, DeckText& deck) {
   const InpFile file(directory / "sigma.inp");
   int exact_ch = -1, method = 1;
   apply(file, "sigma.inp", sigma_actions(deck, &exact_ch, &method));
   const char* names[] = {"cohsex", "hl-gpp", "contour", "gn-gpp"};
   deck.sigma["method"] = quoted(names[method]);
-  // Defaults of BerkeleyGW: CH is completed by closure for COHSEX; poles have no remainder.
+  // BerkeleyGW's defaults: CH is completed by closure for COHSEX, and poles have no remainder.
   if (method == 0)
     deck.sigma["exact_ch"] = exact_ch != 0 ? "true" : "false";
   else if (exact_ch == 1)
@@ -298,7 +299,7 @@ void read_sigma_inp(const fs::path& directory, bool epsilon, DeckText& deck) {
                     "' is not supported; choose bands by band_index_min and band_index_max");
     deck.sigma["kpoints"] = points_of(file, rows);
   }
-  // ε's own frequencies follow from the method when both files agree.
+  // If both files agree, the method determines the frequencies of ε.
   if (epsilon) {
     const auto found = deck.epsilon.find("frequencies");
     const std::string has = found == deck.epsilon.end() ? quoted("static") : found->second;

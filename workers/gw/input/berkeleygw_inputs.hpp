@@ -5,7 +5,7 @@
 
 namespace quasi::gw {
 
-/// True if the directory holds epsilon.inp or sigma.inp.
+/// Returns true if the directory holds epsilon.inp or sigma.inp.
 bool has_berkeleygw_inputs(const std::filesystem::path& directory);
 
 /// Translates epsilon.inp and sigma.inp of BerkeleyGW into a TOML deck with compat = "bgw", so that

@@ -39,7 +39,7 @@ void read_crystal(TableReader& reader, EmpiricalCrystal& c) {
       reader.fail(
           "stretch",
           "holds " + std::to_string(stretch[axis]) +
-              ", outside 0.8 … 1.25, where the form factors of the crystal at rest mean nothing");
+              ", outside 0.8 … 1.25; the form factors hold near the undeformed crystal alone");
     c.deformation[axis][axis] = stretch[axis];
   }
   c.cubic_cell = reader.choice("cell", 0, {"primitive", "cubic"}) == 1;
@@ -51,20 +51,20 @@ void read_crystal(TableReader& reader, EmpiricalCrystal& c) {
   c.q0 = vector_of(reader, "q0", c.q0);
 }
 
-/// Positions of the choices of meanfield.long_wave.
+/// Numbers of the choices of meanfield.long_wave.
 enum LongWaveChoice : std::size_t { kAutomatic, kStates, kDense, kVelocity };
 
-/// Refuses keys of files beside the built-in crystal.
+/// Refuses keys that need files if the crystal is built in.
 void check_crystal_keys(TableReader& reader, std::size_t limit) {
   if (limit == kDense)
     reader.fail("long_wave",
                 "= \"dense\" belongs to files; \"states\" does the same with source = \"epm\"");
   for (const char* key : {"wfn", "wfnq", "wfn_outer", "rho", "vxc", "vsc", "vkb"})
     if (reader.has(key))
-      reader.fail(key, "cannot stand beside source = \"epm\", which needs no files");
+      reader.fail(key, "is not allowed with source = \"epm\", which needs no files; remove it");
 }
 
-/// Refuses keys of the built-in crystal beside files, and files that do not go together.
+/// Refuses keys of the built-in crystal if files are given, and files that exclude each other.
 void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t limit) {
   for (const char* key : {"crystal", "lattice_bohr", "stretch", "cell", "supercell", "origin_shift",
                           "cutoff_ry", "k_grid", "bands"})
@@ -76,7 +76,7 @@ void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t
   if (limit == kStates && m.wfnq.empty()) reader.fail("long_wave", "= \"states\" needs wfnq");
   if (own && !m.wfnq.empty())
     reader.fail("wfnq",
-                "cannot stand beside long_wave = \"dense\" or \"kp\", which need no second file");
+                "is not allowed with long_wave = \"dense\" or \"kp\", which need no second file");
   if (own && m.vkb.empty())
     reader.fail("long_wave", "needs vsc and vkb, which make the Hamiltonian between the k-points");
   for (const char* key : {"wfn", "rho"})
@@ -162,7 +162,7 @@ void read_epsilon(const toml::table* table, const std::string& where,
           "qpoints", "occupied_bands", "real_max_ev", "real_step_ev", "broadening_ev",
           "imaginary_points", "imaginary_scale_ry"})
       if (reader.has(key))
-        reader.fail(key, "cannot stand beside eps0mat: it follows from the stored ε⁻¹");
+        reader.fail(key, "is not allowed with eps0mat; it follows from the stored ε⁻¹");
   reader.finish();
 }
 
@@ -213,7 +213,7 @@ void read_convergence(const toml::table* table, const std::string& where, Deck* 
 void check_across_tables(const Deck& deck, const std::string& where) {
   if (!deck.mean_field.wfn_outer.empty()) {
     const auto refuse = [&](const char* key, const char* why) {
-      throw InvalidInput(where + ": meanfield.wfn_outer cannot stand beside " + key + ", " + why);
+      throw InvalidInput(where + ": meanfield.wfn_outer is not allowed with " + key + ", " + why);
     };
     if (deck.sigma.outer.kind != OuterLoop::kNone)
       refuse("sigma.outer_loop", "whose energies go back into the states of WFN");
@@ -227,7 +227,7 @@ void check_across_tables(const Deck& deck, const std::string& where) {
       uses_frequencies(deck.sigma.method) || deck.sigma.method == SigmaMethod::kGodbyNeeds;
   if (wanted != FrequencySet::kAutomatic && needs_own && !deck.stop_after_epsilon)
     throw InvalidInput(where +
-                       ": epsilon.frequencies cannot be chosen beside this sigma.method, which "
+                       ": epsilon.frequencies is not allowed with this sigma.method, which "
                        "sets them itself; leave it out");
   if (deck.stop_after_epsilon && !deck.epsilon.stored.gamma.empty())
     throw InvalidInput(
@@ -251,7 +251,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   TableReader reader(&root, "", where);
   const std::string kind = reader.text("kind", "gw");
   if (kind != "gw") reader.fail("kind", "= \"" + kind + "\" is not \"gw\"");
-  reader.table("job");  // Name, priority and limits of the job: the client's to read.
+  reader.table("job");  // the client reads name, priority and limits of the job
   deck.compatible = reader.choice("compat", 0, {"none", "bgw"}) == 1;
   read_mean_field(reader.table("meanfield"), where, directory, &deck);
   deck.stop_after_epsilon = reader.choice("stop_after", 0, {"sigma", "epsilon"}) == 1;

@@ -13,16 +13,18 @@
 
 namespace quasi::gw {
 
-/// Settings of a convergence study below the deck's own. An empty list means shares of the deck's
-/// setting, for the k-grids those inside its own.
+/// Settings of a convergence study below the deck's values. An empty list means fixed shares of the
+/// deck's value; for k-grids it means the grids that the deck's grid contains.
 struct StudyRequest {
-  bool wanted = false;        ///< --converge
-  std::vector<double> bands;  ///< of Σ; those of ε are lowered in proportion
+  bool wanted = false;        ///< set by --converge
+  std::vector<double> bands;  ///< bands of Σ; those of ε are lowered in proportion
   std::vector<double> epsilon_cutoffs_ry, bare_cutoffs_ry;
   std::vector<IVec3> k_grids;
 };
 
-/// A GW job as the user wrote it; docs/reference/gw.md describes every key.
+/// Begin here: a GW job as the user wrote it. docs/reference/gw.md describes every key.
+/// deck_sigma.hpp reads the table [sigma], and berkeleygw_inputs.hpp translates BerkeleyGW's
+/// inputs.
 struct Deck {
   MeanFieldOptions mean_field;
   EpsilonRequest epsilon;

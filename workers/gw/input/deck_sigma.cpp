@@ -40,8 +40,7 @@ void read_matrix(TableReader& reader, SigmaRequest& s) {
   if (!poles)
     for (const char* of_poles : {"matrix_method", "matrix_products", "matrix_tolerance"})
       if (reader.has(of_poles))
-        reader.fail(of_poles,
-                    "says how the matrix of plasmon poles is summed; this sigma.method has none");
+        reader.fail(of_poles, "belongs to the matrix of plasmon poles; this sigma.method has none");
   if (s.invalid == InvalidMode::kImaginary)
     reader.fail(
         "invalid_modes",
@@ -93,7 +92,7 @@ void read_subspace(TableReader& reader, bool compatible, SigmaRequest& s) {
       reader.fail(key, "needs a Hermitian W, which compat = \"bgw\" and its wing rule do not give");
   }
   if (reader.has("subspace_tolerance") && reader.has("subspace_vectors"))
-    reader.fail("subspace_vectors", "stands beside subspace_tolerance; give one of them");
+    reader.fail("subspace_vectors", "and subspace_tolerance exclude each other; give one of them");
 }
 
 /// Reads the keys of the slope of Σ and of the solution.

@@ -7,7 +7,7 @@
 
 namespace quasi::gw {
 namespace {
-constexpr std::int64_t kMaxSubrecord_bytes = 2147483639;  // 2³¹ − 9, as compilers write them.
+constexpr std::int64_t kMaxSubrecord_bytes = 2147483639;  // 2³¹ − 9, as compilers write them
 
 std::string file_text(const std::filesystem::path& path) {
   std::string text("'");

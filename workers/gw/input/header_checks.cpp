@@ -98,7 +98,7 @@ void check_header(const MeanFieldHeader& header, const std::string& file) {
     reject(file, "there is no symmetry operation; at least the identity is needed");
   for (std::size_t s = 0; s < crystal.symmetries.size(); ++s) {
     const IMat3& rotation = crystal.symmetries[s].rotation;
-    // A damaged file's numbers are not to overflow in the determinant.
+    // Numbers of a damaged file must not overflow in the determinant.
     for (const auto& row : rotation)
       for (const int entry : row)
         require_in_range(entry, -1000, 1000,
@@ -181,7 +181,7 @@ void check_wavefunctions(const Wavefunctions& waves, const std::string& file) {
 void require_same_crystal(const MeanFieldHeader& a, const std::string& name_a,
                           const MeanFieldHeader& b, const std::string& name_b) {
   const auto differ = [&](const std::string& what, const std::string& x, const std::string& y) {
-    throw InvalidInput(name_a + " and " + name_b + " are of different calculations: " + what +
+    throw InvalidInput(name_a + " and " + name_b + " belong to different calculations: " + what +
                        " is " + x + " in the first, " + y + " in the second");
   };
   const auto compare = [&](const std::string& what, double x, double y) {

@@ -49,7 +49,7 @@ double InpFile::number(const InpLine& line, std::size_t i) const {
   if (i >= line.values.size()) fail(line, "'" + line.keyword + "' needs a number");
   std::string text = line.values[i];
   for (char& c : text)
-    if (c == 'd' || c == 'D') c = 'e';  // exponents of Fortran
+    if (c == 'd' || c == 'D') c = 'e';  // Fortran writes exponents with d
   std::size_t used = 0;
   double value = 0.0;
   try {

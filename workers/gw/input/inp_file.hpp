@@ -28,8 +28,8 @@ class InpFile {
   [[noreturn]] void fail(const InpLine& line, const std::string& problem) const;
   [[noreturn]] void fail(int line, const std::string& problem) const;
 
-  /// Value `i` of a line as a number, with the exponent of C or of Fortran.
-  /// @throws InvalidInput with file and line
+  /// Returns value `i` of a line as a number, with an exponent of C or of Fortran. @throws
+  /// InvalidInput with file and line
   double number(const InpLine& line, std::size_t i = 0) const;
   int integer(const InpLine& line, std::size_t i = 0) const;
 

@@ -11,7 +11,7 @@
 namespace quasi::gw {
 namespace {
 
-/// Lines of a text file with their numbers; blank lines are skipped.
+/// Reads lines of a text file with their numbers and skips blank lines.
 class LineReader {
  public:
   explicit LineReader(const std::filesystem::path& path) : path_(path), in_(input_file(path)) {

@@ -8,7 +8,8 @@
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/io/hdf5.hpp"
 
-// WFN.h5, and the /mf_header that every HDF5 file of BerkeleyGW repeats (docs/theory/gw.md 1.4).
+// Reads WFN.h5 and the /mf_header that every HDF5 file of BerkeleyGW repeats (docs/theory/gw.md
+// 1.4).
 namespace quasi::gw {
 namespace {
 
@@ -20,8 +21,8 @@ Mat3 read_matrix(const H5Reader& file, const std::string& path, const std::strin
   return m;
 }
 
-/// A file may hold 64-bit integers; what lies beyond 32 bits is damage, not to be cut to something
-/// that looks right.
+/// Converts a 64-bit integer of a file. A value beyond 32 bits is damage and must not be cut to a
+/// plausible number.
 int to_int(std::int64_t value, const std::string& path, const std::string& name) {
   if (value < std::numeric_limits<int>::min() || value > std::numeric_limits<int>::max())
     throw InvalidInput("'" + name + "': " + path + " holds " + std::to_string(value) +

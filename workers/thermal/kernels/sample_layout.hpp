@@ -6,9 +6,10 @@
 
 namespace quasi::thermal {
 
-/// Places of the sums over uniform draws of one row and channel. Each temperature has Σy, Σy of
-/// normal processes, Σy² and Σ m W, with y = m W|V|², which is zero for a tuple that is no process.
-/// They are followed by Σ m δ, 6 Σ m and the number of matrix elements evaluated.
+/// Indices of the sums over uniform draws of one row and channel (docs/theory/thermal.md 10). Each
+/// temperature has Σy, Σy of normal processes, Σy² and Σ m W, with y = m W|V|², which is zero for a
+/// tuple that is not a process. Then follow Σ m δ, 6 Σ m and the number of matrix elements
+/// evaluated.
 struct UniformLayout {
   int n_temperatures;
   QUASI_HD int rate(int t) const { return 4 * t; }
@@ -21,11 +22,11 @@ struct UniformLayout {
   QUASI_HD int size() const { return 4 * n_temperatures + 3; }
 };
 
-/// Places of the sums over processes of which some are drawn, with a probability p that grows with
-/// a weight u ≥ 0. W contains the multiplicity m, and y = W|V|². Each temperature has Σ u/p of
-/// drawn processes, ΣW of all, and of drawn ones Σ y/p, its normal part and Σ (1−p)/p² of y², yu
-/// and u². They are followed by Σ m δ and 6 Σ m of all processes and the number of matrix elements
-/// evaluated.
+/// Indices of the sums over processes of which some are drawn, with a probability p that grows with
+/// a weight u ≥ 0 (docs/theory/thermal.md 10). W contains the multiplicity m, and y = W|V|². Each
+/// temperature has Σ u/p of drawn processes, ΣW of all, and of drawn ones Σ y/p, its normal part
+/// and Σ (1−p)/p² of y², yu and u². Then follow Σ m δ and 6 Σ m of all processes and the number of
+/// matrix elements evaluated.
 struct ThinnedLayout {
   int n_temperatures;
   QUASI_HD int weight(int t) const { return 7 * t; }
@@ -47,8 +48,8 @@ struct ThinnedTerm {
   double weighted_phase_space;  ///< W, with its multiplicity
   double draw_weight;           ///< u, to which p is proportional
   double squared;               ///< |V|² of a drawn process
-  bool normal;                  ///< no Umklapp process
-  bool weights_only;  ///< Σu over all processes is wanted instead of Σ u/p over drawn ones
+  bool normal;                  ///< the process is not an Umklapp process
+  bool weights_only;  ///< Σu over all processes is requested instead of Σ u/p over drawn ones
 };
 
 /// Adds a process to the sums of one temperature (ThinnedLayout) through add(slot, value).

@@ -14,13 +14,13 @@ namespace quasi::thermal::cuda4ph {
 struct Batch4ph {
   static constexpr std::int32_t kMostStars = 16;   ///< enough to fill the device
   static constexpr std::int32_t kMostTotals = 64;  ///< a whole star and more
-  /// Total momenta for each star of a batch, where memory is divided among both.
+  /// Number of total momenta for each star of a batch, if the memory is divided between both.
   static constexpr std::int32_t kTotalsOfStar = kMostTotals / kMostStars;
   static_assert(kMostStars <= PairKeys4ph::kBatch);
 
   std::int32_t stars = 1, totals = 1;
 
-  /// The batch that a problem is best cut into, if memory allows.
+  /// Returns the best batch for a problem if memory allows it.
   static Batch4ph wanted(const Problem4ph& p) {
     const auto n = static_cast<std::int32_t>(p.mesh.size());
     if (p.totals.total.empty()) return {std::min(kMostStars, n), std::min(kMostStars, n)};
@@ -28,23 +28,23 @@ struct Batch4ph {
     return {std::min({kMostStars, stars, 1 + kMostStars * stars / n}), std::min(kMostTotals, n)};
   }
 
-  /// Bytes of the batch on the device.
+  /// Returns the bytes of the batch on the device.
   std::int64_t bytes(const Problem4ph& p) const {
     return stars * PairTableStore::bytes(host_tables(p)) + totals * total_bytes(p);
   }
-  /// Bytes of the sums of one total momentum.
+  /// Returns the bytes of the sums of one total momentum.
   static std::int64_t total_bytes(const Problem4ph& p) {
     const std::int64_t rows = static_cast<std::int64_t>(p.point.size()) * p.n_branches;
     return rows * (kChannels4ph + (p.star.empty() ? 0 : kExchanged * p.n_branches)) *
            SumLayout4ph{static_cast<int>(p.temperatures_k.size())}.size() * 8;
   }
-  /// Bytes of the smallest batch: one table and the sums that go with it.
+  /// Returns the bytes of the smallest batch: one table and its sums.
   static std::int64_t least_bytes(const Problem4ph& p) {
     return PairTableStore::bytes(host_tables(p)) + kTotalsOfStar * total_bytes(p);
   }
 };
 
-/// Bytes that a loaded problem keeps on the device beside its batches.
+/// Returns the bytes that a loaded problem keeps on the device in addition to its batches.
 inline std::int64_t resident_bytes_4ph(const Problem4ph& p) {
   const std::int64_t rows = static_cast<std::int64_t>(p.point.size()) * p.n_branches;
   return rows * p.plan.n_triples * 27 * 16 + static_cast<std::int64_t>(p.phase.size()) * 8 +

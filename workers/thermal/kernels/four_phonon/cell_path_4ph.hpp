@@ -11,8 +11,8 @@
 
 namespace quasi::thermal::cuda4ph {
 
-/// A path through the cells of the plan in steps of one lattice vector, to the nearest cell that is
-/// left. It begins at cell 0, where it stays for one step; every further step moves.
+/// A path through the cells of the plan in steps of one lattice vector, always to the nearest
+/// remaining cell. It begins at cell 0, where it stays for one step. Every further step moves.
 struct HostCellPath {
   std::vector<std::int32_t> step, first, atoms, order;
 };
@@ -45,7 +45,7 @@ inline HostCellPath find_cell_path(const ContractionPlan4ph& plan) {
     const auto next = std::min_element(left.begin(), left.end(), [&](const Stop& a, const Stop& b) {
       return distance(a) < distance(b) || (distance(a) == distance(b) && a.cell < b.cell);
     });
-    do {  // at least one step, which may be to stay
+    do {  // at least one step, which may stay
       std::int32_t direction = 0;
       for (int i = 0; i < 3 && direction == 0; ++i)
         if (next->cell[i] != here[i]) {

@@ -12,7 +12,7 @@
 
 namespace quasi::thermal::cuda4ph {
 
-/// The path through the cells of a problem's contraction plan, on the device in use.
+/// The path through the cells of a problem's contraction plan, on the current device.
 class DeviceCellPath4ph {
  public:
   DeviceCellPath4ph() = default;
@@ -34,10 +34,10 @@ class DeviceCellPath4ph {
   }
 
   const CellPath4ph& view() const { return view_; }
-  /// [n_pairs] the plan's number of each pair along the path.
+  /// Returns the plan's number of each pair along the path, [n_pairs].
   const std::int32_t* order() const { return order_.data(); }
   int n_steps() const { return view_.n_steps; }
-  /// Cells that have pairs.
+  /// Returns the number of cells that have pairs.
   int n_stops() const { return n_stops_; }
 
  private:

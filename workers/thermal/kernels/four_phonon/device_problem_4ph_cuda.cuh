@@ -7,14 +7,14 @@
 
 namespace quasi::thermal::cuda4ph {
 
-/// The arrays of a four-phonon problem on the device in use.
+/// Arrays of a four-phonon problem on the current device.
 class DeviceProblem4ph {
  public:
   DeviceProblem4ph() = default;
   /// Uploads the problem. @throws OutOfMemory if the device has no room for it.
   explicit DeviceProblem4ph(const Problem4ph& problem);
 
-  /// Views of the arrays, without Tables4ph::contracted.
+  /// Returns views of the arrays, without Tables4ph::contracted.
   Tables4ph tables() const;
 
  private:
@@ -35,8 +35,7 @@ class DeviceProblem4ph {
   Integers order_[kOrderLists];  ///< in the order of TotalOrderArrays4ph
 };
 
-/// Complex numbers of the host on the device.
-/// @param n  number of complex values
+/// Copies complex numbers of the host to the device. @param n  number of complex values
 cuda::DeviceBuffer<Complex<double>> upload_complex(const void* values, std::size_t n,
                                                    const char* what);
 

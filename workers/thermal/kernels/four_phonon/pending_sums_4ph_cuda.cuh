@@ -17,12 +17,12 @@ namespace quasi::thermal::cuda4ph {
 /// range begins while the last blocks of the present one run and the host reads its sums.
 struct PendingSums {
   PendingSums() = default;
-  ~PendingSums() {  // before the buffers are freed
+  ~PendingSums() {  // waits before the buffers are freed
     cudaStreamSynchronize(tables_first.get());
     cudaStreamSynchronize(work.get());
   }
 
-  /// Makes the tables, which are small and which `work` waits for.
+  /// Makes the tables, which are small and which `work` needs.
   cuda::Stream tables_first{cuda::StreamPriority::kUrgent};
   cuda::Stream work{cuda::StreamPriority::kNormal};
   cuda::Event made, used, done;
@@ -31,7 +31,7 @@ struct PendingSums {
   cuda::DeviceBuffer<std::int32_t> partner;
   cuda::DeviceBuffer<PartnerPoint4ph> partner_point;
   cuda::PinnedBuffer<double> result;
-  std::int32_t first = 0, last = 0;  ///< the range that is being summed; empty: none
+  std::int32_t first = 0, last = 0;  ///< range that is being summed; empty: none
   /// Frees the buffers and forgets the range.
   void release() {
     first = last = 0;

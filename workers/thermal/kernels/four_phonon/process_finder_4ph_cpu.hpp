@@ -8,7 +8,7 @@
 
 namespace quasi::thermal {
 
-/// A (λ, λ') and channel that have processes.
+/// A (λ, λ') and a channel with processes.
 struct ModePair4ph {
   Channel4ph channel;
   std::int32_t position;  ///< of Q in the order of total momenta
@@ -29,9 +29,8 @@ class ProcessFinder4phCpu {
   void prepare(std::int32_t first_total, std::int32_t n_totals);
 
   /// Finds the processes of one row with one prepared total momentum. Calls sink(pair) for every λ'
-  /// and channel that have any, with the processes in `found`.
-  /// @param t         the tables, with or without exchange
-  /// @param position  of the total momentum in the order
+  /// and channel with processes, which are in `found`. @param t         the tables, with or without
+  /// exchange @param position  of the total momentum in the order
   template <typename Sink>
   void for_each_pair(const Tables4ph& t, std::int32_t position, std::int64_t row,
                      std::vector<Found4ph>& found, const Sink& sink) const {
@@ -42,7 +41,7 @@ class ProcessFinder4phCpu {
     const std::int32_t mode0 = q0 * nb + static_cast<std::int32_t>(row % nb);
     if (!(t.omega[mode0] > 0.0)) return;
     for (const int sign1 : {1, -1}) {
-      // q' = Q − q for ++ and +-, q − Q for --.
+      // q' is Q − q for ++ and +-, and q − Q for --.
       const std::int32_t q1 = sign1 > 0 ? t.mesh.add(total, q0, -1) : t.mesh.add(q0, total, -1);
       const Visit4ph visit = visit_4ph(t, sign1, point, q1);
       if (visit == Visit4ph::kNone) continue;
@@ -69,11 +68,11 @@ class ProcessFinder4phCpu {
 
   void fill(PairKind4ph kind, std::int32_t total, std::vector<std::uint64_t>& scratch,
             PairTable& table) const;
-  /// The processes of one (λ, λ') and channel, in the order of the star's table.
-  /// @param weight  points that q' stands for
+  /// Finds the processes of one (λ, λ') and channel, in the order of the star's table. @param
+  /// weight  number of points for which q' counts
   void find(const Tables4ph& t, const ModePair4ph& pair, int weight,
             std::vector<Found4ph>& found) const;
-  /// Adds the process with one last pair of the table, if it is one.
+  /// Adds the process with one last pair of the table if it passes the test.
   void test(const Tables4ph& t, const ModePair4ph& pair, int weight, std::int32_t pair_index,
             std::vector<Found4ph>& found) const;
 

@@ -6,13 +6,13 @@
 #include "workers/thermal/kernels/four_phonon/tables_4ph.hpp"
 #include "workers/thermal/kernels/sample_layout.hpp"
 
-/// Sampling of four-phonon sums (docs/theory/thermal.md 10). Random words are keyed by the seed and
-/// the modes of a draw, so that they do not depend on who draws: any number of threads and devices
-/// gives the same sample.
+/// Sampling of four-phonon sums (docs/theory/thermal.md 10) [guo2024]. Random words are keyed by
+/// the seed and the modes of a draw. Any number of threads and devices therefore gives one and the
+/// same sample.
 namespace quasi::thermal {
 
-/// |V|² of one tuple from the constants contracted with λ: steps 2 and 3 of ContractionPlan4ph in
-/// one, for a process that shares λ' with no other.
+/// Returns |V|² of one tuple from the constants contracted with λ. It combines steps 2 and 3 of
+/// ContractionPlan4ph for a process that shares λ' with no other.
 QUASI_HD inline double lone_squared_element(const Tables4ph& t, Channel4ph channel,
                                             std::int64_t row, std::int32_t mode1,
                                             std::int32_t mode2, std::int32_t mode3) {
@@ -43,7 +43,7 @@ QUASI_HD inline double lone_squared_element(const Tables4ph& t, Channel4ph chann
   return squared_of_sum_4ph(t, v);
 }
 
-/// Number of modes in the degenerate set of `mode`, whose first mode is t.set[mode].
+/// Returns the number of modes in the degenerate set of `mode`, whose first mode is t.set[mode].
 QUASI_HD inline std::int32_t set_size_4ph(const Tables4ph& t, std::int32_t mode) {
   const std::int32_t first = t.set[mode];
   const std::int32_t end_of_point = (first / t.n_branches + 1) * t.n_branches;
@@ -52,12 +52,11 @@ QUASI_HD inline std::int32_t set_size_4ph(const Tables4ph& t, std::int32_t mode)
   return end - first;
 }
 
-/// Mean of |V|² over the degenerate sets of the four phonons of a tuple. The mean does not depend
-/// on the choice of eigenvectors inside the sets, and neither do the tuple's W and multiplicity
-/// summed over the sets. A sample of means therefore has a mean and a variance that no choice of
-/// eigenvectors changes.
-/// @param row    row of the first phonon; the rows of its point are neighbours
-/// @param count  set to the number of matrix elements that were evaluated
+/// Returns the mean of |V|² over the degenerate sets of the four phonons of a tuple. The mean does
+/// not depend on the choice of eigenvectors inside the sets, and neither do the tuple's W and
+/// multiplicity summed over the sets. A sample of means therefore has a mean and a variance that no
+/// choice of eigenvectors changes. @param row    row of the first phonon; the rows of its point are
+/// neighbours @param count  set to the number of matrix elements that were evaluated
 QUASI_HD inline double mean_squared_element_4ph(const Tables4ph& t, std::int64_t row,
                                                 const Quartet4ph& quartet, double* count) {
   const std::int32_t first[4] = {t.set[quartet.mode0], t.set[quartet.mode1], t.set[quartet.mode2],
@@ -79,9 +78,9 @@ using UniformLayout4ph = UniformLayout;
 using ThinnedLayout4ph = ThinnedLayout;
 using AddChunks4ph = AddChunks;
 
-/// The estimator of FourPhonon: tuples are drawn uniformly from the box of indices, which holds
-/// Nq² nb³ of them for each mode. index = (row·3 + channel)·chunks + chunk. The draws of a chunk
-/// are added in their order.
+/// Estimates as FourPhonon does [guo2024]. Tuples are drawn uniformly from the box of indices,
+/// which holds Nq² nb³ of them for each mode. index = (row·3 + channel)·chunks + chunk. The draws
+/// of a chunk are added in their order.
 struct SampleUniform4ph {
   Tables4ph tables;
   std::uint64_t seed;
@@ -120,7 +119,7 @@ struct SampleUniform4ph {
       at /= nb;
       const auto mode2 = static_cast<std::int32_t>(at % t.n_modes());
       const auto mode1 = static_cast<std::int32_t>(at / t.n_modes());
-      // The pair (λ'', λ''') of +- and -- stands in one order only.
+      // The pair (λ'', λ''') of +- and -- has one order only.
       const std::int32_t sum = t.mesh.add(mode0 / nb, mode1 / nb, sign_second(channel));
       const std::int32_t mode3 = t.mesh.add(sum, mode2 / nb, sign_third(channel)) * nb + s3;
       if (!(t.omega[mode1] > 0.0) || !(t.omega[mode2] > 0.0) || !(t.omega[mode3] > 0.0)) continue;
@@ -162,9 +161,8 @@ struct Thinning4ph {
                        ///< the weights are summed
   const double* weight_sum = nullptr;  ///< [rows][3][n_temperatures] Σu of all processes
 
-  /// Draws a process of `row` or leaves it out.
-  /// @param delta_ps  m δ of the process
-  /// @return  p, or 0 where the process is not drawn
+  /// Draws a process of `row` or leaves it out. @param delta_ps  m δ of the process @return  p, or
+  /// 0 if the process is not drawn
   QUASI_HD double draw(const Tables4ph& t, std::int64_t row, const Quartet4ph& quartet,
                        double delta_ps) const {
     if (!(draws > 0.0)) return 0.0;
@@ -195,14 +193,14 @@ struct Thinning4ph {
 /// A process of a thinned sample, drawn or not.
 struct ThinnedProcess4ph {
   Channel4ph channel;
-  std::int32_t mode1, mode2, mode3;  ///< of the partners
+  std::int32_t mode1, mode2, mode3;  ///< numbers of the partners
   double multiplicity;               ///< m
   double delta_ps;                   ///< m δ
   double density;                    ///< m δ/(ωω'ω''ω''')
-  bool normal;                       ///< no Umklapp process
+  bool normal;                       ///< the process is not an Umklapp process
   double probability;                ///< p of Thinning4ph::draw; 0: it was not drawn
   double squared;                    ///< |V|² of a drawn process
-  bool weights_only;  ///< Σu over all processes is wanted instead of Σ u/p over drawn ones
+  bool weights_only;  ///< Σu over all processes is requested instead of Σ u/p over drawn ones
 };
 
 /// Adds a process to the sums of a sample (ThinnedLayout4ph) through add(slot, value).

@@ -18,7 +18,7 @@ namespace {
 using cuda::DeviceBuffer;
 using namespace cuda4ph;
 
-/// total += partial of every total momentum of a batch, in order.
+/// Adds the partial sums of every total momentum of a batch to the total, in order.
 struct AddTotals {
   const double* partial;
   std::int64_t n_values;
@@ -178,8 +178,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   }
 
   std::int64_t multiply_adds_per_process() const override {
-    // One for the phase of each step, e'' times the phase at each cell, nine for each pair, and
-    // e''' at the end. Form4ph::kSwapped carries half of e'' and sums real parts only.
+    // The work counts one for the phase of each step, e'' times the phase at each cell, nine for
+    // each pair, and e''' at the end. Form4ph::kSwapped holds half of e'' and sums real parts only.
     if (problem_->plan.swapped) return 3LL * path_.n_steps() + 9LL * path_.n_stops() + 3;
     return path_.n_steps() + 3LL * t_.n_atoms * path_.n_stops() + 9LL * t_.n_pairs +
            3LL * t_.n_atoms;
@@ -197,18 +197,18 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     return device;
   }
 
-  /// Step 1 of ContractionPlan4ph for all rows.
+  /// Computes step 1 of ContractionPlan4ph for all rows.
   void contract_with_rows() {
     contracted_ = {static_cast<std::size_t>(t_.n_rows() * t_.n_triples * 27),
                    "constants contracted with λ"};
     cuda::for_each_index(static_cast<std::int64_t>(contracted_.size()),
                          ContractFirst4ph{t_, contracted_.data()}, "contraction with λ");
-    cuda::finish_default_stream("contraction with λ");  // other streams read it
+    cuda::finish_default_stream("contraction with λ");  // other streams read the result
     t_.contracted = contracted_.data();
   }
 
-  /// Chooses the largest batches that the memory budget allows, twice over where possible.
-  /// @throws OutOfMemory if not even the smallest batch fits.
+  /// Chooses the largest batches that the memory budget allows, twice if possible. @throws
+  /// OutOfMemory if not even the smallest batch fits.
   void cut_into_batches() {
     resident_bytes_ = resident_bytes_4ph(*problem_);
     const Batch4ph wanted = Batch4ph::wanted(*problem_);
@@ -227,10 +227,10 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     return nullptr;
   }
 
-  /// Puts all work of the sums over a range into the streams of one PendingSums.
+  /// Submits all work of the sums over a range to the streams of one PendingSums.
   PendingSums* begin_sums(std::int32_t first_total, std::int32_t last_total) {
-    // One that holds no range. Where both hold one (ranges that were expected and not asked for),
-    // the first is given up.
+    // A PendingSums without a range is used. If both have one (ranges that were expected and not
+    // requested), the first is dropped.
     PendingSums* pending = &pending_[n_pending_ > 1 && pending_[0].first < pending_[0].last &&
                                              !(pending_[1].first < pending_[1].last)
                                          ? 1
@@ -288,8 +288,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
             .thinning = {}};
   }
 
-  /// The kernels of all batches of [first_total, last_total), and add(first, totals) after each, in
-  /// order.
+  /// Launches the kernels of all batches of [first_total, last_total), and calls add(first, totals)
+  /// after each, in order.
   template <Use kUse, typename Add>
   void scatter_all(PendingSums& pending, std::int32_t first_total, std::int32_t last_total,
                    ScatterArguments scatter, const Add& add) {
@@ -317,8 +317,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     }
   }
 
-  /// The first member: streams, which belong to the device that is in use when they are made, come
-  /// after it.
+  /// It is the first member, because streams belong to the device that is current when they are
+  /// made.
   Device device_;
   std::int64_t budget_bytes_ = 0;
   const Problem4ph* problem_ = nullptr;

@@ -23,8 +23,8 @@ struct Process3 {
   QUASI_HD std::int32_t partner() const { return first < 0 ? ~first : first; }
 };
 
-/// The rules by which a triple (λ, λ', λ'') is accepted and weighed (docs/theory/thermal.md 4 and
-/// 6), with views of the mode data that they need. All kernels share these formulas.
+/// Rules by which a triple (λ, λ', λ'') is accepted and weighed (docs/theory/thermal.md 4 and 6),
+/// with views of the mode data that they need. All kernels share these formulas.
 struct ProcessRules3 {
   const double* omega_rad_ps = nullptr;   ///< [n_modes] kInactive for inactive modes
   const double* spread_rad_ps = nullptr;  ///< [n_modes][3]
@@ -34,11 +34,11 @@ struct ProcessRules3 {
   double delta_norm = 1.0;
   double prefactor = 0.0;  ///< C3/Nq
 
-  /// The frequency of an inactive mode. No energy window is wide enough to admit it.
+  /// Frequency of an inactive mode. No energy window is wide enough to admit it.
   static constexpr double kInactive = 1e30;
 
   QUASI_HD bool active(std::int64_t mode) const { return omega_rad_ps[mode] < kInactive; }
-  /// Energy mismatch Δω = ω ± ω' − ω''.
+  /// Returns the energy mismatch Δω = ω ± ω' − ω''.
   QUASI_HD static double mismatch(Channel3 channel, double w0, double w1, double w2) {
     return (channel == Channel3::kAbsorption ? w0 + w1 : w0 - w1) - w2;
   }
@@ -46,7 +46,7 @@ struct ProcessRules3 {
   QUASI_HD bool in_window(double mismatch_rad_ps, double width_squared) const {
     return mismatch_rad_ps * mismatch_rad_ps <= window * width_squared && width_squared > 0.0;
   }
-  /// Gaussian δ(Δω) of width scale_broad·√width_squared.
+  /// Returns the Gaussian δ(Δω) of width scale_broad·√width_squared.
   QUASI_HD double delta_ps(double mismatch_rad_ps, double width_squared) const {
     return delta_norm * gaussian_delta_ps(mismatch_rad_ps, scale_broad * std::sqrt(width_squared));
   }

@@ -48,8 +48,8 @@ __device__ __forceinline__ void add_sample(const ScatterArguments& a, const Scat
   }
 }
 
-/// Weighed processes of a lane that add_rates takes together: those of one channel, and of one s'
-/// where λ' has sums too.
+/// Weighed processes of a lane that add_rates takes together. They belong to one channel, and to
+/// one s' if λ' has sums too.
 template <typename V>
 struct WeighedProcesses {
   Channel4ph channel;       ///< of all that are taken
@@ -100,7 +100,7 @@ __device__ __forceinline__ void sum_of_lane(const ScatterArguments& a, const Sca
   }
 }
 
-/// Sums the terms of all lanes and adds them to the warp's sums of λ, and of λ' where `both`.
+/// Sums the terms of all lanes and adds them to the warp's sums of λ, and to those of λ' if `both`.
 template <typename V>
 __device__ __forceinline__ void sum_of_warp(const ScatterBlock<V>& b, const SumLayout4ph& layout,
                                             int temperature, const RateTerms& terms,
@@ -117,8 +117,8 @@ __device__ __forceinline__ void sum_of_warp(const ScatterBlock<V>& b, const SumL
     (b.both && b.lane >= 16 ? other_sum : own_sum)[to] += value;
 }
 
-/// Takes those of the remaining processes that have the code `key` (see key_of) out of `left`.
-/// @return  their number in the warp; `sixths` gets six times their multiplicity in the lane
+/// Moves the remaining processes with the code `key` (see key_of) out of `left`. @return  their
+/// number in the warp; `sixths` gets six times their multiplicity in the lane
 template <typename V>
 __device__ __forceinline__ int take_processes(int key, bool both, WeighedProcesses<V>& left,
                                               WeighedProcesses<V>& taken, int& sixths) {
@@ -138,9 +138,8 @@ __device__ __forceinline__ int take_processes(int key, bool both, WeighedProcess
 }
 
 /// Adds the weighed processes of all lanes to the sums of the rates, one channel at a time, and one
-/// s' at a time where λ' has sums too. A warp has few of either, because the queue keeps the order
-/// of the table.
-/// @param at  entries of the queue of the lane; −1: none
+/// s' at a time if λ' has sums too. A warp has few of either, because the queue keeps the order of
+/// the table. @param at  entries of the queue of the lane; −1: none
 template <typename V>
 __device__ __forceinline__ void add_rates(const ScatterArguments& a, const ScatterBlock<V>& b,
                                           const int (&at)[V::kPerThread],

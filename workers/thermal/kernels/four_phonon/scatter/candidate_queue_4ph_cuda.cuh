@@ -7,10 +7,10 @@
 namespace quasi::thermal::cuda4ph {
 
 /// Position of a warp among the candidates of the group, and the state of its queue. All lanes of
-/// the warp hold the same values.
+/// the warp hold equal values.
 ///
-/// The candidates are cut into equal stripes and each warp takes every fourth of them: long enough
-/// to stay with one λ', and several for each warp where there are many.
+/// The candidates are cut into equal stripes, and each warp takes every fourth stripe. A stripe is
+/// long enough to stay with one λ', and each warp gets several if there are many candidates.
 struct CandidateCursor {
   std::int32_t n_candidates;
   std::int32_t stripe;      ///< candidates of a stripe
@@ -40,15 +40,15 @@ struct CandidateCursor {
   }
 };
 
-/// One candidate, as it goes into the queue.
+/// One candidate in the form of the queue.
 struct Candidate {
   double2 test;
   int2 modes;
   int code;
 };
 
-/// True if λ'' and λ''' are λ and λ' again, so that the process exchanges nothing
-/// (docs/theory/thermal.md 7.2). The sets are read only where a point coincides.
+/// Returns true if λ'' and λ''' are λ and λ' again, so that the process exchanges nothing
+/// (docs/theory/thermal.md 7.2). The sets are read only if two points coincide.
 template <typename V>
 __device__ __forceinline__ bool is_trivial_redistribution(const Tables4ph& t,
                                                           const ScatterBlock<V>& b,
@@ -62,7 +62,7 @@ __device__ __forceinline__ bool is_trivial_redistribution(const Tables4ph& t,
   return exchanges_nothing(t.set[b.representative_mode0], t.set[mode1], t.set[mode2], t.set[mode3]);
 }
 
-/// Tests a candidate with a sieve that lets every process pass, and little else.
+/// Tests a candidate with a sieve that lets every process pass, and few others.
 template <typename V>
 __device__ __forceinline__ bool sieve(const ScatterArguments& a, const ScatterBlock<V>& b,
                                       const CandidateRanges& ranges, const CandidateCursor& cursor,
@@ -147,7 +147,7 @@ template <typename V>
 __device__ __forceinline__ void drop_evaluated(const ScatterBlock<V>& b, CandidateCursor& cursor) {
   const Queue& queue = b.queue;
   cursor.queued = max(0, cursor.queued - V::kPerWarp);
-  for (int i = b.lane; i - b.lane < cursor.queued; i += 32) {  // equally often for all lanes
+  for (int i = b.lane; i - b.lane < cursor.queued; i += 32) {  // all lanes repeat equally often
     if (i < cursor.queued) {
       queue.test[i] = queue.test[V::kPerWarp + i];
       queue.modes[i] = queue.modes[V::kPerWarp + i];

@@ -4,8 +4,9 @@
 
 #include "workers/thermal/kernels/four_phonon/scatter/scatter_block_4ph_cuda.cuh"
 
-/// Step 2 of ContractionPlan4ph by a block: A[p] = Σ_t Σ_β E'_β C[t]_β·· for every s' of the group
-/// (docs/theory/thermal.md 11.4). One thread sums one of the nine elements of one pair p.
+/// Computes step 2 of ContractionPlan4ph with one block: A[p] = Σ_t Σ_β E'_β C[t]_β·· for every s'
+/// of the group (docs/theory/thermal.md 11.4). One thread sums one of the nine elements of one pair
+/// p.
 namespace quasi::thermal::cuda4ph {
 
 /// Adds the triples of the pair `from` to one element of A of every active s'.
@@ -16,7 +17,7 @@ __device__ __forceinline__ void contract_pair(const ScatterArguments& a, const S
   const Tables4ph& t = a.tables;
   const Complex<double>* contracted =
       t.contracted + static_cast<std::int64_t>(b.row) * t.n_triples * 27;
-  constexpr int kAhead = 3;  // triples whose constants are on their way together
+  constexpr int kAhead = 3;  // number of triples whose constants are loaded at the same time
   const int end = t.pair_begin[from + 1];
   for (int triple = t.pair_begin[from]; triple < end; triple += kAhead) {
     Complex<double> c[kAhead][3];
@@ -47,7 +48,7 @@ __device__ __forceinline__ void contract_pair(const ScatterArguments& a, const S
   }
 }
 
-/// A ordered along the path through the cells.
+/// Writes A in the order of the path through the cells.
 template <typename V>
 __device__ __forceinline__ void contract_pairs(const ScatterArguments& a,
                                                const ScatterBlock<V>& b) {
@@ -62,8 +63,8 @@ __device__ __forceinline__ void contract_pairs(const ScatterArguments& a,
   }
 }
 
-/// A as Form4ph::kSwapped reads it: A_11 + A_12 and A_11 − A_12 beside each other where a cell has
-/// both, else A_11 or the conjugate of A_12 alone.
+/// Writes A in the form of Form4ph::kSwapped: A_11 + A_12 and A_11 − A_12 as neighbours if a cell
+/// has both, else A_11 or the conjugate of A_12 alone.
 template <typename V>
 __device__ __forceinline__ void contract_swapped(const ScatterArguments& a,
                                                  const ScatterBlock<V>& b) {
@@ -96,7 +97,7 @@ __device__ __forceinline__ void contract_swapped(const ScatterArguments& a,
   }
 }
 
-/// A of every active s' of the group, into ScatterBlock::pair.
+/// Writes A of every active s' of the group to ScatterBlock::pair.
 template <typename V>
 __device__ __forceinline__ void contract(const ScatterArguments& a, const ScatterBlock<V>& b) {
   if constexpr (V::kForm == Form4ph::kSwapped)

@@ -24,7 +24,7 @@ __device__ __forceinline__ void evaluate_rates(const ScatterArguments& a, const 
   {
     LastTwo last[kPerThread];
 #pragma unroll
-    for (int i = 0; i < kPerThread; ++i)  // the first entry stands in where there is none
+    for (int i = 0; i < kPerThread; ++i)  // the first entry replaces an absent one
       last[i] = last_two_of(a, b, at[i] >= 0 ? at[i] : first < count ? first : 0);
     __syncwarp();
 #pragma unroll
@@ -36,7 +36,7 @@ __device__ __forceinline__ void evaluate_rates(const ScatterArguments& a, const 
     else
       squared[0] = squared_element<V::kAtoms, Real>(a.tables, a.path, b.program, of, last[0]);
 #pragma unroll 1
-    for (int i = 0; i < kPerThread; ++i)  // long code, which the caches hold once
+    for (int i = 0; i < kPerThread; ++i)  // long code, which the caches should hold once
       if (first + i < count && queue.code[first + i] >= 0) {
         const int2 modes = queue.modes[first + i];
         store_weights(a, b, first + i,
@@ -79,7 +79,7 @@ __device__ __forceinline__ void evaluate_terms(const ScatterArguments& a, const 
   }
 }
 
-/// Evaluates and adds the first `count` entries of the queue, kPerThread a lane.
+/// Evaluates and adds the first `count` entries of the queue, kPerThread for each lane.
 template <typename V>
 __device__ __forceinline__ void evaluate(const ScatterArguments& a, const ScatterBlock<V>& b,
                                          int count) {

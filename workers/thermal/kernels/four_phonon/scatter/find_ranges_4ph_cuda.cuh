@@ -11,10 +11,9 @@ struct TableInterval {
   std::int32_t begin = 0, length = 0;
 };
 
-/// Entries of one class of the table that can be resonant with λ and one λ': those whose energy is
-/// within PairKeys4ph::reach of ω ± ω' (docs/theory/thermal.md 11.3).
-/// @param branch   s' within the group
-/// @param channel  0: ++, 1: +-; 0 for --
+/// Returns the entries of one class of the table that can be resonant with λ and one λ': those
+/// whose energy is within PairKeys4ph::reach of ω ± ω' (docs/theory/thermal.md 11.3). @param branch
+/// s' within the group @param channel  0: ++, 1: +-; 0 for --
 template <typename V>
 __device__ __forceinline__ TableInterval find_interval(const ScatterArguments& a,
                                                        const ScatterBlock<V>& b, int branch,
@@ -39,8 +38,8 @@ __device__ __forceinline__ TableInterval find_interval(const ScatterArguments& a
   return {begin, bins[min((high + 1) >> kBinShift, kBins - 1u) + 1] - begin};
 }
 
-/// Finds the ranges of candidates of all (s', channel, class) of the group, one a thread.
-/// @return  number of candidates of the group, the same for all threads
+/// Finds the ranges of candidates of all (s', channel, class) of the group, one for each thread.
+/// @return  number of candidates of the group, equal for all threads
 template <typename V>
 __device__ __forceinline__ std::int32_t find_ranges(const ScatterArguments& a,
                                                     const ScatterBlock<V>& b,
@@ -53,7 +52,8 @@ __device__ __forceinline__ std::int32_t find_ranges(const ScatterArguments& a,
   TableInterval interval;
   if (branch < b.branches) interval = find_interval(a, b, branch, channel, pair_class);
 
-  constexpr std::int64_t kOne = std::int64_t{1} << 40;  // ranges above, candidates below
+  // number of ranges in the upper bits, number of candidates in the lower ones
+  constexpr std::int64_t kOne = std::int64_t{1} << 40;
   std::int64_t before;
   std::int64_t all;
   RangeScan(scan).ExclusiveSum(interval.length > 0 ? kOne + interval.length : 0, before, all);

@@ -28,7 +28,7 @@ class ScatterLauncher {
     choose_group();
   }
 
-  /// Branches s' that a block holds at once.
+  /// Returns the number of branches s' that a block holds at the same time.
   int group() const { return group_; }
 
   /// Sums all channels of all rows of a launch.
@@ -42,7 +42,7 @@ class ScatterLauncher {
   }
 
  private:
-  static constexpr int kSharedGoal_bytes = 48 << 10;  ///< several blocks on a multiprocessor
+  static constexpr int kSharedGoal_bytes = 48 << 10;  ///< several blocks fit on a multiprocessor
   static constexpr int kSharedLimit_bytes = 200 << 10;
 
   template <typename Real>
@@ -61,7 +61,8 @@ class ScatterLauncher {
                       shared_bytes<double>(group_, 2, Use::kRates));
     };
     while (group_ > 1 && needed() > kSharedGoal_bytes) --group_;
-    const int groups = (n_branches_ + group_ - 1) / group_;  // as many branches in each
+    // each group gets about equally many branches
+    const int groups = (n_branches_ + group_ - 1) / group_;
     group_ = (n_branches_ + groups - 1) / groups;
     if (needed() > kSharedLimit_bytes)
       throw InvalidInput(

@@ -10,7 +10,7 @@
 
 namespace quasi::thermal::cuda4ph {
 
-/// The sorted last pairs of a run of stars of total momenta, both kinds.
+/// Sorted last pairs of both kinds, for a run of stars of total momenta.
 class PairTableStore {
  public:
   PairTableStore() = default;
@@ -35,14 +35,14 @@ class PairTableStore {
     storage_ = cuda::DeviceBuffer<unsigned char>(bytes, "work space of the sort");
   }
 
-  /// Bytes of one star.
+  /// Returns the bytes of one star.
   static std::int64_t bytes(const Tables4ph& tables) {
     const std::int64_t pairs = tables.n_modes() * tables.n_branches;
     const bool symmetric = tables.rules.broadening == Broadening::kSymmetric;
     return pairs * (16 + 2 * (symmetric ? 48 : 32)) + 2 * PairKeys4ph::kClasses * (kBins + 1) * 4;
   }
 
-  /// Makes the tables of a run of stars, by PairKind4ph, unless they are those made last.
+  /// Makes the tables of a run of stars, by PairKind4ph, unless the last call made them.
   void make(std::int32_t first_star, std::int32_t stars, PairTables (&view)[2],
             cudaStream_t stream) {
     for (const auto which : {PairKind4ph::kDifference, PairKind4ph::kSum}) {
@@ -64,14 +64,15 @@ class PairTableStore {
   static PairColumns columns(const Kind& kind) {
     return {kind.energy.data(), kind.spread.data(), kind.modes.data()};
   }
-  /// Keys below the bins of the index do not matter; equal ones stay in the order of the pairs.
+  /// Sorts the keys. Bits of keys below the bins of the index do not matter; equal keys keep the
+  /// order of the pairs.
   void sort(void* storage, std::size_t& bytes, std::int64_t entries, cudaStream_t stream) const {
     cuda::check(cub::DeviceRadixSort::SortPairs(storage, bytes, key_[0].data(), key_[1].data(),
                                                 value_[0].data(), value_[1].data(), entries,
                                                 kBinShift, 32, stream),
                 "sorting last pairs");
   }
-  /// Keys and numbers of pairs are of use only while sorting: both kinds share their buffers.
+  /// Keys and numbers of pairs are needed only during sorting, so both kinds share their buffers.
   void fill(Kind& kind, PairKind4ph which, std::int32_t first_star, std::int32_t stars,
             cudaStream_t stream) {
     const std::int64_t entries = n_pairs_ * stars;

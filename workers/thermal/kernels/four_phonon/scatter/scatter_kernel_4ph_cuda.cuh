@@ -21,8 +21,8 @@ __device__ __forceinline__ void write_exchanged(const ScatterArguments& a,
   }
 }
 
-/// Adds Γ of the group to the columns λ' of the collision operator: −Γ where λ' is destroyed with
-/// λ, +Γ where it is created.
+/// Adds Γ of the group to the columns λ' of the collision operator: −Γ if λ' is destroyed with λ,
+/// +Γ if it is created.
 template <typename V>
 __device__ __forceinline__ void add_partner_columns(const ScatterArguments& a,
                                                     const ScatterBlock<V>& b) {
@@ -51,16 +51,15 @@ __device__ __forceinline__ void write_sums(const ScatterArguments& a, const Scat
 }
 
 /// Sums all processes of one mode λ with one q': q' = Q − q for ++ and +- (V::kSign = 1), q − Q for
-/// -- (V::kSign = −1). One block a (λ, Q); docs/theory/thermal.md 7 and 11.
+/// -- (V::kSign = −1). One block computes one (λ, Q) (docs/theory/thermal.md 7, 11).
 ///
 /// The branches s' of λ' are taken in groups. For each group the block
 ///   1. finds the ranges of the sorted table that can be resonant,
 ///   2. contracts the force constants with λ and λ' (step 2 of ContractionPlan4ph),
 ///   3. sieves the candidates into a queue for each warp and evaluates the queue whenever it holds
 ///      work for all lanes. No warp waits for another and nothing is stored outside the block.
-/// The table belongs to the representative of Q's star. Candidates are tested in its frame, where λ
-/// and λ' rotated have the energies and widths that they have here; accepted pairs are rotated
-/// back.
+/// The table belongs to the representative of Q's star. Candidates are tested in its frame, where
+/// the rotated λ and λ' have unchanged energies and widths. Accepted pairs are rotated back.
 /// @tparam V        ScatterVariant
 /// @tparam kBlocks  least number of blocks on a multiprocessor, which bounds the registers
 template <typename V, int kBlocks>
@@ -83,7 +82,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) scatter_kernel(const Scatte
     const std::int32_t n_candidates = find_ranges(a, b, ranges, scan_storage);
     load_partner_eigenvectors(a, b);
     __syncthreads();
-    if (n_candidates == 0) {  // the same for all threads
+    if (n_candidates == 0) {  // equal for all threads
       double* out = b.exchanged_out(a);
       for (int i = threadIdx.x; b.both && i < b.branches * kExchanged * b.n_values; i += kThreads)
         out[i] = 0.0;

@@ -14,13 +14,13 @@ __device__ inline float with_sign(float value, unsigned sign_bit) {
   return __uint_as_float(__float_as_uint(value) ^ sign_bit);
 }
 
-/// Matrix elements of kN processes with one A in Form4ph::kSwapped. Each element of A is read once
-/// for all of them: shared memory gives a warp 128 bytes a cycle, which bounds a single process.
+/// Computes matrix elements of kN processes with one A in Form4ph::kSwapped. Each element of A is
+/// read once for all of them. Shared memory gives a warp 128 bytes a cycle, which would limit a
+/// single process.
 ///
 /// `a` holds, cell by cell along the path, A_11 or the conjugate of A_12 alone, or A_11 + A_12 and
-/// A_11 − A_12 beside each other. e''e^{iq''·R} itself is carried from cell to cell, conjugated
-/// wherever A_12 stands alone. One sum then serves both, because Re w and −Im w are the parts of
-/// w*.
+/// A_11 − A_12 as neighbours. e''e^{iq''·R} is carried from cell to cell and conjugated where A_12
+/// is alone. One sum then serves both, because Re w and −Im w are the parts of w*.
 /// @tparam kStride  distance of the numbers of one thread in `slot`
 template <int kN, int kStride, typename Real>
 struct SwappedElements {
@@ -49,7 +49,7 @@ struct SwappedElements {
       }
     }
   }
-  /// The sign bit where A_12 stands alone at the end of a step, else 0.
+  /// Returns the sign bit if A_12 is alone at the end of a step, else 0.
   __device__ __forceinline__ static unsigned sign_of_step(std::uint32_t step) {
     return (step >> 8) == 2u ? 0x80000000u : 0u;
   }
@@ -113,7 +113,7 @@ struct SwappedElements {
     }
     conjugated = wanted;
   }
-  /// |V|² of process n.
+  /// Returns |V|² of process n.
   __device__ __forceinline__ double squared(const CellPath4ph& path, std::int32_t mode3,
                                             int n) const {
     Real v = 0;
@@ -126,14 +126,14 @@ struct SwappedElements {
   }
 };
 
-/// |V|² of kN processes with one A (docs/theory/thermal.md 11.4 and 11.5).
+/// Computes |V|² of kN processes with one A (docs/theory/thermal.md 11.4 and 11.5).
 /// @param program  CellPath4ph::program in shared memory; its first step stays
 /// @param slot     SwappedElements::slot
 template <int kN, int kStride, typename Real>
 __device__ __forceinline__ void squared_elements_swapped(
     const CellPath4ph& path, const std::uint32_t* program, const Complex<Real>* a,
     const LastTwo (&last)[kN], Complex<double>* slot, double (&squared)[kN]) {
-  constexpr int kAhead = 3;  // elements of A that are on their way while others are used
+  constexpr int kAhead = 3;  // elements of A that are loaded while others are used
   Complex<Real> ahead[kAhead];
   std::uint32_t word = program[0];
   SwappedElements<kN, kStride, Real> sums(path, word, last, slot);

@@ -6,7 +6,8 @@
 
 namespace quasi::thermal::cuda4ph {
 
-/// λ'' and λ''' of an entry of the queue, rotated from the representative's frame to that of Q.
+/// Returns λ'' and λ''' of an entry of the queue, rotated from the representative's frame to that
+/// of Q.
 template <typename V>
 __device__ __forceinline__ LastTwo last_two_of(const ScatterArguments& a, const ScatterBlock<V>& b,
                                                int at) {
@@ -27,7 +28,7 @@ __device__ __forceinline__ LastTwo last_two_of(const ScatterArguments& a, const 
   return last;
 }
 
-/// True if the process conserves the sum of the wave vectors in the first zone, without a
+/// Returns true if the process conserves the sum of the wave vectors in the first zone, without a
 /// reciprocal vector.
 template <typename V>
 __device__ __forceinline__ bool is_normal(const ScatterArguments& a, const ScatterBlock<V>& b,
@@ -40,8 +41,8 @@ __device__ __forceinline__ bool is_normal(const ScatterArguments& a, const Scatt
          zone0.z + V::kSign * zone1.z + sign_third(channel) * zone2.z == zone3.z;
 }
 
-/// Tests an entry of the queue exactly, as the CPU does, and weighs it.
-/// @return  channel −1 if it is no process
+/// Tests an entry of the queue exactly, as the CPU does, and weighs it. @return  channel −1 if it
+/// is not a process
 template <typename V>
 __device__ __forceinline__ ProcessTerm weigh_process(const ScatterArguments& a,
                                                      const ScatterBlock<V>& b, int at,
@@ -78,8 +79,8 @@ __device__ __forceinline__ ProcessTerm weigh_process(const ScatterArguments& a,
   return p;
 }
 
-/// Replaces an entry of the queue by its weights, which add_rates reads: density and delta in
-/// `test`; in `code` also whether the process is normal and six times its multiplicity.
+/// Replaces an entry of the queue by its weights for add_rates: density and delta in `test`; in
+/// `code` also the flag of a normal process and six times its multiplicity.
 template <typename V>
 __device__ __forceinline__ void store_weights(const ScatterArguments& a, const ScatterBlock<V>& b,
                                               int at, const LastTwo& last) {
