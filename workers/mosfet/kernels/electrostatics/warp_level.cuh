@@ -12,7 +12,7 @@ struct LevelWorkspace {
 
 /// Computes the leading minors of (T − shift)·per_scale from one end; their quotients are the
 /// pivots. Each minor takes a multiply-add, while a pivot would take a division. With the factor
-/// 4/scale the minors of a free wave neither grow nor shrink, and they stay within the range of a
+/// 4/scale the minors of a free wave neither grow nor shrink. They stay within the range of a
 /// double for all sizes that the back end accepts. If one left the range, the level would fail its
 /// certificate.
 /// @param minors  minors[k] belongs to the rows up to k, counted from its end; null: count only

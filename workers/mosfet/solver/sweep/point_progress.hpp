@@ -26,8 +26,8 @@ inline constexpr const char* kTerminalCurrentColumns =
 inline constexpr int kTerminalCurrentWidth = 4;
 
 /// Columns of the steadiness, in A/m: end and length of a window, x-mean of the averaged current,
-/// its spread between the contact nodes and over all half nodes, and the change of the mean since
-/// the previous window.
+/// and its spread between the contact nodes and over all half nodes. The last one is the change of
+/// the mean since the previous window.
 inline constexpr const char* kSteadinessColumns =
     "t_fs,window_fs,mean_a_per_m,spread_a_per_m,spread_with_contacts_a_per_m,drift_a_per_m";
 inline constexpr int kSteadinessWidth = 6;
