@@ -19,7 +19,7 @@ Cage enter_cage(const CageRules& rules) {
   cage.network = cage::close_network(rules);
   cage.files = cage::close_files(rules);
   cage.system_calls = cage::filter_system_calls(rules);
-  // Without sockets there is no network, whether or not a namespace was permitted.
+  // Without sockets the network is closed, even if no namespace was permitted.
   if (!cage.network.stands && !rules.network && !rules.processes && cage.system_calls.stands)
     cage.network = {true, "no sockets; " + cage.network.detail};
   return cage;

@@ -4,26 +4,26 @@
 #include <string>
 #include <vector>
 
-// Begin here. A cage confines a process that works on somebody else's deck. It has three walls:
-// network.cpp takes the network away, files.cpp the files (Landlock), system_calls.cpp the calls of
-// the kernel that no calculation needs (seccomp). quasi-cage (main.cpp) builds them and becomes the
-// engine; the engine itself adds deny_new_processes() once it has started.
+// Begin here: a cage confines a process that works on another user's deck. It has three walls.
+// network.cpp closes the network, files.cpp the files (Landlock), and system_calls.cpp the system
+// calls that no calculation needs (seccomp). quasi-cage (main.cpp) builds them and becomes the
+// engine. The engine adds deny_new_processes() after its start.
 
 namespace quasi {
 
-/// What a caged process may still reach. Paths that do not exist are passed over.
+/// Files and rights that a caged process keeps. Paths that do not exist are ignored.
 struct CageRules {
   std::vector<std::filesystem::path> readable;  ///< trees and files to read and to execute
   std::vector<std::filesystem::path> writable;  ///< trees to read, write, create and remove in
   std::vector<std::filesystem::path> devices;   ///< device files to read, write and control
-  bool processes = false;  ///< An MPI launcher starts ranks, which find each other by sockets.
-  bool network = false;    ///< The network stays as it is.
+  bool processes = false;  ///< MPI launchers start ranks, which connect through sockets
+  bool network = false;    ///< leaves the network as it is
 };
 
 /// One wall of a cage.
 struct CageWall {
   bool stands = false;
-  std::string detail;  ///< how it was built, or why the system did not permit it
+  std::string detail;  ///< description of the wall, or the reason why the system did not permit it
 };
 
 /// The walls around this process.
@@ -33,27 +33,27 @@ struct Cage {
   CageWall system_calls;  ///< no tracing, mounting, namespaces, keys or kernel modules
 
   bool is_whole() const { return network.stands && files.stands && system_calls.stands; }
-  /// One line for a log and for people, e.g. "network closed (no sockets), files closed (Landlock
-  /// 7), system calls filtered".
+  /// Returns one line for a log, e.g. "network closed (no sockets), files closed (Landlock 7),
+  /// system calls filtered".
   std::string summary() const;
 };
 
-/// The libraries, devices and kernel files that every engine needs on this machine, and the
-/// folders of LD_LIBRARY_PATH. The engine's own folder and the attempt's are the caller's to add.
+/// Returns the libraries, devices and kernel files that every engine needs on this machine, and the
+/// folders of LD_LIBRARY_PATH. The caller adds the folders of the engine and of the attempt.
 CageRules system_rules();
 
-/// Confines this process and all that it starts, for good. It must have one thread: Landlock holds
-/// for the calling thread and its descendants only (landlock(7)).
-/// @return the walls that the system permitted; the caller decides whether they suffice.
+/// Confines this process and all its children permanently. The process must have one thread,
+/// because Landlock holds for the calling thread and its descendants only (landlock(7)). @return
+/// the walls that the system permitted; the caller decides whether they suffice.
 Cage enter_cage(const CageRules& rules);
 
-/// From now on no thread of this process starts a program or a process or opens a socket; threads
-/// may still be started. A call that is refused fails with EPERM.
+/// Forbids all threads of this process to start programs or processes and to open sockets. Threads
+/// may still be started. A refused call fails with EPERM.
 CageWall deny_new_processes();
 
 namespace cage {
 
-/// Each builds one wall around the calling process.
+/// Each of these functions builds one wall around the calling process.
 CageWall close_network(const CageRules& rules);
 CageWall close_files(const CageRules& rules);
 CageWall filter_system_calls(const CageRules& rules);

@@ -1,4 +1,4 @@
-// The wall around the files: Landlock, which any process may use on itself (landlock(7)).
+// Closes the files with Landlock, which any process may apply to itself (landlock(7)).
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -16,8 +16,8 @@
 namespace quasi {
 namespace {
 
-// The kernel's interface, linux/landlock.h. Debian 12 ships the header of version 2; the rights of
-// later versions are used where the running kernel has them.
+// Constants of the kernel's linux/landlock.h. Debian 12 ships the header of version 2. The rights
+// of later versions are used if the running kernel has them.
 namespace right {
 constexpr std::uint64_t kExecute = 1U << 0, kWriteFile = 1U << 1, kReadFile = 1U << 2,
                         kReadDirectory = 1U << 3, kRemoveDirectory = 1U << 4, kRemoveFile = 1U << 5,
@@ -28,8 +28,8 @@ constexpr std::uint64_t kExecute = 1U << 0, kWriteFile = 1U << 1, kReadFile = 1U
 constexpr std::uint64_t kRead = kExecute | kReadFile | kReadDirectory;
 constexpr std::uint64_t kWrite = kReadFile | kReadDirectory | kWriteFile | kRemoveDirectory |
                                  kRemoveFile | kMakeDirectory | kMakeRegular | kRefer | kTruncate;
-constexpr std::uint64_t kOfFiles =
-    kExecute | kWriteFile | kReadFile | kTruncate | kControlDevice;  ///< not of directories alone
+// Rights that apply to files too, not only to directories.
+constexpr std::uint64_t kOfFiles = kExecute | kWriteFile | kReadFile | kTruncate | kControlDevice;
 }  // namespace right
 
 struct RulesetAttributes {
@@ -50,7 +50,7 @@ int landlock_version() {
   return static_cast<int>(syscall(kCreateRuleset, nullptr, 0, kVersionFlag));
 }
 
-/// The rights and the size of the attributes that a version of Landlock knows.
+/// Returns the rights and the size of the attributes that a version of Landlock knows.
 RulesetAttributes attributes_of(int version, const CageRules& rules, std::size_t* size) {
   RulesetAttributes attributes;
   attributes.files = (std::uint64_t{1} << 13) - 1;

@@ -1,6 +1,6 @@
-// quasi-cage: confines itself, then becomes the program that it is given. A program of its own,
-// because walls hold for the threads of one process only, and libraries of the engine start threads
-// before its first line.
+// quasi-cage confines itself and then becomes the given program. It is a separate program, because
+// walls hold for the threads of one process, and libraries of the engine start threads before
+// main().
 
 #include <unistd.h>
 

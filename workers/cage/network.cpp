@@ -1,4 +1,4 @@
-// The wall around the network: an empty network namespace where the system permits one.
+// Closes the network with an empty network namespace, if the system permits one.
 
 #include <net/if.h>
 #include <sched.h>
@@ -15,8 +15,8 @@
 namespace quasi {
 namespace {
 
-/// Enters an empty network namespace; without the right to do so, inside a user namespace in which
-/// the process keeps its identity.
+/// Enters an empty network namespace. Without the privilege it does so inside a user namespace, in
+/// which the process keeps its user and group.
 bool enter_empty_namespace() {
   if (unshare(CLONE_NEWNET) == 0) return true;
   const auto uid = std::to_string(getuid()), gid = std::to_string(getgid());
@@ -27,7 +27,7 @@ bool enter_empty_namespace() {
   return true;
 }
 
-/// MPI ranks of one host talk over the loopback interface, which begins switched off.
+/// Switches the loopback interface on, which MPI ranks of one host use and which is off at first.
 bool switch_loopback_on() {
   const int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return false;

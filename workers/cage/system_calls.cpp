@@ -1,4 +1,4 @@
-// The wall around the kernel: calls that no calculation needs fail with EPERM (seccomp).
+// Forbids system calls that no calculation needs: they fail with EPERM (seccomp).
 
 #include <sched.h>
 #include <seccomp.h>
@@ -14,8 +14,8 @@
 namespace quasi {
 namespace {
 
-/// Calls that look into other processes, change what the machine is, or reach the kernel by ways
-/// that the other walls do not see.
+/// System calls that read other processes, change the machine, or reach the kernel in ways that the
+/// other walls do not cover.
 constexpr std::array kForbidden{
     // other processes
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp",
@@ -23,7 +23,7 @@ constexpr std::array kForbidden{
     "mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen",
     "fsconfig", "fsmount", "fspick", "mount_setattr", "unshare", "setns", "swapon", "swapoff",
     "quotactl", "quotactl_fd", "name_to_handle_at", "open_by_handle_at", "mknod", "mknodat",
-    // owners, modes and attributes of files, which Landlock does not watch over
+    // owners, modes and attributes of files, which Landlock does not protect
     "chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchownat", "setxattr", "lsetxattr",
     "setxattrat", "removexattr", "lremovexattr", "removexattrat",
     // keys, programs in the kernel, its log and its modules
@@ -34,10 +34,10 @@ constexpr std::array kForbidden{
     "reboot", "acct", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname",
     "setdomainname", "iopl", "ioperm", "vhangup", "nfsservctl"};
 
-/// Calls that act on other processes of the same user by their numbers.
+/// System calls that act on other processes of the user by their numbers.
 constexpr std::array kOnOthers{"tkill",      "pidfd_open",    "pidfd_send_signal", "setpriority",
                                "ioprio_set", "migrate_pages", "move_pages"};
-/// Signals, whose first argument says which process they are for.
+/// System calls that send signals. Their first argument names the process.
 constexpr std::array kSignals{"kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"};
 /// Objects in memory that processes share by name.
 constexpr std::array kShared{"shmget", "semget", "msgget", "mq_open"};
@@ -57,7 +57,7 @@ class Filter {
 
   void forbid(const char* name) {
     const int number = seccomp_syscall_resolve_name(name);
-    // A name that this architecture or this version of the library lacks has nothing to forbid.
+    // A name that this architecture or this version of the library lacks need not be forbidden.
     if (number < 0) return;
     note(seccomp_rule_add(context_.get(), SCMP_ACT_ERRNO(EPERM), number, 0));
   }
@@ -80,7 +80,7 @@ class Filter {
       note(seccomp_rule_add(context_.get(), SCMP_ACT_ERRNO(EPERM), number, 1,
                             SCMP_A0(SCMP_CMP_NE, value)));
   }
-  /// clone3 has its flags in memory, where a filter cannot look; libraries then use clone.
+  /// Hides clone3, whose flags lie in memory that a filter cannot read. Libraries then use clone.
   void hide_clone3() {
     note(seccomp_rule_add(context_.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0));
   }

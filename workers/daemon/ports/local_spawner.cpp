@@ -107,7 +107,7 @@ void limit(pid_t pid, __rlimit_resource resource, std::uint64_t value) {
   prlimit(pid, resource, &both, nullptr);
 }
 
-/// The words that start an engine: in its cage, where there is one.
+/// Returns the command line of an engine, inside its cage if there is one.
 std::vector<std::string> command_line(const SpawnSettings& settings, const LaunchPlan& plan) {
   const auto engine = std::filesystem::absolute(settings.engine);
   std::vector<std::string> words;
