@@ -30,16 +30,17 @@ QUASI_HD inline double predicted_potential(int stage, double v_n, double v_1, do
          : stage == 1 ? 0.5 * (v_n + v_1) + bend
                       : 2.0 * v_2 - v_n;
 }
-/// What the next step's predictor needs of this one.
+/// Returns V¹ − Vⁿ, which the next step's predictor needs.
 QUASI_HD inline double potential_trend(double v_n, double v_1) { return v_1 - v_n; }
 QUASI_HD inline double potential_curvature(double v_n, double v_1, double v_2) {
   return v_2 - 0.5 * (v_n + v_1);
 }
 
-/// Largest |c_pp'| of a column, 1/(nm² eV): its largest ϱ over 1 meV.
+/// Returns the largest |c_pp'| of a column, 1/(nm² eV): its largest ϱ over 1 meV
+/// (docs/theory/mosfet.md 9.2).
 QUASI_HD inline double response_cap(double largest_sheet_nm2) { return largest_sheet_nm2 / 1e-3; }
 
-/// c_pp' = (ϱ_p − ϱ_p')/(ε_p' − ε_p) of two levels, within ±cap.
+/// Returns c_pp' = (ϱ_p − ϱ_p')/(ε_p' − ε_p) of two levels, within ±cap.
 QUASI_HD inline double response_quotient(double difference_nm2, double gap_ev, double cap) {
   return fabs(difference_nm2) > cap * gap_ev ? copysign(cap, difference_nm2)
                                              : difference_nm2 / gap_ev;

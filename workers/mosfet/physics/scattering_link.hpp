@@ -33,7 +33,7 @@ struct EnergyGrid {
   int nw = 0;
 
   QUASI_HD double w(int l) const { return (l + 0.5) * dw_ev; }
-  /// 1+2αw at a position counted in cells from node 0: s(w) is proportional to it.
+  /// Returns 1+2αw at a position counted in cells from node 0; s(w) is proportional to it.
   QUASI_HD double kane(double node) const {
     return 1.0 + 2.0 * alpha_per_ev * dw_ev * (node + 0.5);
   }
@@ -76,11 +76,11 @@ struct LinkWeights {
 QUASI_HD inline LinkWeights inner_weights(const ScatteringLink& link) {
   return {1.0 - link.theta, link.theta, link.feed_d, link.feed_u};
 }
-/// Below half a cell all weight goes to node 0.
+/// Returns the weights below half a cell, where all weight goes to node 0.
 QUASI_HD inline LinkWeights edge_weights(const ScatteringLink& link) {
   return {0.0, 1.0, 0.0, link.edge_u};
 }
-/// True if Γ lies between two nodes; above the last node the link does not exist.
+/// Returns true if Γ lies between two nodes. Above the last node the link does not exist.
 QUASI_HD inline bool is_inner(int d, int nw) { return d >= 0 && d + 1 < nw; }
 QUASI_HD inline bool is_edge(const ScatteringLink& link, int d) {
   return d == -1 && link.theta >= 0.5;
@@ -102,9 +102,8 @@ struct GainLoss {
   }
 };
 
-/// F of a cell filled to f = 1, in units of the scaled pdf: 2πK√(m_x m_y)/Φ*.
-/// @param root_mass  √(m_x m_y), eV fs² nm⁻²
-/// @param pdf_scale  Φ*, nm⁻² eV⁻¹ rad⁻¹
+/// Returns F of a cell filled to f = 1, in units of the scaled pdf: 2πK√(m_x m_y)/Φ*. @param
+/// root_mass  √(m_x m_y), eV fs² nm⁻² @param pdf_scale  Φ*, nm⁻² eV⁻¹ rad⁻¹
 QUASI_HD inline double full_filling(double root_mass, double pdf_scale) {
   return 2.0 * units::kPi * kStates_per_ev2_fs2 * root_mass / pdf_scale;
 }
@@ -114,14 +113,13 @@ QUASI_HD inline double full_filling(double root_mass, double pdf_scale) {
 /// alone.
 constexpr double kLeastRoom = 1e-9;
 
-/// r = f/(capacity − f) of a cell, f = F/full. Signed.
-/// @param full  full_filling()
+/// Returns r = f/(capacity − f) of a cell, with its sign; f = F/full. @param full  full_filling()
 QUASI_HD inline double odds_of(double filling, double full) {
   const double f = filling / full, room = 1.0 - f;
   return f / (room > kLeastRoom ? room : kLeastRoom);
 }
 
-/// F of a cell filled to its capacity.
+/// Returns F of a cell filled to its capacity.
 QUASI_HD inline double capacity_of(double filling, double full) {
   const double raised = filling + kLeastRoom * full;
   return raised > full ? raised : full;
@@ -136,7 +134,7 @@ struct LinkEnds {
       nullptr;  ///< [nw][nw] by low and high node: a coupling that depends on w
 };
 
-/// Factor of a link's coupling at low node l and Γ between the nodes d and d+1.
+/// Returns the factor of a link's coupling at low node l and Γ between the nodes d and d+1.
 QUASI_HD inline double link_spectrum(const ScatteringLink& link, const LinkEnds& ends, int l, int d,
                                      int nw) {
   const double* row = ends.spectrum + static_cast<long long>(l) * nw;
