@@ -7,17 +7,17 @@
 
 namespace quasi::test {
 
-/// Where a caged process stands and what it must not reach. The folder holds `in/deck`, `out/`,
-/// `in/link` (a symbolic link to the foreign file) and, beside the attempt, `foreign/secret` and
-/// `foreign/socket`, on which the test listens.
+/// The surroundings of a caged process and the objects that it must not reach. The folder holds
+/// `in/deck`, `out/`, `in/link` (a symbolic link to the foreign file) and, beside the attempt,
+/// `foreign/secret` and `foreign/socket`, on which the test listens.
 struct Prison {
   std::filesystem::path attempt;  ///< readable: in/, writable: out/
-  std::filesystem::path foreign;  ///< somebody else's files, of the same user
+  std::filesystem::path foreign;  ///< files outside the attempt, of the same user
   int tcp_port = 0;               ///< on 127.0.0.1; the test listens
   int victim = 0;                 ///< a process of the same user
 };
 
-/// One thing that a hostile engine might try.
+/// An action that a hostile engine might try.
 struct Escape {
   std::string name;
   std::function<bool(const Prison&)> reaches;  ///< true if the attempt succeeded
@@ -26,7 +26,7 @@ struct Escape {
 
 /// Attempts on files, sockets, other processes and the kernel; all must fail inside the cage.
 std::vector<Escape> escapes();
-/// What a calculation needs; all must succeed inside the cage.
+/// Actions that a calculation needs; all must succeed inside the cage.
 std::vector<Escape> needs();
 
 }  // namespace quasi::test

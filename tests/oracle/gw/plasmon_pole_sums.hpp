@@ -44,7 +44,7 @@ struct Sums {
 Sums diagonal(const PoleModel& model, const Rules& rules, const std::vector<Complex>& products,
               const std::vector<double>& x_ry, const std::vector<double>& occupation);
 
-/// The same sum with the derivatives of the terms.
+/// Computes the sum of `diagonal` with the derivatives of the terms.
 Sums diagonal_slope(const PoleModel& model, const Rules& rules,
                     const std::vector<Complex>& products, const std::vector<double>& x_ry,
                     const std::vector<double>& occupation);
