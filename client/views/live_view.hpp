@@ -33,7 +33,6 @@ class PaceOfJob {
 ///
 /// Nothing is drawn if standard error is no terminal. Any other output of the console clears the
 /// lines first; the next `draw` shows them again below it.
-/// clears the lines first; the next `draw` brings them back below.
 class LiveView {
  public:
   LiveView(Console& console, std::vector<std::string> job_ids);

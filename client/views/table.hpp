@@ -21,7 +21,6 @@ class Table {
 
   /// The lines, without trailing blanks. `style` is called with (row, column, padded text) for the
   /// body's cells; the header is row -1.
-  /// body's cells; the header is row -1.
   template <typename Style>
   std::string text(Style&& style) const;
   std::string text() const {

@@ -15,7 +15,7 @@ class Status;
 namespace quasi::wire {
 
 struct TransferOptions {
-  /// Receives the bytes done and the total; called once for each chunk of at most 256 KiB.
+  /// Receives the bytes done and the total, at most once every 256 KiB.
   std::function<void(std::uint64_t, std::uint64_t)> on_progress;
   /// Polled between chunks. True ends the transfer with CANCELLED; the transferred bytes are kept.
   std::function<bool()> cancelled;

@@ -86,8 +86,8 @@ bool memory_fits(std::int64_t wanted_bytes, const UsableSlot& slot) {
   return wanted_bytes <= slot.free_bytes || wanted_bytes == 0;
 }
 
-/// A job avoids the device where it had a GPU_FAULT as long as another online worker or device
-/// fits.
+/// A job avoids the device where it had a GPU_FAULT as long as another ready device of an online
+/// worker fits.
 bool must_avoid(const JobRow& job, const Fleet& fleet, const std::string& device) {
   if (job.avoid_device.empty() || job.avoid_device != device) return false;
   for (const auto& [worker_id, member] : fleet.members()) {

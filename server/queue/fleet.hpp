@@ -35,8 +35,7 @@ class Fleet {
 /// True if a job with this preference and number of GPUs may run on such a device.
 bool backend_fits(Preference wanted, std::int32_t gpus, Backend backend);
 
-/// Room on a device for one more attempt, after the devices and open attempts that server and
-/// worker know.
+/// Room on a device for one more attempt, according to both server and worker.
 struct UsableSlot {
   std::string device_id;
   Backend backend = Backend::kCpu;

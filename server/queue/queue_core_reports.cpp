@@ -212,7 +212,7 @@ JobAfter QueueCore::apply(const ReleaseLease& command, Now now) {
   if (held.job.state == JobState::kCancelling)
     return {end_cancelled(held, AttemptOutcome::kReleased, now)};
   if (command.reason == ReleaseReason::kBusyForeign) {
-    // The slot counts as occupied until the worker's next report, so that the job is not granted to
+    // The device counts as busy until the worker's next report, so that the job is not granted to
     // this device at once.
     if (Fleet::Member* member = fleet_.find(command.key.worker_id)) {
       for (const std::string& id : held.attempt.device_ids) {

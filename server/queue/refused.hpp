@@ -24,8 +24,8 @@ enum class Refusal : std::uint8_t {
   kDataLoss,
 };
 
-/// A command that has no effect. The queue and the stores throw it before any change, or inside a
-/// savepoint that is then rolled back.
+/// The exception of a refused command, which has no effect. The queue and the stores throw it
+/// before any change, or inside a savepoint that is then rolled back.
 struct Refused : std::runtime_error {
   struct Precondition {
     std::string type, subject, description;

@@ -12,7 +12,7 @@ namespace quasi::server {
 ///
 /// SQLite takes a damaged frame of its write-ahead log for the end of the log and silently drops
 /// all commits after it. The mark is written after each commit and is not synced, so it is never
-/// newer than the database. If it is newer, acknowledged work was lost.
+/// newer than an intact database. If it is newer, the database has lost acknowledged work.
 class NewestMark {
  public:
   struct Newest {

@@ -14,14 +14,13 @@
 namespace quasi::server {
 
 /// Begin here: a server stream that is a cursor over the store. log_stream.cpp and watch_stream.cpp
-/// derive from it. It reads a page on a reader's thread, writes the page message by
-/// message with one write outstanding, and reads the next page. If there is nothing to read, it
-/// sleeps until a commit wakes it. It holds one page at most, even for a slow reader.
+/// derive from it. It reads a page on a reader's thread, writes the page message by message with
+/// one write outstanding, and reads the next page. If there is nothing to read, it sleeps until a
+/// commit wakes it. It holds one page at most, even for a slow reader.
 ///
 /// At any moment the stream is in exactly one state: a page is being read, a write is outstanding,
 /// it is idle, or it is finished. Only the owner of the state continues, so no lock is held while
 /// gRPC is called. `this` is not used after a call to gRPC that starts the next step.
-/// called, and `this` is not touched after handing the right to gRPC.
 template <class Message>
 class PumpedStream : public grpc::ServerWriteReactor<Message>,
                      public HubListener,
