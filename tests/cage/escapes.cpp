@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -155,6 +156,21 @@ std::vector<Escape> network_escapes() {
   using P = const Prison&;
   return {
       {"connect to a Unix socket", [](P p) { return connects_unix(p.foreign / "socket"); }, true},
+      {"connect a socket of packets",
+       [](P p) {
+         const int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+         sockaddr_un address{};
+         address.sun_family = AF_UNIX;
+         std::strncpy(address.sun_path, (p.foreign / "socket").c_str(),
+                      sizeof address.sun_path - 1);
+         // The listening socket is of another type; only the filter answers EPERM.
+         const bool refused = connect(descriptor, reinterpret_cast<const sockaddr*>(&address),
+                                      sizeof address) != 0 &&
+                              errno == EPERM;
+         close(descriptor);
+         return !refused;
+       },
+       true},
       {"connect by TCP", [](P p) { return connects_tcp(p.tcp_port); }, true},
       {"open an IPv6 socket", [](P) { return has_socket(AF_INET6, SOCK_STREAM); }},
       {"open a datagram socket", [](P) { return has_socket(AF_INET, SOCK_DGRAM); }, true},
@@ -241,6 +257,24 @@ std::vector<Escape> needs() {
       {"read its own limits", [](P) { return reads("/proc/self/limits"); }},
       {"read the processors", [](P) { return reads("/proc/cpuinfo"); }},
       {"read zeros", [](P) { return reads("/dev/zero"); }},
+      {"listen as the CUDA driver does",
+       [](P) {
+         const int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+         sockaddr_un address{};
+         address.sun_family = AF_UNIX;
+         const std::string name = "quasi-" + std::to_string(getpid());
+         name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+         const bool done =
+             bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+             listen(descriptor, 1) == 0;
+         close(descriptor);
+         return done;
+       }},
+      {"name a thread, as the CUDA driver does",
+       [](P) {
+         const std::string self = std::to_string(getpid());
+         return opens("/proc/self/task/" + self + "/comm", O_WRONLY | O_CREAT | O_TRUNC);
+       }},
       {"start a thread",
        [](P) {
          bool ran = false;

@@ -21,7 +21,7 @@ Cage enter_cage(const CageRules& rules) {
   cage.system_calls = cage::filter_system_calls(rules);
   // Without sockets the network is closed, even if no namespace was permitted.
   if (!cage.network.stands && !rules.network && !rules.processes && cage.system_calls.stands)
-    cage.network = {true, "no sockets; " + cage.network.detail};
+    cage.network = {true, "no connections; " + cage.network.detail};
   return cage;
 }
 

@@ -33,7 +33,7 @@ struct Cage {
   CageWall system_calls;  ///< no tracing, mounting, namespaces, keys or kernel modules
 
   bool is_whole() const { return network.stands && files.stands && system_calls.stands; }
-  /// Returns one line for a log, e.g. "network closed (no sockets), files closed (Landlock 7),
+  /// Returns one line for a log, e.g. "network closed (empty namespace), files closed (Landlock 7),
   /// system calls filtered".
   std::string summary() const;
 };
@@ -47,7 +47,7 @@ CageRules system_rules();
 /// the walls that the system permitted; the caller decides whether they suffice.
 Cage enter_cage(const CageRules& rules);
 
-/// Forbids all threads of this process to start programs or processes and to open sockets. Threads
+/// Forbids all threads of this process to start programs or processes and to connect. Threads
 /// may still be started. A refused call fails with EPERM.
 CageWall deny_new_processes();
 

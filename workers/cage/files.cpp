@@ -151,6 +151,10 @@ CageWall cage::close_files(const CageRules& rules) {
   const std::uint64_t special = rules.processes ? right::kMakeSocket | right::kMakeFifo : 0;
   for (const auto& path : rules.readable)
     if (!ruleset.grant(path, right::kRead)) return refused("allowing a folder");
+  // The CUDA driver gives its threads names, in files of the process's own.
+  if (!ruleset.grant("/proc/self/task", right::kReadFile | right::kReadDirectory |
+                                            right::kWriteFile | right::kTruncate))
+    return refused("allowing the threads' own files");
   for (const auto& path : rules.writable)
     if (!ruleset.grant(path, right::kWrite | special)) return refused("allowing a folder");
   for (const auto& path : rules.devices)

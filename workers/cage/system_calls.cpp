@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <seccomp.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -42,7 +43,12 @@ constexpr std::array kSignals{"kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueu
 /// Objects in memory that processes share by name.
 constexpr std::array kShared{"shmget", "semget", "msgget", "mq_open"};
 
-constexpr std::array kOfSockets{"socket", "connect", "bind", "listen", "accept", "accept4"};
+// The CUDA driver does not start without a listening socket: AF_UNIX, SOCK_SEQPACKET, bound to a
+// name in the network namespace. Such sockets may be made, but nothing connects.
+constexpr std::array kForbiddenSocketTypes{SOCK_STREAM, SOCK_DGRAM, SOCK_RAW,
+                                           SOCK_RDM,    SOCK_DCCP,  SOCK_PACKET};
+constexpr std::uint64_t kSocketTypeBits = 0xF;  ///< the rest of the argument holds flags
+
 constexpr std::array kOfProcesses{"execve", "execveat", "fork", "vfork"};
 
 constexpr std::uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID |
@@ -84,6 +90,15 @@ class Filter {
   void hide_clone3() {
     note(seccomp_rule_add(context_.get(), SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0));
   }
+  /// Leaves the sockets that the CUDA driver listens on, and no connection.
+  void forbid_connections() {
+    forbid("connect");
+    forbid_unless("socket", AF_UNIX);
+    for (const int type : kForbiddenSocketTypes)
+      note(seccomp_rule_add(
+          context_.get(), SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
+          SCMP_A1(SCMP_CMP_MASKED_EQ, kSocketTypeBits, static_cast<std::uint64_t>(type))));
+  }
   void hold_for_all_threads() { note(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_TSYNC, 1)); }
 
   CageWall enforce(const std::string& detail) {
@@ -114,8 +129,8 @@ CageWall cage::filter_system_calls(const CageRules& rules) {
     for (const char* name : kShared) filter.forbid(name);
   }
   if (!rules.processes && !rules.network) {
-    for (const char* name : kOfSockets) filter.forbid(name);
-    return filter.enforce("filtered, no sockets");
+    filter.forbid_connections();
+    return filter.enforce("filtered, no connections");
   }
   return filter.enforce("filtered");
 }
@@ -123,11 +138,11 @@ CageWall cage::filter_system_calls(const CageRules& rules) {
 CageWall deny_new_processes() {
   Filter filter;
   filter.hold_for_all_threads();
-  for (const char* name : kOfSockets) filter.forbid(name);
+  filter.forbid_connections();
   for (const char* name : kOfProcesses) filter.forbid(name);
   filter.forbid_without_bit(SCMP_SYS(clone), CLONE_THREAD);
   filter.hide_clone3();
-  return filter.enforce("no processes, no sockets");
+  return filter.enforce("no processes, no connections");
 }
 
 }  // namespace quasi
