@@ -146,7 +146,9 @@ TEST(Transient, ARampEndsAtItsValue) {
     run_sweep(deck, options, silent);
     ASSERT_EQ(potential_v.size(), expected.value_v.size());
     for (std::size_t k = 0; k < potential_v.size(); ++k)
-      if (expected.fixed[k]) ASSERT_NEAR(potential_v[k], expected.value_v[k], 1e-12) << k;
+      if (expected.fixed[k]) {
+        ASSERT_NEAR(potential_v[k], expected.value_v[k], 1e-12) << k;
+      }
   }
 }
 

@@ -29,7 +29,8 @@ std::size_t end_of_literal(const std::string& text, std::size_t at) {
 /// End of the raw string whose R stands at `at`.
 std::size_t end_of_raw_string(const std::string& text, std::size_t at) {
   const std::size_t open = text.find('(', at);
-  const std::string close = ")" + text.substr(at + 2, open - at - 2) + "\"";
+  std::string close(1, ')');
+  close.append(text, at + 2, open - at - 2).push_back('"');
   const std::size_t end = text.find(close, open);
   return end == std::string::npos ? text.size() : end + close.size();
 }

@@ -97,7 +97,7 @@ class Chaos {
   int server_kills() const { return server_kills_; }
 
  private:
-  static std::string name(int worker) { return "w" + std::to_string(worker); }
+  static std::string name(int worker) { return std::string(1, 'w').append(std::to_string(worker)); }
   void start_worker(int worker) { service_.start_worker(name(worker), {"--slots", "2"}); }
 
   std::size_t submit_some(std::size_t left) {

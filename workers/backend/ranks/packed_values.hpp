@@ -33,7 +33,7 @@ class PackedValues {
   void add_bytes(const void* data, std::size_t size) {
     add(static_cast<double>(size));
     const std::size_t at = values_.size();
-    values_.resize(at + (size + sizeof(double) - 1) / sizeof(double));
+    values_.resize(at + size / sizeof(double) + (size % sizeof(double) > 0 ? 1 : 0));
     if (size > 0) std::memcpy(values_.data() + at, data, size);
   }
 

@@ -77,9 +77,10 @@ std::string derived_lines(const json& derived) {
 }
 
 std::string unsteady_line(const json& summary) {
+  const std::string time_limit = status_name(PointStatus::kTimeLimit);
   const auto unsteady = std::count_if(
       summary["points"].begin(), summary["points"].end(),
-      [](const json& point) { return point["status"] == status_name(PointStatus::kTimeLimit); });
+      [&](const json& point) { return point["status"].get<std::string>() == time_limit; });
   if (unsteady == 0) return {};
   return std::to_string(unsteady) + " of " + std::to_string(summary["points"].size()) +
          " points reached run.t_end_fs before they were steady (spread and drift above "

@@ -21,9 +21,9 @@ class BeamIteration {
  public:
   BeamIteration(const BeamDevice& device, const BiasPoint& bias) : device_(device), bias_(bias) {
     const Structure& s = device.structure;
-    for (int state = 0; state < s.n_valleys() * s.subbands; ++state)
-      level_of_.push_back(s.family_of[static_cast<std::size_t>(state / s.subbands)] * s.subbands +
-                          state % s.subbands);
+    for (int valley = 0; valley < s.n_valleys(); ++valley)
+      for (int subband = 0; subband < s.subbands; ++subband)
+        level_of_.push_back(s.family_of[static_cast<std::size_t>(valley)] * s.subbands + subband);
     boundary_ =
         potential_boundary(device.model, s, bias, device.contacts.source, device.contacts.drain);
   }
