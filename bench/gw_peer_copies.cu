@@ -3,13 +3,13 @@
 // JSON line each. Argument: gigabytes, 2.94.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
 #include "workers/backend/device/device_buffer.cuh"
 #include "workers/backend/device/stream.cuh"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/gw/kernels/peer_copy.cuh"
 
 namespace {
@@ -24,15 +24,14 @@ double seconds_of(const std::vector<Device>& devices, const std::vector<cuda::St
                   Copy copy) {
   double best = 1e30;
   for (int turn = 0; turn < 4; ++turn) {
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch clock;
     for (std::size_t to = 1; to < devices.size(); ++to) {
       use_device(devices[to]);
       copy(to);
     }
     for (std::size_t to = 1; to < devices.size(); ++to)
       streams[to].synchronize("copying between devices");
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = clock.seconds();
     if (turn > 0) best = std::min(best, seconds);
   }
   return best;

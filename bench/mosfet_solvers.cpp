@@ -7,7 +7,6 @@
 #include <cblas.h>
 #include <lapacke.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -15,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/mosfet_newton_system.hpp"
+#include "workers/backend/stopwatch.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -24,10 +24,9 @@ using Vector = std::vector<double>;
 double ms(const std::function<void()>& work, int repeats) {
   std::vector<double> each;
   for (int k = 0; k < repeats; ++k) {
-    const auto from = std::chrono::steady_clock::now();
+    const Stopwatch clock;
     work();
-    each.push_back(
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - from).count());
+    each.push_back(1e3 * clock.seconds());
   }
   std::nth_element(each.begin(), each.begin() + repeats / 2, each.end());
   return each[static_cast<std::size_t>(repeats) / 2];

@@ -7,7 +7,6 @@
 // test-and-sum.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -18,6 +17,7 @@
 
 #include "bench/published/published_sums_3ph.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/thermal/input/deck/deck.hpp"
 #include "workers/thermal/kernels/three_phonon/fc3_transform.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
@@ -28,11 +28,7 @@ namespace {
 using namespace quasi;
 using namespace quasi::thermal;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-/// What the command line asks for.
+/// Holds the settings of the command line.
 struct Request {
   std::string deck;
   Device device;
@@ -70,10 +66,10 @@ RepeatedRates repeat_rates(ThreePhononSums& sums, const Control& control, int re
   SilentProgress silent;
   std::vector<double> seconds;
   for (int i = 0; i < repeat; ++i) {
-    const double start = now();
+    const Stopwatch clock;
     const std::clock_t ticks = std::clock();
     result.last = sums.rates(control.temperatures_k, control.converge, silent);
-    seconds.push_back(now() - start);
+    seconds.push_back(clock.seconds());
     result.cpu = std::min(result.cpu, static_cast<double>(std::clock() - ticks) / CLOCKS_PER_SEC);
   }
   std::sort(seconds.begin(), seconds.end());
@@ -107,24 +103,24 @@ void bench(const Request& request) {
   const Device& device = request.device;
   use_device(device);
   SilentProgress silent;
-  const double t0 = now();
+  const Stopwatch clock;
   const Deck deck = read_deck(request.deck, request.settings);
-  const double t1 = now();
+  const double t1 = clock.seconds();
   ConductivityRun run = start_run(deck, deck.control.harmonic_options(), silent);
-  const double t2 = now();
+  const double t2 = clock.seconds();
   const auto kernels = make_sums(request);
   ThreePhononProblem problem =
       make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, run.modes,
                                 deck.control.three_phonon_options());
-  const double t3 = now();
+  const double t3 = clock.seconds();
   const Transport transport{deck.crystal, deck.symmetry, run.modes,
                             deck.control.transport_options()};
   add_scattering(transport, deck.control.rate_options(), *kernels, problem, run, {silent});
   const double first = run.seconds["scattering_3ph"];
   const RepeatedRates repeated = repeat_rates(*kernels, deck.control, request.repeat);
-  const double t4 = now();
+  const double t4 = clock.seconds();
   add_conductivity({transport, deck.third_order, *kernels, FurtherScattering{}}, run, silent);
-  const double t5 = now();
+  const double t5 = clock.seconds();
 
   const double processes =
       static_cast<double>(run.three_phonon.n_absorption + run.three_phonon.n_emission);
@@ -144,11 +140,11 @@ void bench(const Request& request) {
       "\"seconds_total\":%.3f}\n",
       problem.mesh.n[0], problem.mesh.n[1], problem.mesh.n[2], device.name().c_str(),
       device.model.c_str(), static_cast<double>(problem.rows.size()), processes, work.tests,
-      work.fourier_flops, work.product_flops, t1 - t0, t2 - t1, t3 - t2, run.seconds["load_3ph"],
-      first, repeated.median, repeated.spread, repeated.cpu, repeated.last.seconds_enumerate,
+      work.fourier_flops, work.product_flops, t1, t2 - t1, t3 - t2, run.seconds["load_3ph"], first,
+      repeated.median, repeated.spread, repeated.cpu, repeated.last.seconds_enumerate,
       repeated.last.seconds_evaluate, t5 - t4, run.seconds["iterate"], r.solution.iterations,
       r.solution.residual, r.kappa_rta_w_per_mk[0][0], r.kappa_w_per_mk[0][0],
-      t5 - t0 - (t4 - t3) + first + run.seconds["load_3ph"] + run.seconds["isotopes"]);
+      t5 - (t4 - t3) + first + run.seconds["load_3ph"] + run.seconds["isotopes"]);
   std::fflush(stdout);
 }
 

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <complex>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "workers/backend/stopwatch.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 
 /// Random data of the timed GW kernels, and their timing.
@@ -15,9 +15,9 @@ namespace quasi::gw {
 
 /// Returns the wall seconds of one call.
 double seconds_of(const auto& work) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch clock;
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return clock.seconds();
 }
 
 /// Returns the shorter time of two calls, after one call that loads the device's code.

@@ -1,6 +1,6 @@
-#include <chrono>
 
 #include "bench/published/published_sums_3ph.hpp"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/thermal/kernels/three_phonon/collision_operator_3ph_cpu.hpp"
 #include "workers/thermal/kernels/three_phonon/fc3_transform.hpp"
 #include "workers/thermal/kernels/three_phonon/process_finder_3ph_cpu.hpp"
@@ -8,12 +8,6 @@
 
 namespace quasi::thermal {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 const Complex<double>* plain(const std::vector<std::complex<double>>& values) {
   return reinterpret_cast<const Complex<double>*>(values.data());
@@ -137,7 +131,7 @@ void PublishedSums3phCpu::for_each_process(std::int64_t row, const std::vector<L
 
 ThreePhononRates PublishedSums3phCpu::rates(const std::vector<double>& temperatures_k,
                                             bool keep_processes, Progress& progress) {
-  const auto start = Clock::now();
+  const Stopwatch enumeration;
   const std::int64_t n_rows = problem_->n_rows();
   const RowRates3phCpu row_rates(*problem_, finder_, temperatures_k);
   ThreePhononRates result =
@@ -149,9 +143,9 @@ ThreePhononRates PublishedSums3phCpu::rates(const std::vector<double>& temperatu
   require_lists_fit(first_process.back(), keep_processes);
   if (lists_all_modes()) lists = list_all_modes();
   collision_ = CollisionOperator3phCpu(*problem_, finder_, std::move(first_process));
-  result.seconds_enumerate = seconds_since(start);
+  result.seconds_enumerate = enumeration.seconds();
 
-  const auto middle = Clock::now();
+  const Stopwatch evaluation;
   progress.report("scattering 3ph", 0, n_rows);
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t row = 0; row < n_rows; ++row) {
@@ -168,7 +162,7 @@ ThreePhononRates PublishedSums3phCpu::rates(const std::vector<double>& temperatu
     std::copy(sums.count, sums.count + 2, &counts[static_cast<std::size_t>(2 * row)]);
   }
   result.set_counts(counts);
-  result.seconds_evaluate = seconds_since(middle);
+  result.seconds_evaluate = evaluation.seconds();
   return result;
 }
 

@@ -1,7 +1,7 @@
-#include <chrono>
 #include <numeric>
 
 #include "bench/published/published_sums_3ph.hpp"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/thermal/kernels/three_phonon/collision_operator_3ph_cuda.cuh"
 #include "workers/thermal/kernels/three_phonon/fc3_transform.hpp"
 #include "workers/thermal/kernels/three_phonon/row_sums_3ph_cuda.cuh"
@@ -11,11 +11,6 @@ namespace {
 
 using cuda::DeviceBuffer;
 using namespace cuda3ph;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Views of the force constants and of the phases of their cells on the device.
 struct BlockTables {
@@ -213,7 +208,7 @@ void PublishedSums3phCuda::sum_mode_by_mode(Process3* kept, const RowOutputs3& o
 ThreePhononRates PublishedSums3phCuda::rates(const std::vector<double>& temperatures_k,
                                              bool keep_processes, Progress& progress) {
   use_device(device_);
-  const auto start = Clock::now();
+  const Stopwatch enumeration;
   const std::int64_t n_rows = problem_->n_rows();
   progress.report("enumerate 3ph", 0, n_rows);
   device_problem_.set_temperatures(temperatures_k);
@@ -230,9 +225,9 @@ ThreePhononRates PublishedSums3phCuda::rates(const std::vector<double>& temperat
   const bool needs_whole_list = keep_processes || lists_all_modes;
   if (needs_whole_list) require_list_fits_device();
   cuda::check(cudaDeviceSynchronize(), "enumerating processes");
-  result.seconds_enumerate = seconds_since(start);
+  result.seconds_enumerate = enumeration.seconds();
 
-  const auto middle = Clock::now();
+  const Stopwatch evaluation;
   progress.report("scattering 3ph", 0, n_rows);
   const RowOutputs3 out = device_rates.outputs();
   DeviceBuffer<Process3> processes(
@@ -248,7 +243,7 @@ ThreePhononRates PublishedSums3phCuda::rates(const std::vector<double>& temperat
   }
   if (lists_all_modes && processes.size() > 0) sum_rows(device_problem_, lists, n_rows, out);
   device_rates.copy_to(result);
-  result.seconds_evaluate = seconds_since(middle);
+  result.seconds_evaluate = evaluation.seconds();
   if (keep_processes)
     collision_ =
         CollisionOperator3phCuda(*problem_, device_problem_, offsets_, std::move(processes));

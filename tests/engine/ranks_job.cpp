@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "tests/support/gw_decks.hpp"
+#include "tests/support/mosfet_decks.hpp"
 #include "tests/support/reference_data.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/io/hdf5.hpp"
@@ -66,16 +67,7 @@ fs::path write_deck(const fs::path& place, const std::string& text) {
 fs::path write_sweep(const fs::path& place, const std::string& mode) {
   const std::string more =
       mode == "transient" ? "mode = \"transient\"\n[output]\npdf_at_fs = [3.0]\n" : "";
-  return write_deck(place, R"(kind = "mosfet"
-checkpoint_interval_s = 0.0
-[mesh]
-nx = 33
-nz = 17
-subbands = 1
-nw = 12
-nphi = 8
-wmax_ev = 0.9
-[bias]
+  return write_deck(place, kMosfetCoarse + R"([bias]
 vgs = [0.4, 0.5, 0.6]
 vds = [0.1, 0.2]
 [run]

@@ -1,11 +1,11 @@
 #include "workers/engine/run_task.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <new>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/engine/task_registry.hpp"
 #include "workers/engine/utf8.hpp"
 
@@ -77,7 +77,7 @@ nlohmann::json run_task(const std::string& kind, const RunOptions& options, Prog
     throw InvalidInput("kind " + kind + " runs on at most " + std::to_string(task->max_devices()) +
                        " device(s), " + std::to_string(options.devices.size()) +
                        " are named; name fewer with --device");
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch clock;
   use_device(options.devices.front());
   nlohmann::json document{{"schema", "quasi.run.v1"},
                           {"kind", kind},
@@ -86,8 +86,7 @@ nlohmann::json run_task(const std::string& kind, const RunOptions& options, Prog
                           {"device_model", options.devices.front().model},
                           {"ranks", options.ranks->size()}};
   document["summary"] = task->run(options, progress);
-  document["wall_seconds"] =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  document["wall_seconds"] = clock.seconds();
 
   if (!options.ranks->leads()) return document;
   write_text(options.output_directory / "summary.json", indented(document) + '\n');

@@ -16,6 +16,7 @@
 #include <regex>
 
 #include "tests/service/support/deck_jobs.hpp"
+#include "tests/support/mosfet_decks.hpp"
 
 namespace quasi::test {
 namespace {
@@ -156,16 +157,7 @@ TEST_F(JobKill, FourPhononsOfSilicon) {
 // the attempt reports about itself.
 TEST_F(JobKill, SweepOfAMosfet) {
   v1::JobSpec spec;
-  add_input(service, &spec, "deck.toml", write_deck(R"(kind = "mosfet"
-checkpoint_interval_s = 0.0
-[mesh]
-nx = 33
-nz = 17
-subbands = 1
-nw = 12
-nphi = 8
-wmax_ev = 0.9
-[bias]
+  add_input(service, &spec, "deck.toml", write_deck(kMosfetCoarse + R"([bias]
 vgs = [0.4, 0.6]
 vds = [0.1, 0.2, 0.3]
 [run]

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <thread>
 #include <vector>
 
 #include "workers/backend/device/device.hpp"
+#include "workers/backend/stopwatch.hpp"
 
 /// Begin here: workers/backend/team spreads the work of one job over its devices and ranks.
 /// every_device.hpp runs one thread for each device, task_queue.hpp hands out tasks one at a time,
@@ -35,9 +35,9 @@ class DeviceStart {
   }
   /// Waits until all devices are ready. @return seconds waited
   double wait() {
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch clock;
     threads_.clear();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return clock.seconds();
   }
 
  private:

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/mosfet/kernels/electrostatics/iteration_cpu.hpp"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
 #include "workers/mosfet/kernels/transport/transport_cpu.hpp"
@@ -124,11 +124,9 @@ class CpuMosfetKernels : public MosfetKernels {
     const auto measure = [&](const char* name, int calls, const auto& work) {
       std::vector<double> each;
       for (int k = 0; k < repeats; ++k) {
-        const auto start = std::chrono::steady_clock::now();
+        const Stopwatch clock;
         work();
-        each.push_back(
-            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-                .count());
+        each.push_back(1e3 * clock.seconds());
       }
       std::nth_element(each.begin(), each.begin() + repeats / 2, each.end());
       times.push_back({name, each[static_cast<std::size_t>(repeats) / 2], calls});

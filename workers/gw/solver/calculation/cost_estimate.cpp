@@ -1,11 +1,11 @@
 #include "workers/gw/solver/calculation/cost_estimate.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 
+#include "workers/backend/stopwatch.hpp"
 #include "workers/gw/solver/screening/polarizability/polarizability.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 
@@ -22,9 +22,9 @@ constexpr std::int64_t kPairsOnCpu = 8, kPairsOnDevice = 2048;  // of the timed 
 
 template <typename Work>
 double seconds_of(const Work& work) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch clock;
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return clock.seconds();
 }
 /// Times the work after a first run, which makes plans and allocates memory.
 template <typename Work>

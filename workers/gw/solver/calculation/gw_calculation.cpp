@@ -3,10 +3,10 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <future>
 #include <iterator>
 
+#include "workers/backend/stopwatch.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/calculation/cost_estimate.hpp"
 #include "workers/gw/solver/calculation/problem_digest.hpp"
@@ -19,17 +19,14 @@ namespace {
 /// Adds the time of its scope to one phase.
 class PhaseClock {
  public:
-  explicit PhaseClock(double* seconds)
-      : seconds_(seconds), start_(std::chrono::steady_clock::now()) {}
-  ~PhaseClock() {
-    *seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
+  explicit PhaseClock(double* seconds) : seconds_(seconds) {}
+  ~PhaseClock() { *seconds_ += clock_.seconds(); }
   PhaseClock(const PhaseClock&) = delete;
   PhaseClock& operator=(const PhaseClock&) = delete;
 
  private:
   double* seconds_;
-  std::chrono::steady_clock::time_point start_;
+  Stopwatch clock_;
 };
 
 /// Checks ε⁻¹ by a few threads of the host while the devices work.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/sweep/point_limits.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
@@ -20,14 +21,8 @@
 namespace quasi::mosfet {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kCallSeconds = 0.25;  // time between two checks for a cancellation
 constexpr double kInstant_fs = 1e-9;   // times closer than this are equal
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Runs the lanes of one device, which advance together. Each holds one point of a chain.
 class DeviceRun {
@@ -223,9 +218,9 @@ class DeviceRun {
         n = 1;
         drive(lane, left[lane]);
       }
-      const auto start = Clock::now();
+      const Stopwatch clock;
       const std::vector<Advance> advanced = kernels_->advance(n, until, shrink);
-      seconds_per_step_ = std::max(1e-6, seconds_since(start) / n);
+      seconds_per_step_ = std::max(1e-6, clock.seconds() / n);
       ++calls_;
       for (int lane = 0; lane < size(); ++lane) {
         if (until[lane] < 0.0) continue;
@@ -374,7 +369,7 @@ class DeviceRun {
       news.fresh.emplace_back(SweepPieces::running(l.chain), pack(kept));
     }
     sweep_.publish(std::move(news));
-    turn_.last = Clock::now();
+    turn_.last = std::chrono::steady_clock::now();
   }
 
   SweepState& sweep_;

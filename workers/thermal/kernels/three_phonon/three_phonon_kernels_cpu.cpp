@@ -1,9 +1,9 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
+#include "workers/backend/stopwatch.hpp"
 #include "workers/thermal/kernels/three_phonon/collision_operator_3ph_cpu.hpp"
 #include "workers/thermal/kernels/three_phonon/factorised_elements_3ph_cpu.hpp"
 #include "workers/thermal/kernels/three_phonon/process_finder_3ph_cpu.hpp"
@@ -11,12 +11,6 @@
 
 namespace quasi::thermal {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 class CpuThreePhononKernels : public ThreePhononKernels {
  public:
@@ -151,7 +145,7 @@ std::vector<std::int64_t> CpuThreePhononKernels::sum_rows(const RowRates3phCpu& 
 
 ThreePhononRates CpuThreePhononKernels::rates(const std::vector<double>& temperatures_k,
                                               bool keep_processes, Progress& progress) {
-  const auto start = Clock::now();
+  const Stopwatch enumeration;
   const std::int64_t n_rows = problem_->n_rows();
   const RowRates3phCpu row_rates(*problem_, finder_, temperatures_k);
   ThreePhononRates result =
@@ -159,11 +153,11 @@ ThreePhononRates CpuThreePhononKernels::rates(const std::vector<double>& tempera
   // A kept list is counted first, so that one that cannot fit is refused before the sums.
   begin_list(keep_processes ? count_all(progress)
                             : std::vector<std::int64_t>(static_cast<std::size_t>(2 * n_rows), 0));
-  result.seconds_enumerate = seconds_since(start);
-  const auto middle = Clock::now();
+  result.seconds_enumerate = enumeration.seconds();
+  const Stopwatch evaluation;
   result.set_counts(sum_rows(row_rates, keep_processes, result, progress));
   progress.report("scattering 3ph", n_rows, n_rows);
-  result.seconds_evaluate = seconds_since(middle);
+  result.seconds_evaluate = evaluation.seconds();
   return result;
 }
 

@@ -1,6 +1,6 @@
-#include <chrono>
 #include <numeric>
 
+#include "workers/backend/stopwatch.hpp"
 #include "workers/thermal/kernels/three_phonon/collision_operator_3ph_cuda.cuh"
 #include "workers/thermal/kernels/three_phonon/factorised_elements_3ph_cuda.cuh"
 #include "workers/thermal/kernels/three_phonon/find_processes_3ph_cuda.cuh"
@@ -11,11 +11,6 @@ namespace {
 
 using cuda::DeviceBuffer;
 using namespace cuda3ph;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// All launches and products are on the default stream.
 class CudaThreePhononKernels : public ThreePhononKernels {
@@ -131,7 +126,7 @@ void CudaThreePhononKernels::sum_in_parts(std::int64_t budget_bytes, const RowOu
 ThreePhononRates CudaThreePhononKernels::rates(const std::vector<double>& temperatures_k,
                                                bool keep_processes, Progress& progress) {
   use_device(device_);
-  const auto start = Clock::now();
+  const Stopwatch enumeration;
   const std::int64_t n_rows = problem_->n_rows();
   device_problem_.set_temperatures(temperatures_k);
   const DeviceRates3 device_rates(device_problem_.n_temperatures(), n_rows);
@@ -147,8 +142,8 @@ ThreePhononRates CudaThreePhononKernels::rates(const std::vector<double>& temper
   if (keep_processes)
     require_list_fits(offsets_.host.back(), offsets_.host.back() * kProcessBytes, budget);
   cuda::check(cudaDeviceSynchronize(), "enumerating processes");
-  result.seconds_enumerate = seconds_since(start);
-  const auto middle = Clock::now();
+  result.seconds_enumerate = enumeration.seconds();
+  const Stopwatch evaluation;
 
   collision_ = {};  // frees the old list first
   if (keep_processes)
@@ -157,7 +152,7 @@ ThreePhononRates CudaThreePhononKernels::rates(const std::vector<double>& temper
   else
     sum_in_parts(budget, device_rates.outputs(), progress);
   device_rates.copy_to(result);
-  result.seconds_evaluate = seconds_since(middle);
+  result.seconds_evaluate = evaluation.seconds();
   progress.report("scattering 3ph", n_rows, n_rows);
   return result;
 }

@@ -1,12 +1,12 @@
 #include "workers/gw/kernels/pole_sums/offdiagonal/offdiagonal_plan.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <string>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/gw/kernels/pole_sums/diagonal/pole_groups.hpp"
 
 namespace quasi::gw {
@@ -52,14 +52,13 @@ OffDiagonalPlan plan_offdiagonal(const OffDiagonalTerms& terms, const PoleRules&
 void fit_separable_pairs(OffDiagonalPlan& plan, const OffDiagonalTerms& terms,
                          const PoleRules& rules, const OffDiagonalOptions& options) {
   if (plan.direct_pairs == plan.pairs) return;
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch clock;
   const std::int64_t n_energies = terms.energies_ry.extent[0], n_bands = terms.band_ry.extent[0];
   const auto family = options.method == OffDiagonalOptions::Method::kRationalSums
                           ? SeparableFamily::kRational
                           : SeparableFamily::kExponential;
   plan.pole = fit_separable_pole(family, plan.separable, options.tolerance_relative);
-  plan.fit_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  plan.fit_seconds = clock.seconds();
   plan.coefficient.assign(static_cast<std::size_t>(plan.pole.size() * plan.pairs), 0.0);
   for (std::int64_t n = 0; n < n_bands; ++n)
     for (std::int64_t e = 0; e < n_energies; ++e) {
