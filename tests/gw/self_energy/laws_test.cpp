@@ -208,8 +208,8 @@ void expect_policies_agree_on_the_head(const GodbyNeedsFit& fit) {
   }
 }
 
-/// For ω̃ → ∞ the sums of one block of products are SX − X = I and CH = −½ I with the quadratic form
-/// I of W(0): static COHSEX.
+/// For ω̃ → ∞ the sums of one block of products are SX − X = I and CH = −½ I with the quadratic
+/// form I of W(0). This is static COHSEX.
 void expect_static_cohsex(const GodbyNeedsFit& fit) {
   const std::int64_t n = fit.n;
   PlasmonPoleModel infinite = fit.model;

@@ -24,7 +24,7 @@ class FakeClock : public Clock {
   Now time{.wall_ms = 1'700'000'000'000, .monotonic_ms = 1'000};
 };
 
-/// Where a server keeps its data.
+/// The places where a server keeps its data.
 struct ServerDisk {
   FileSystem& files;
   std::string root;                   ///< folder of blobs and logs

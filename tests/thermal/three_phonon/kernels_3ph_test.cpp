@@ -161,8 +161,8 @@ TEST_P(Kernels3ph, AgreeWithTheOracle) {
   }
 }
 
-// The same input on the same device gives the same bits when it runs twice and, on the CPU, with
-// one thread and with two.
+// Equal inputs give equal bits on one device: in two runs and, on the CPU, with one thread and with
+// two.
 TEST_P(Kernels3ph, GiveTheSameBitsAgain) {
   const auto c = test::random_crystal_3ph(2, {4, 3, 4}, 5, Broadening::kSymmetric);
   const int threads = omp_get_max_threads();

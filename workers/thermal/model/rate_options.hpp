@@ -4,7 +4,7 @@
 
 namespace quasi::thermal {
 
-/// Which scattering beside four phonons a run has.
+/// Selects the scattering of a run besides four phonons.
 struct RateOptions {
   bool isotopes = true;
   double boundary_length_nm = 0.0;  ///< adds |v|/L to the rates; 0: none

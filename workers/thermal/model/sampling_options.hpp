@@ -10,7 +10,7 @@ enum class Sampling {
   kByWeight,  ///< processes, with a probability that grows with their exact weight
 };
 
-/// How the rates of one order of phonons are sampled (docs/theory/thermal.md 10).
+/// Settings of the sampling of rates of one order of phonons (docs/theory/thermal.md 10).
 struct SamplingOptions {
   bool enabled = false;  ///< false: rates are sums over all processes
   Sampling estimator = Sampling::kByWeight;

@@ -9,8 +9,9 @@
 
 namespace quasi::gw {
 
-/// ω̃ of an element that acts statically (ω̃ → ∞). It is large enough that ω̃/(x ± ω̃) = ±1 in double
-/// precision for every x of a calculation, and small enough that A = ½ I ω̃ v̄ cannot overflow.
+/// This ω̃ marks an element that acts statically (ω̃ → ∞). It is so large that ω̃/(x ± ω̃) = ±1 in
+/// double precision for every x of a calculation. It is so small that A = ½ I ω̃ v̄ cannot
+/// overflow.
 inline constexpr double kStaticPole_ry = 1e18;
 
 /// The screened interaction of one q-point as a plasmon-pole model. With x = E − E_n,

@@ -95,8 +95,8 @@ class EpsilonProfile : public StepTimes {
 /// Returns the q-points of the calculation: the irreducible k-points with Γ replaced by q₀.
 std::vector<Vec3> screening_points(const MeanField& field);
 
-/// Calculates ε⁻¹ of one q (docs/theory/gw.md 4; adler1962, wiser1963). ε̃ = 1 − v½ χ v½ is inverted
-/// by Cholesky at ω = 0 and on the imaginary axis, and by LU elsewhere.
+/// Calculates ε⁻¹ of one q (docs/theory/gw.md 4; adler1962, wiser1963). ε̃ = 1 − v½ χ v½ is
+/// inverted by Cholesky at ω = 0 and on the imaginary axis, and by LU elsewhere.
 /// ε⁻¹_GG' = v_G½ ε̃⁻¹_GG' v_G'^−½.
 DielectricMatrix dielectric_matrix(const MeanField& field, const Vec3& q,
                                    const EpsilonOptions& options, const CoulombInteraction& coulomb,

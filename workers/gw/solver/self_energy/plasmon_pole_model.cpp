@@ -158,7 +158,7 @@ namespace {
 
 /// The elements δ − ε⁻¹ and the interactions from which the poles of a model are made.
 ///
-/// Where W is Hermitian (all interactions averaged alike), the model is Hermitian to the last bit:
+/// If W is Hermitian (all interactions averaged alike), the model is Hermitian to the last bit:
 /// the lower triangle is made of both triangles of I, Ĩ = ½ (r_G' I_GG'/r_G + h.c.) with r = v̄^½,
 /// and mirrored. Without that, rounding could put an element and its mirror image on different
 /// sides of a threshold, and sums over a model that is not Hermitian take twice the time.

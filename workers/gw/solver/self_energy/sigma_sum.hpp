@@ -50,8 +50,8 @@ std::map<int, std::vector<StarMember>> q_points_by_star(const MeanField& field, 
 ///
 ///   W_GG' = (ε̃⁻¹ − 1)_GG' ⟨v^½(q+G)⟩ ⟨v^½(q+G')⟩  (G ≠ G'),   W_GG = (ε̃⁻¹ − 1)_GG v̄(q+G)
 ///
-/// The Hermitian ε̃⁻¹ varies slowly and is held at q. At q → 0 the wings vanish. Where k·p gives ε⁻¹
-/// in every direction, the head ⟨8π/(pᵀ ε_M p)⟩ and the body are averages over the mini-zone.
+/// The Hermitian ε̃⁻¹ varies slowly and is held at q. At q → 0 the wings vanish. If k·p gives
+/// ε⁻¹ in every direction, the head ⟨8π/(pᵀ ε_M p)⟩ and the body are averages over the mini-zone.
 /// Without k·p the body depends on the direction of q₀; it is averaged over the group, and the head
 /// is ε⁻¹_00(q₀) v̄₀.
 struct ScreeningAtQ {

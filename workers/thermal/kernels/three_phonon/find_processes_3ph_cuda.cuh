@@ -19,7 +19,7 @@ struct RowLists3 {
   __device__ std::int64_t end(std::int64_t row) const { return first_process[row + 1] - base; }
 };
 
-/// Where the processes of each row begin in a list of all processes, on the host and on the device.
+/// Offsets of the first process of each row in a list of all processes, on host and device.
 struct ProcessOffsets3 {
   std::vector<std::int64_t> host;  ///< [n_rows + 1]
   cuda::DeviceBuffer<std::int64_t> device;

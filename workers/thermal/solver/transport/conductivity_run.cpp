@@ -125,7 +125,7 @@ ConductivityRun start_run(const LatticeModel& model, const HarmonicOptions& opti
   return run;
 }
 
-// Where k_BT is below the width of δ, occupations change by more than e within the width. Processes
+// If k_BT is below the width of δ, occupations change by more than e within the width. Processes
 // that miss the energy shell then count for more than those on it, and the two forms of the Bose
 // factors, equal on the shell, lead to different κ.
 void warn_of_cold(const TransportOptions& options, double scale_broad, ConductivityRun& run) {

@@ -10,7 +10,7 @@ namespace quasi::gw {
 
 /// A plasmon-pole model laid out for vector units: separate planes of B = A/ω̃, τ = 1/ω̃ and ω̃.
 ///
-/// Where the model is Hermitian (A_GG' = A*_G'G, ω̃ symmetric, to `kHermitianTolerance`), the sum
+/// If the model is Hermitian (A_GG' = A*_G'G, ω̃ symmetric, to `kHermitianTolerance`), the sum
 /// over both triangles is real. It equals the sum over the lower triangle with the off-diagonal
 /// elements doubled. `folded` says that the planes hold the doubled lower triangle, which halves
 /// the work.

@@ -12,8 +12,8 @@ namespace quasi::gw {
 /// Largest number of energies in one group of the diagonal plasmon-pole sum. Every device cuts the
 /// sum into the same groups.
 ///
-/// Write B = A/ω̃ = ½ I v̄ and τ = 1/ω̃ (0 for a static element). Away from poles an element's factor
-/// for x = E − E_n is
+/// Write B = A/ω̃ = ½ I v̄ and τ = 1/ω̃ (0 for a static element). Away from poles an element's
+/// factor for x = E − E_n is
 ///
 ///   occupied, x ≥ 0:   A/(x + ω̃) = + B / (1 + |x| τ)
 ///   empty,    x ≤ −γ:  A/(x − ω̃) = − B / (1 + |x| τ)

@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(kMaxThreads, 1)
   });
 }
 
-/// Q[G][G'] = A_GG' b_k(ω̃_GG')/ω̃_GG', of a folded model with folded_weight() and only what products
-/// of blocks of `width` columns read.
+/// Computes Q[G][G'] = A_GG' b_k(ω̃_GG')/ω̃_GG'. A folded model carries folded_weight(), and only
+/// the elements that products of blocks of `width` columns read are written.
 __global__ void __launch_bounds__(kMaxThreads, 1)
     make_q(PoleModelOnDevice model, SeparableTerm term, std::int64_t width, double2* q) {
   for_each_element(model, width, [&](std::int64_t g, std::int64_t h, const PoleElement& element) {

@@ -34,7 +34,8 @@ MakerShape maker_shape(std::int64_t rows);
 /// Lets the makers use the shared memory of a MakerShape on the current device.
 void prepare_makers();
 
-/// P[G][e][G'] = A_GG' F(x_e, ω̃_GG') (docs/theory/gw.md 7). A and ω̃ are read once for all energies.
+/// Computes P[G][e][G'] = A_GG' F(x_e, ω̃_GG') (docs/theory/gw.md 7). A and ω̃ are read once for
+/// all energies.
 /// @param p  [n_g][energies.count][n_g]
 void make_pole_matrices(const PoleModelOnDevice& model, const PoleRules& rules,
                         const BufferEnergies& energies, double2* p, const MakerShape& shape,

@@ -16,13 +16,12 @@ namespace quasi::gw {
 /// so that a plasmon-pole matrix, which depends on (n, E) only through |x| = |E − E_n|, becomes K
 /// matrices A b_k/ω̃ that depend on neither. Two families:
 ///
-///   exponential   b_k = ω̃ e^{−t_k ω̃} for finite ω̃, c_k = w_k e^{−t_k |x|}, with 1/y ≈ w_0 + Σ w_k
-///   e^{−t_k y}
-///                 fitted on the range of y = |x| + ω̃; one more term, c = 1, holds static elements,
-///                 and w_0 of the others
-///   rational      b_k = ω̃/(ξ_k + ω̃): the matrix at K reference values ξ_k of |x|, interpolated.
-///   Needs
-///                 fewer terms and holds static elements without one more
+///   exponential   b_k = ω̃ e^{−t_k ω̃} for finite ω̃, c_k = w_k e^{−t_k |x|}. The sum
+///                 1/y ≈ w_0 + Σ w_k e^{−t_k y} is fitted on the range of y = |x| + ω̃. One
+///                 more term with c = 1 holds static elements, and w_0 of the others.
+///   rational      b_k = ω̃/(ξ_k + ω̃): the matrix at K reference values ξ_k of |x| is
+///                 interpolated. This family needs fewer terms, and static elements need no
+///                 further term.
 enum class SeparableFamily { kExponential, kRational };
 
 /// b_k/ω̃ of one element. Poles at or above `static_pole_ry` are static; `constant` is w_0 of an
