@@ -39,7 +39,8 @@ bool is_network(const std::string& path) {
 DataDirectory::DataDirectory(const std::string& path, bool allow_network_file_system)
     : path_(path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-    throw FileError(errno, "make the data directory " + path);
+    throw FileError(errno, "cannot make the data directory " + path +
+                               " (key data_directory; its parent must exist and be writable)");
   if (!allow_network_file_system && is_network(path))
     throw NetworkFileSystem(
         path +

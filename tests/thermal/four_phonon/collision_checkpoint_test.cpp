@@ -160,7 +160,7 @@ class ThreadOf : public Ranks {
     together_.all.arrive_and_wait();
     auto heard = together_.said;
     together_.all.arrive_and_wait();
-    if (together_.failed) throw PeerFailed("another rank has failed");
+    if (together_.failed) throw PeerFailed();
     return heard;
   }
   bool peer_failed() override { return together_.failed; }

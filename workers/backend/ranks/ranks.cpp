@@ -56,7 +56,7 @@ Ranks::Message Ranks::wait_for(int tag) {
   using namespace std::chrono_literals;
   for (int tries = 0;; ++tries) {
     if (auto message = receive(tag)) return std::move(*message);
-    if (peer_failed()) throw PeerFailed("another rank has failed");
+    if (peer_failed()) throw PeerFailed();
     if (tries > 100)
       std::this_thread::sleep_for(50us);
     else

@@ -14,7 +14,7 @@ namespace quasi {
 /// Thrown in a rank that waits while another rank has failed. Ranks::end() tells all ranks the
 /// cause.
 struct PeerFailed : Error {
-  using Error::Error;
+  PeerFailed() : Error("another rank of the job has failed; its own message names the cause") {}
 };
 
 /// Begin here: workers/backend/ranks connects the processes of one job, started by mpirun or srun.

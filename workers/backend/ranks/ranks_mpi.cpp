@@ -86,7 +86,7 @@ class MpiRanks : public Ranks {
     if (worst == kFine) return;
     met_failure_ = worst;
     failed_elsewhere_ = true;
-    throw PeerFailed("another rank has failed");
+    throw PeerFailed();
   }
 
   void broadcast(void* data, std::size_t bytes, int root) override {

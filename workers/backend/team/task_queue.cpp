@@ -25,7 +25,7 @@ void take_in(const Ranks::Message& message, TaskQueue& queue,
 
 void require_peers(Ranks& ranks, const Progress& progress) {
   progress.throw_if_cancelled();
-  if (ranks.peer_failed()) throw PeerFailed("another rank has failed");
+  if (ranks.peer_failed()) throw PeerFailed();
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ std::vector<Piece> run_parts(const PartedSum& sum, DeviceTeam& team, Checkpoint&
     if (auto message = ranks.receive(kPartTag))
       take_in(*message);
     else if (ranks.peer_failed())
-      throw PeerFailed("another rank has failed");
+      throw PeerFailed();
     else
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     progress.throw_if_cancelled();

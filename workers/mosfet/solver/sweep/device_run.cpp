@@ -45,7 +45,7 @@ class DeviceRun {
       if (std::none_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.active; }))
         return;
       batch();
-      if (sweep_.ranks.peer_failed()) throw PeerFailed("another rank has failed");
+      if (sweep_.ranks.peer_failed()) throw PeerFailed();
       for (int lane = 0; lane < size(); ++lane)
         if (lanes_[lane].active) look(lane);
       maybe_checkpoint();

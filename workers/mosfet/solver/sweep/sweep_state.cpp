@@ -196,7 +196,7 @@ void SweepState::serve_ranks(const std::atomic<bool>& stop) {
     if (checkpoint.is_turn(turn) && turn.draining)
       for (int rank = 1; rank < ranks.size(); ++rank) ranks.send(rank, kSweepDrain, {});
     progress.throw_if_cancelled();
-    if (ranks.peer_failed()) throw PeerFailed("another rank has failed");
+    if (ranks.peer_failed()) throw PeerFailed();
     if (idle) std::this_thread::sleep_for(kPollInterval);
   }
 }

@@ -267,7 +267,7 @@ void Collision4ph::keep_what_is_sent(std::size_t t) {
 void Collision4ph::wait_for_what_is_sent(std::size_t t) {
   for (keep_what_is_sent(t); remote_left_ > 0; keep_what_is_sent(t)) {
     progress_.throw_if_cancelled();
-    if (team_.ranks->peer_failed()) throw PeerFailed("another rank has failed");
+    if (team_.ranks->peer_failed()) throw PeerFailed();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
