@@ -5,31 +5,12 @@
 #include <fstream>
 #include <sstream>
 
+#include "workers/backend/device/host.hpp"
 #include "workers/daemon/devices/devices.hpp"
 #include "workers/daemon/error.hpp"
 
 namespace quasi {
 namespace {
-
-std::int64_t meminfo_bytes(std::string_view key) {
-  std::ifstream in("/proc/meminfo");
-  std::string word;
-  std::int64_t kib = 0;
-  while (in >> word >> kib) {
-    if (word == key) return kib * 1024;
-    in.ignore(64, '\n');
-  }
-  return 0;
-}
-
-std::string cpu_model() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("model name"))
-      if (const auto colon = line.find(": "); colon != std::string::npos)
-        return line.substr(colon + 2);
-  return "CPU";
-}
 
 class CpuSlots : public DeviceSource {
  public:
