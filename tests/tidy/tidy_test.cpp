@@ -37,7 +37,8 @@ std::vector<Direction> directions() {
       // The message for "unknown key, did you mean" has one source for all programs. This part of
       // workers/io needs neither HDF5 nor messages, and a build without the service has it.
       {"workers/cage/", {"workers/cage/"}},
-      {"workers/daemon/", {"workers/daemon/", "proto/", "workers/io/settings.hpp"}},
+      {"workers/daemon/",
+       {"workers/daemon/", "proto/", "workers/io/settings.hpp", "workers/backend/device/host.hpp"}},
       {"server/store/", {"server/store/", "server/queue/", "proto/"}},
       {"server/queue/", {"server/queue/", "server/store/", "proto/"}},
       {"server/", {"server/", "proto/"}},
