@@ -1,114 +1,21 @@
-// Tests laws of the beam discretisation at fixed levels. The profile is a barrier of E_b between
-// flat contacts with a fall of V_DS at the drain.
+// Tests laws of the beam discretisation at fixed levels.
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
-#include "workers/mosfet/physics/working_units.hpp"
-#include "workers/mosfet/solver/beam/beam_transport.hpp"
+#include "tests/mosfet/beam_fixture.hpp"
 
 namespace quasi::mosfet {
 namespace {
 
-constexpr double kKt_ev = 0.025851999786435;
-constexpr double kAlpha_per_ev = 0.5;
-constexpr double kLength_nm = 30.0;
-
-double profile_ev(double x_nm, double barrier_ev, double vds_v) {
-  return barrier_ev * 0.5 * (std::tanh((x_nm - 10.0) / 2.0) - std::tanh((x_nm - 20.0) / 2.0)) -
-         vds_v * 0.5 * (1.0 + std::tanh((x_nm - 19.0) / 3.0));
-}
-
-struct Options {
-  double barrier_ev = 0.3, vds_v = 0.0, dx_nm = 1.0;
-  double dh_ev = 0.0125;
-  int n_kappa = 12;
-  bool scatters = true, fermi = false;
-  BeamOrder order = BeamOrder::kThird;
-  double shift_ev = 0.0;  ///< shift of all energies and Fermi levels; the grid stays
-  bool mirrored = false;  ///< source and drain exchanged
-  double fermi_level_ev = 0.0;
-};
-
-/// A device of one valley and one subband in the form of the solver.
-struct Beam {
-  explicit Beam(const Options& o)
-      : levels(levels_of(o)),
-        geometry(make_beam_geometry(grid_of(o, levels), levels)),
-        scattering(geometry, levels, processes_of(o), overlap_of(levels), {0},
-                   filling_of(o, geometry)),
-        inflow(make_beam_inflow(geometry.grid, drain_fermi(o))),
-        problem(geometry, scattering, inflow, o.order) {
-    if (o.mirrored) {
-      inflow = {make_beam_inflow(geometry.grid, -o.vds_v + o.fermi_level_ev).drain,
-                make_beam_inflow(geometry.grid, o.fermi_level_ev).drain};
-    }
-  }
-
-  static double drain_fermi(const Options& o) { return o.fermi_level_ev + o.shift_ev - o.vds_v; }
-  static BeamLevels levels_of(const Options& o) {
-    BeamLevels levels{.valleys = {{0.19, 0.19, 0.98, 0.0}}, .subbands = 1};
-    levels.nx = static_cast<int>(std::lround(kLength_nm / o.dx_nm)) + 1;
-    for (int i = 0; i < levels.nx; ++i) {
-      const double x = i * o.dx_nm;
-      levels.edge_ev.push_back(o.shift_ev +
-                               profile_ev(o.mirrored ? kLength_nm - x : x, o.barrier_ev, o.vds_v));
-    }
-    return levels;
-  }
-  static BeamGrid grid_of(const Options& o, BeamLevels levels) {
-    for (double& edge : levels.edge_ev) edge -= o.shift_ev;
-    BeamShape shape{.kt_ev = kKt_ev, .fermi_ev = o.fermi_level_ev, .fermi = o.fermi};
-    BeamGrid grid = make_beam_grid({.dh_ev = o.dh_ev, .n_kappa = o.n_kappa}, levels, o.dx_nm,
-                                   kAlpha_per_ev, shape);
-    grid.shape.fermi_ev += o.shift_ev;
-    return grid;
-  }
-  static std::vector<ScatteringProcess> processes_of(const Options& o) {
-    if (!o.scatters) return {};
-    const double unit = 2.0 * units::kPi * 0.19 * kElectronMass_ev_fs2_nm2;
-    return {{.kind = ProcessKind::kElastic, .coupling = 0.5 * 5e-3 / unit},
-            {.kind = ProcessKind::kG,
-             .coupling = 1e-2 / unit,
-             .occupation = 1.0 / std::expm1(0.0612 / kKt_ev),
-             .energy_ev = 0.0612}};
-  }
-  /// The filling in the source's equilibrium, around which blocking is linearised.
-  static std::vector<double> filling_of(const Options& o, const BeamGeometry& geometry) {
-    if (!o.fermi || !o.scatters) return {};
-    const BeamGrid& grid = geometry.grid;
-    std::vector<double> filling(static_cast<std::size_t>(grid.nx) * grid.n_h);
-    for (std::size_t cell = 0; cell < filling.size(); ++cell)
-      filling[cell] = fermi_function(
-          (o.fermi_level_ev - grid.centre_ev(static_cast<int>(cell % grid.n_h))) / kKt_ev);
-    return filling;
-  }
-  static std::vector<double> overlap_of(const BeamLevels& levels) {
-    return std::vector<double>(static_cast<std::size_t>(levels.nx), 1.0);
-  }
-
-  BeamLevels levels;
-  BeamGeometry geometry;
-  BeamScattering scattering;
-  BeamInflow inflow;
-  BeamOperator problem;
-};
-
-std::vector<double> random_values(std::size_t count, double low, double high, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<double> uniform(low, high);
-  std::vector<double> values(count);
-  for (double& value : values) value = uniform(random);
-  return values;
-}
-
-double largest(const std::vector<double>& values) {
-  double found = 0.0;
-  for (const double value : values) found = std::max(found, std::fabs(value));
-  return found;
-}
+using Beam = test::TestBeam;
+using Options = test::BeamOptions;
+using test::kAlpha_per_ev;
+using test::kKt_ev;
+using test::largest;
+using test::profile_ev;
+using test::random_values;
 
 /// Landauer's current of electrons with both spins and two valleys over a top, integrated
 /// numerically over the transverse momentum.
@@ -166,6 +73,30 @@ TEST(Beam, StreamingKeepsEveryFunctionOfTheTotalEnergy) {
   }
 }
 
+// The solution of all lines satisfies the equations of its order, with random gain and levels.
+TEST(Beam, TheLineSolveIsExact) {
+  for (const BeamOrder order : {BeamOrder::kFirst, BeamOrder::kThird})
+    for (const bool scatters : {true, false}) {
+      const Beam beam({.vds_v = 0.4, .scatters = scatters, .order = order});
+      const std::size_t rows = beam.scattering.states().size();
+      const std::vector<double> feed =
+          scatters ? random_values(rows, 0.0, 1e-2, 23) : std::vector<double>{};
+      const std::vector<double> g = beam.problem.solve_lines(feed, true);
+      const std::vector<double> mean = beam.scattering.mean(g), gain = beam.scattering.gain(mean);
+      std::vector<double> rate = beam.problem.rate(g);
+      const int nj = beam.geometry.grid.n_kappa;
+      const std::size_t branch = rate.size() / 2;
+      for (std::size_t at = 0; at < rate.size() && scatters; ++at) {
+        const std::size_t row = at % branch / nj;
+        rate[at] += beam.geometry.volume[at % branch] * (feed[row] - gain[row]);
+      }
+      EXPECT_LT(largest(rate), 1e-13 * largest(beam.geometry.area) * largest(g));
+      const std::vector<double> direct = beam.problem.line_mean(feed, true);
+      for (std::size_t row = 0; row < rows; ++row)
+        EXPECT_NEAR(direct[row], mean[row], 1e-13 * largest(mean));
+    }
+}
+
 // With phonons a Maxwellian start is steady too, and the direct solver reaches it from any start.
 TEST(Beam, TheSteadyStateWithoutBiasIsTheEquilibrium) {
   for (const double barrier_ev : {0.3, 0.1}) {
@@ -173,7 +104,8 @@ TEST(Beam, TheSteadyStateWithoutBiasIsTheEquilibrium) {
     const std::vector<double> ones(beam.problem.size(), 1.0);
     EXPECT_LT(largest(beam.problem.rate(ones)), 1e-13 * largest(beam.geometry.area));
     const BeamSolution found =
-        solve_beam(beam.problem, 1e-13, 200, random_values(ones.size(), 0.5, 1.5, 7));
+        solve_beam(beam.problem, beam.scattering, 1e-13, 200,
+                   random_values(beam.scattering.states().size(), 0.5, 1.5, 7));
     ASSERT_TRUE(found.converged) << found.residual;
     const std::vector<double> sheet = beam_sheet_density(beam.geometry, found.g),
                               expected = beam_sheet_density(beam.geometry, ones);
@@ -199,7 +131,8 @@ TEST(Beam, BlockedScatteringKeepsFermisEquilibrium) {
   EXPECT_LT(largest(beam.scattering.phonon_power(mean)),
             1e-12 * largest(beam.scattering.emission_power(mean)));
   const BeamSolution found =
-      solve_beam(beam.problem, 1e-12, 300, random_values(g.size(), 0.0, 1.0, 19));
+      solve_beam(beam.problem, beam.scattering, 1e-12, 300,
+                 random_values(beam.scattering.states().size(), 0.0, 1.0, 19));
   ASSERT_TRUE(found.converged) << found.residual;
   const std::vector<double> sheet = beam_sheet_density(beam.geometry, found.g),
                             expected = beam_sheet_density(beam.geometry, g);
@@ -218,7 +151,7 @@ TEST(Beam, TheBallisticCurrentIsExact) {
                          .scatters = false,
                          .fermi = fermi,
                          .fermi_level_ev = fermi ? 0.1 : 0.0});
-        const BeamSolution found = solve_beam(beam.problem, 1e-10, 100);
+        const BeamSolution found = solve_beam(beam.problem, beam.scattering, 1e-10, 100);
         ASSERT_TRUE(found.converged) << found.residual;
         const double exact = landauer(top_of_profile(0.3, vds_v), vds_v, fermi, fermi ? 0.1 : 0.0);
         const std::vector<double> current =
@@ -231,7 +164,7 @@ TEST(Beam, TheBallisticCurrentIsExact) {
 TEST(Beam, TheBallisticCurrentDoesNotDependOnTheMeshOfEnergyAndMomentum) {
   const auto current = [](double dh_ev, int n_kappa) {
     const Beam beam({.vds_v = 0.4, .dh_ev = dh_ev, .n_kappa = n_kappa, .scatters = false});
-    const BeamSolution found = solve_beam(beam.problem, 1e-11, 100);
+    const BeamSolution found = solve_beam(beam.problem, beam.scattering, 1e-11, 100);
     return beam_fluxes(beam.geometry, beam.scattering, beam.problem, found.g).current[15];
   };
   const double reference = current(0.0125, 12);
@@ -244,7 +177,7 @@ TEST(Beam, TheSwingOfABarrierIsThermal) {
   const auto current = [](double barrier_ev) {
     const Beam beam({.barrier_ev = barrier_ev, .vds_v = 0.4, .scatters = false});
     return beam_fluxes(beam.geometry, beam.scattering, beam.problem,
-                       solve_beam(beam.problem, 1e-10, 100).g)
+                       solve_beam(beam.problem, beam.scattering, 1e-10, 100).g)
         .current[15];
   };
   double before = current(0.05);
@@ -262,7 +195,7 @@ TEST(Beam, EnergyIsConserved) {
   for (const double barrier_ev : {0.3, 0.05})
     for (const BeamOrder order : {BeamOrder::kFirst, BeamOrder::kThird}) {
       const Beam beam({.barrier_ev = barrier_ev, .vds_v = 0.4, .order = order});
-      const BeamSolution found = solve_beam(beam.problem, 1e-12, 300);
+      const BeamSolution found = solve_beam(beam.problem, beam.scattering, 1e-12, 300);
       ASSERT_TRUE(found.converged) << found.residual;
       const BeamFluxes fluxes = beam_fluxes(beam.geometry, beam.scattering, beam.problem, found.g);
       const auto [low, high] = std::minmax_element(fluxes.current.begin(), fluxes.current.end());
@@ -317,7 +250,7 @@ TEST(Beam, ParticlesAreBalancedInEveryColumn) {
 TEST(Beam, TheMirroredDeviceCarriesTheOppositeCurrent) {
   const auto currents = [](bool mirrored) {
     const Beam beam({.barrier_ev = 0.1, .vds_v = 0.4, .mirrored = mirrored});
-    const BeamSolution found = solve_beam(beam.problem, 1e-13, 400);
+    const BeamSolution found = solve_beam(beam.problem, beam.scattering, 1e-13, 400);
     EXPECT_TRUE(found.converged) << found.residual;
     return beam_fluxes(beam.geometry, beam.scattering, beam.problem, found.g).current;
   };
@@ -344,7 +277,7 @@ TEST(Beam, FirstOrderMarchingStaysPositive) {
 TEST(Beam, MarchingEndsInTheSteadyState) {
   const Beam beam(
       {.barrier_ev = 0.1, .vds_v = 0.2, .dh_ev = 0.025, .n_kappa = 4, .order = BeamOrder::kFirst});
-  const BeamSolution direct = solve_beam(beam.problem, 1e-12, 300);
+  const BeamSolution direct = solve_beam(beam.problem, beam.scattering, 1e-12, 300);
   ASSERT_TRUE(direct.converged);
   std::vector<double> g(beam.problem.size(), 1.0);
   const double dt_fs = 0.9 * beam.problem.largest_step_fs();
@@ -366,7 +299,7 @@ TEST(Beam, ARigidShiftOfTheEnergiesChangesLittle) {
   const auto current = [](double shift_ev, bool scatters) {
     const Beam beam({.vds_v = 0.4, .scatters = scatters, .shift_ev = shift_ev});
     return beam_fluxes(beam.geometry, beam.scattering, beam.problem,
-                       solve_beam(beam.problem, 1e-10, 300).g)
+                       solve_beam(beam.problem, beam.scattering, 1e-10, 300).g)
         .current[15];
   };
   const double shift_ev = 0.37 * 0.0125;

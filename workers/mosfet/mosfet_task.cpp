@@ -105,9 +105,10 @@ std::int64_t planned_bytes(const Deck& deck, const Structure& s, double points,
   const double nodes = static_cast<double>(s.nx) * s.nz;
   const double poisson = 3.0 * 8.0 * nodes * s.nz;  // responses, blocks and inverses of the columns
   if (!has_pdf(deck)) return static_cast<std::int64_t>(poisson);
-  // The memory holds the solution, volumes, areas, and the 30 directions of GMRES.
+  // The memory holds the solution, volumes and areas of all cells, work for the lines, and the 40
+  // directions of GMRES, which have one value for each pair of branches and all cells of κ.
   if (deck.run.scheme == StreamingScheme::kBeam)
-    return static_cast<std::int64_t>(36.0 * 8.0 * points + poisson);
+    return static_cast<std::int64_t>((6.0 + 24.0 / deck.mesh.n_kappa) * 8.0 * points + poisson);
   if (device.backend == Backend::kCpu)
     return static_cast<std::int64_t>(bytes_of_point(points, nodes, device.backend) + poisson);
   return static_cast<std::int64_t>(bytes_of_point(points, nodes, device.backend));

@@ -17,11 +17,8 @@ void BeamOperator::find_isolated() {
   for (int state = 0; state < geometry_.n_states; ++state)
     for (int k = 0; k < grid.n_h; ++k)
       for (int j = 0; j < grid.n_kappa; ++j) {
-        int first_closed = 0, last_closed = grid.nx;
-        while (first_closed <= grid.nx && area(state, first_closed, k, j) > 0.0) ++first_closed;
-        while (last_closed >= 0 && area(state, last_closed, k, j) > 0.0) --last_closed;
-        for (int i = first_closed; i < last_closed; ++i)
-          if (geometry_.volume[cell(state, i, k) + j] > 0.0) isolated_[cell(state, i, k) + j] = 1;
+        const BeamWell well = beam_well(line({}, false, state, k, j));
+        for (int i = well.first; i < well.last; ++i) isolated_[cell(state, i, k) + j] = 1;
       }
 }
 
@@ -29,7 +26,7 @@ double BeamOperator::loss(int state, int i, int k, int j) const {
   if (scattering_.scatters())
     return scattering_
         .loss()[(static_cast<std::size_t>(state) * geometry_.grid.nx + i) * geometry_.grid.n_h + k];
-  return isolated_[cell(state, i, k) + j] != 0 ? kWellLoss : 0.0;
+  return isolated_[cell(state, i, k) + j] != 0 ? kBeamWellLoss : 0.0;
 }
 
 bool BeamOperator::is_smooth(int state, int k, int j, int first) const {
@@ -116,7 +113,7 @@ std::vector<double> BeamOperator::inflow_rhs() const {
         }
         for (int i = 0; i < nx && !isolated_.empty(); ++i)
           if (const std::size_t at = cell(state, i, k) + j; isolated_[at] != 0)
-            rhs[at] = rhs[branch + at] = kWellLoss * geometry_.volume[at] * inflow_.source[k];
+            rhs[at] = rhs[branch + at] = kBeamWellLoss * geometry_.volume[at] * inflow_.source[k];
         rhs[cell(state, 0, k) + j] += scale * area(state, 0, k, j) * inflow_.source[k];
         rhs[branch + cell(state, nx - 1, k) + j] +=
             scale * area(state, nx, k, j) * inflow_.drain[k];
@@ -132,49 +129,73 @@ std::vector<double> BeamOperator::rate(const std::vector<double>& g) const {
   return out;
 }
 
-void BeamOperator::sweep_lines(const std::vector<double>& rhs, int state, int k,
-                               std::vector<double>* g) const {
+BeamLine BeamOperator::line(const std::vector<double>& feed, bool has_inflow, int state, int k,
+                            int j) const {
   const BeamGrid& grid = geometry_.grid;
-  const int nx = grid.nx, nj = grid.n_kappa;
-  const std::size_t branch = rhs.size() / 2;
-  const double scale = geometry_.speed_factor[static_cast<std::size_t>(state)] / grid.dx_nm;
-  std::vector<double> c_plus(static_cast<std::size_t>(nx) * nj), c_minus(c_plus.size());
-  for (int i = 0; i < nx; ++i)
-    for (int j = 0; j < nj; ++j) {
-      const std::size_t at = cell(state, i, k) + j, here = static_cast<std::size_t>(i) * nj + j;
-      const double left = scale * area(state, i, k, j), right = scale * area(state, i + 1, k, j);
-      const double d = std::max(left, right) + geometry_.volume[at] * loss(state, i, k, j);
-      const double turned = -std::max(left - right, 0.0);
-      double mixed = -std::max(right - left, 0.0), r_plus = rhs[at];
-      const double r_minus = rhs[branch + at];
-      if (i > 0) {
-        mixed += left * c_plus[here - nj];
-        r_plus += left * (*g)[cell(state, i - 1, k) + j];
-      }
-      const double determinant = d * d - mixed * turned;
-      if (!(determinant > 0.0)) continue;  // in a closed cell g stays zero
-      const double coupling = i + 1 < nx ? right : 0.0;
-      c_plus[here] = mixed * coupling / determinant;
-      c_minus[here] = -d * coupling / determinant;
-      (*g)[at] = (d * r_plus - mixed * r_minus) / determinant;
-      (*g)[branch + at] = (d * r_minus - turned * r_plus) / determinant;
-    }
-  for (int i = nx - 2; i >= 0; --i)
-    for (int j = 0; j < nj; ++j) {
-      const std::size_t at = cell(state, i, k) + j, here = static_cast<std::size_t>(i) * nj + j;
-      const double next = (*g)[branch + cell(state, i + 1, k) + j];
-      (*g)[at] -= c_plus[here] * next;
-      (*g)[branch + at] -= c_minus[here] * next;
-    }
+  const std::size_t row = static_cast<std::size_t>(state) * grid.nx * grid.n_h + k,
+                    at = static_cast<std::size_t>(k) * grid.n_kappa + j;
+  const auto h = static_cast<std::size_t>(k);
+  return {.volume = &geometry_.volume[static_cast<std::size_t>(geometry_.node(state, 0)) + at],
+          .area = &geometry_.area[static_cast<std::size_t>(geometry_.face(state, 0)) + at],
+          .stride = geometry_.lines(),
+          .loss = scattering_.scatters() ? &scattering_.loss()[row] : nullptr,
+          .feed = feed.empty() ? nullptr : &feed[row],
+          .row_stride = grid.n_h,
+          .nx = grid.nx,
+          .full = geometry_.full[at],
+          .scale = geometry_.speed_factor[static_cast<std::size_t>(state)] / grid.dx_nm,
+          .source = has_inflow ? inflow_.source[h] : 0.0,
+          .drain = has_inflow ? inflow_.drain[h] : 0.0,
+          .well_g = has_inflow ? inflow_.source[h] : 0.0,
+          .third = order_ == BeamOrder::kThird};
 }
 
-std::vector<double> BeamOperator::sweep(const std::vector<double>& rhs) const {
-  std::vector<double> g(rhs.size(), 0.0);
-  const int nk = geometry_.grid.n_h;
-#pragma omp parallel for schedule(dynamic)
-  for (int line = 0; line < geometry_.n_states * nk; ++line)
-    sweep_lines(rhs, line / nk, line % nk, &g);
+std::vector<double> BeamOperator::solve_lines(const std::vector<double>& feed,
+                                              bool has_inflow) const {
+  const BeamGrid& grid = geometry_.grid;
+  std::vector<double> g(size());
+  const std::size_t branch = g.size() / 2;
+#pragma omp parallel
+  {
+    std::vector<double> work(static_cast<std::size_t>(grid.nx) * kBeamLineWork);
+#pragma omp for schedule(dynamic)
+    for (int row = 0; row < geometry_.n_states * grid.n_h; ++row)
+      for (int j = 0; j < grid.n_kappa; ++j) {
+        const int state = row / grid.n_h, k = row % grid.n_h;
+        const std::size_t first = cell(state, 0, k) + j;
+        solve_beam_line(line(feed, has_inflow, state, k, j), work.data(), 1,
+                        {&g[first], &g[branch + first], geometry_.lines()});
+      }
+  }
   return g;
+}
+
+std::vector<double> BeamOperator::line_mean(const std::vector<double>& feed,
+                                            bool has_inflow) const {
+  const BeamGrid& grid = geometry_.grid;
+  const int nx = grid.nx;
+  const std::vector<double>& states = scattering_.states();
+  std::vector<double> mean(states.size(), 0.0);
+#pragma omp parallel
+  {
+    std::vector<double> work(static_cast<std::size_t>(nx) * kBeamLineWork), plus(nx), minus(nx);
+#pragma omp for schedule(dynamic)
+    for (int row = 0; row < geometry_.n_states * grid.n_h; ++row) {
+      const int state = row / grid.n_h, k = row % grid.n_h;
+      const std::size_t first = static_cast<std::size_t>(state) * nx * grid.n_h + k;
+      for (int j = 0; j < grid.n_kappa; ++j) {
+        const BeamLine one = line(feed, has_inflow, state, k, j);
+        solve_beam_line(one, work.data(), 1, {plus.data(), minus.data(), 1});
+        for (int i = 0; i < nx; ++i)
+          mean[first + static_cast<std::size_t>(i) * grid.n_h] +=
+              one.volume[i * one.stride] * (plus[i] + minus[i]);
+      }
+      for (int i = 0; i < nx; ++i)
+        if (const std::size_t at = first + static_cast<std::size_t>(i) * grid.n_h; states[at] > 0.0)
+          mean[at] /= states[at];
+    }
+  }
+  return mean;
 }
 
 std::vector<double> BeamOperator::face_currents(const std::vector<double>& g) const {

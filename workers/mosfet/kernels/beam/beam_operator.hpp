@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "workers/mosfet/kernels/beam/beam_line.hpp"
 #include "workers/mosfet/kernels/beam/beam_scattering.hpp"
 
 namespace quasi::mosfet {
@@ -34,11 +35,12 @@ class BeamOperator {
   std::vector<double> rate(const std::vector<double>& g) const;
   /// Returns the homogeneous part of −rate(): V ∂_t g without inflow, with the sign changed.
   std::vector<double> apply(const std::vector<double>& g) const;
-  /// Solves the first-order streaming with loss along every line. The solution is exact for any
-  /// number of barriers and wells. @param rhs  like V ∂_t g
-  std::vector<double> sweep(const std::vector<double>& rhs) const;
-  /// Returns the inflow as a right-hand side of sweep().
-  std::vector<double> inflow_rhs() const;
+  /// Solves streaming with loss along every line, exactly and to the order of the operator
+  /// (beam_line.hpp). @param feed  g that enters each cell of H per time [n_states][nx][n_h], 1/fs;
+  /// empty: none @param has_inflow  whether electrons enter at the contacts
+  std::vector<double> solve_lines(const std::vector<double>& feed, bool has_inflow) const;
+  /// Returns ḡ of solve_lines() [n_states][nx][n_h], without storing g.
+  std::vector<double> line_mean(const std::vector<double>& feed, bool has_inflow) const;
 
   /// Returns the electron current through the faces i − ½ of every state and cell of H, per valley
   /// and in units of g [n_states][nx+1][n_h], 1/(nm fs).
@@ -66,10 +68,10 @@ class BeamOperator {
            static_cast<std::size_t>(k) * geometry_.grid.n_kappa;
   }
   double loss(int state, int i, int k, int j) const;
-  void sweep_lines(const std::vector<double>& rhs, int state, int k, std::vector<double>* g) const;
+  /// Returns the line (state, k, j) of solve_lines().
+  BeamLine line(const std::vector<double>& feed, bool has_inflow, int state, int k, int j) const;
+  std::vector<double> inflow_rhs() const;
   void find_isolated();
-
-  static constexpr double kWellLoss = 1e-9;  ///< 1/fs, towards the source's equilibrium
 
   const BeamGeometry& geometry_;
   const BeamScattering& scattering_;

@@ -31,6 +31,8 @@ class BeamScattering {
                  std::vector<double> filling = {});
 
   bool scatters() const { return !links_.empty(); }
+  /// Returns D = Σ_{b,j} V of every cell of H [n_states][nx][n_h], eV.
+  const std::vector<double>& states() const { return states_; }
   /// Returns λ [n_states][nx][n_h], 1/fs.
   const std::vector<double>& loss() const { return loss_; }
 

@@ -34,11 +34,11 @@ class BeamIteration {
     const Structure& s = device_.structure;
     const BeamLevels levels = levels_of(field);
     const double lowest = *std::min_element(levels.edge_ev.begin(), levels.edge_ev.end());
-    if (state.g.empty() || lowest < state.grid.h_low_ev(1)) {
+    if (state.mean.empty() || lowest < state.grid.h_low_ev(1)) {
       const bool fermi = device_.model.statistics == StatisticsKind::kFermi;
       state.grid = make_beam_grid(device_.mesh, levels, s.dx_nm, device_.problem.alpha_per_ev,
                                   {.kt_ev = device_.problem.kt_ev, .fermi = fermi});
-      state.g.clear();
+      state.mean.clear();
     }
     const BeamGeometry geometry = make_beam_geometry(state.grid, levels);
     const std::size_t pairs =
@@ -50,15 +50,15 @@ class BeamIteration {
     const BeamInflow inflow = make_beam_inflow(state.grid, -bias_.vds_v);
     const BeamOperator problem(geometry, scattering, inflow, BeamOrder::kThird);
     const BeamSolution found =
-        solve_beam(problem, kTransportTolerance, kMaxSweeps, start_of(geometry, inflow));
+        solve_beam(problem, scattering, kTransportTolerance, kMaxSweeps, start_of(inflow));
     if (!found.converged)
       throw NotConverged(
           name_of(bias_) + ": GMRES did not converge; transport left a residual of " +
           shown(found.residual) + " after " + std::to_string(found.sweeps) + " line solves");
-    state.g = found.g;
+    state.mean = found.mean;
     state.sweeps += found.sweeps;
     ++state.outer;
-    state.fluxes = beam_fluxes(geometry, scattering, problem, state.g);
+    state.fluxes = beam_fluxes(geometry, scattering, problem, found.g);
   }
 
   /// Solves Schrödinger and Poisson with a quasi-Fermi level for every subband and column. At the
@@ -125,25 +125,23 @@ class BeamIteration {
   std::vector<double> filling(const BeamGeometry& geometry) const {
     const BeamGrid& grid = geometry.grid;
     if (!grid.shape.fermi || device_.problem.processes.empty()) return {};
-    std::vector<double> mean;
-    if (!state.g.empty()) mean = BeamScattering(geometry, {}, {}, {}, {}).mean(state.g);
     std::vector<double> out(static_cast<std::size_t>(geometry.n_states) * grid.nx * grid.n_h);
     for (std::size_t cell = 0; cell < out.size(); ++cell) {
       const int k = static_cast<int>(cell % grid.n_h);
-      out[cell] = mean.empty()
+      out[cell] = state.mean.empty()
                       ? fermi_function((grid.shape.fermi_ev - grid.centre_ev(k)) / grid.shape.kt_ev)
-                      : mean[cell] * grid.boltzmann(k);
+                      : state.mean[cell] * grid.boltzmann(k);
     }
     return out;
   }
 
-  std::vector<double> start_of(const BeamGeometry& geometry, const BeamInflow& inflow) const {
-    if (!state.g.empty()) return state.g;
-    const BeamGrid& grid = geometry.grid;
-    std::vector<double> g(2 * static_cast<std::size_t>(geometry.cells()));
-    for (std::size_t at = 0; at < g.size(); ++at)
-      g[at] = inflow.source[at / grid.n_kappa % grid.n_h];
-    return g;
+  // Returns ḡ of the last solution; before the first solution, of the source's equilibrium.
+  std::vector<double> start_of(const BeamInflow& inflow) const {
+    if (!state.mean.empty()) return state.mean;
+    std::vector<double> mean(static_cast<std::size_t>(level_of_.size()) * state.grid.nx *
+                             state.grid.n_h);
+    for (std::size_t at = 0; at < mean.size(); ++at) mean[at] = inflow.source[at % state.grid.n_h];
+    return mean;
   }
 
   const BeamDevice& device_;

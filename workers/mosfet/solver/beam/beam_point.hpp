@@ -4,7 +4,7 @@
 
 #include "workers/backend/progress.hpp"
 #include "workers/mosfet/input/deck.hpp"
-#include "workers/mosfet/solver/beam/beam_transport.hpp"
+#include "workers/mosfet/kernels/beam/beam_transport.hpp"
 #include "workers/mosfet/solver/sweep/point_result.hpp"
 #include "workers/mosfet/solver/transport/transport_setup.hpp"
 
@@ -24,7 +24,7 @@ struct BeamDevice {
 struct BeamSteadyState {
   Equilibrium field;  ///< V, levels and densities of the last Schrödinger–Poisson solution
   BeamGrid grid;
-  std::vector<double> g;
+  std::vector<double> mean;  ///< ḡ [n_states][nx][n_h]
   BeamFluxes fluxes;
   int outer = 0;   ///< number of solutions of the transport problem
   int sweeps = 0;  ///< number of line solves in all of them
@@ -33,7 +33,7 @@ struct BeamSteadyState {
 
 /// Begin here: solves transport, Schrödinger and Poisson together (docs/theory/mosfet.md 17.5). It
 /// takes Gummel steps with Anderson mixing of V, from the quasi-equilibrium of the bias.
-/// beam_transport.hpp solves at fixed levels, beam_report.cpp makes the results. @throws
+/// kernels/beam solves at fixed levels, beam_report.cpp makes the results. @throws
 /// NotConverged with the steps of V
 BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias,
                                  Progress& progress);

@@ -1,9 +1,9 @@
-#include "workers/mosfet/solver/beam/beam_transport.hpp"
+#include "workers/mosfet/kernels/beam/beam_transport.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "workers/mosfet/solver/beam/gmres.hpp"
+#include "workers/mosfet/kernels/beam/gmres.hpp"
 
 namespace quasi::mosfet {
 
@@ -22,15 +22,29 @@ BeamInflow make_beam_inflow(const BeamGrid& grid, double drain_fermi_ev) {
   return inflow;
 }
 
-BeamSolution solve_beam(const BeamOperator& problem, double tolerance, int max_sweeps,
-                        const std::vector<double>& start) {
-  const std::vector<double> rhs = problem.sweep(problem.inflow_rhs());
-  BeamSolution solution;
-  solution.g = start.empty() ? rhs : start;
-  const GmresReport report =
-      gmres([&](const std::vector<double>& g) { return problem.sweep(problem.apply(g)); }, rhs,
-            tolerance, max_sweeps, &solution.g);
-  solution.sweeps = report.products + 1;
+BeamSolution solve_beam(const BeamOperator& problem, const BeamScattering& scattering,
+                        double tolerance, int max_sweeps, const std::vector<double>& start) {
+  const std::vector<double>& source = scattering.source();
+  BeamSolution solution{.sweeps = 1, .converged = true};
+  if (!scattering.scatters()) {
+    solution.g = problem.solve_lines({}, true);
+    solution.mean = scattering.mean(solution.g);
+    return solution;
+  }
+  const std::vector<double> rhs = problem.line_mean(source, true);
+  std::vector<double> mean = start.empty() ? rhs : start;
+  const HostVectors vectors;
+  const auto apply = [&](const std::vector<double>& x) {
+    std::vector<double> out = problem.line_mean(scattering.gain(x), false);
+    for (std::size_t at = 0; at < out.size(); ++at) out[at] = x[at] - out[at];
+    return out;
+  };
+  const GmresReport report = gmres(vectors, apply, rhs, tolerance, max_sweeps, &mean);
+  std::vector<double> feed = scattering.gain(mean);
+  if (!source.empty()) vectors.add(1.0, source, &feed);
+  solution.g = problem.solve_lines(feed, true);
+  solution.mean = scattering.mean(solution.g);
+  solution.sweeps = report.products + 2;
   solution.residual = report.residual;
   solution.converged = report.converged;
   return solution;

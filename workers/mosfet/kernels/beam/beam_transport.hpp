@@ -12,16 +12,22 @@ BeamInflow make_beam_inflow(const BeamGrid& grid, double drain_fermi_ev);
 
 /// Solution of the transport problem at fixed levels.
 struct BeamSolution {
-  std::vector<double> g;  ///< in the layout of BeamOperator
-  int sweeps = 0;
-  double residual = 0;  ///< relative residual of the preconditioned equations
+  std::vector<double> g;     ///< in the layout of BeamOperator
+  std::vector<double> mean;  ///< ḡ = Σ_{b,j} V g / D [n_states][nx][n_h]
+  int sweeps = 0;            ///< number of solutions of all lines
+  double residual = 0;       ///< relative residual of the equations of ḡ
   bool converged = false;
 };
 
-/// Solves for the steady state at fixed levels by GMRES, preconditioned with the line solve. @param
-/// start  first g; empty: the source's equilibrium
-BeamSolution solve_beam(const BeamOperator& problem, double tolerance, int max_sweeps,
-                        const std::vector<double>& start = {});
+/// Solves for the steady state at fixed levels (docs/theory/mosfet.md 17.5). Scattering is
+/// isotropic, so that g follows from ḡ by one solution of all lines. GMRES solves
+///
+///   ḡ = M S (G ḡ + q),
+///
+/// with the gain G, inflow and sources q, the solution S of all lines and the mean M.
+/// @param start  first ḡ; empty: that of the inflow without gain
+BeamSolution solve_beam(const BeamOperator& problem, const BeamScattering& scattering,
+                        double tolerance, int max_sweeps, const std::vector<double>& start = {});
 
 /// Figures that follow from the fluxes of a solution. They count both valleys of every pair.
 struct BeamFluxes {

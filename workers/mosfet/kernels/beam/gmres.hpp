@@ -1,0 +1,124 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace quasi::mosfet {
+
+/// Result of a GMRES iteration.
+struct GmresReport {
+  int products = 0;     ///< applications of the operator
+  double residual = 0;  ///< ‖b − A x‖₂/‖b‖₂
+  bool converged = false;
+};
+
+/// Least-squares problem of one cycle of GMRES, kept triangular by Givens rotations.
+class GmresCycle {
+ public:
+  explicit GmresCycle(double length) : rhs_{length} {}
+
+  /// Adds a column of the Hessenberg matrix [k+2] and returns the residual.
+  double add_column(std::vector<double> h) {
+    const std::size_t k = column_.size();
+    for (std::size_t i = 0; i < k; ++i) {
+      const double upper = cosine_[i] * h[i] + sine_[i] * h[i + 1];
+      h[i + 1] = -sine_[i] * h[i] + cosine_[i] * h[i + 1];
+      h[i] = upper;
+    }
+    const double length = std::hypot(h[k], h[k + 1]);
+    cosine_.push_back(length > 0.0 ? h[k] / length : 1.0);
+    sine_.push_back(length > 0.0 ? h[k + 1] / length : 0.0);
+    h[k] = length;
+    rhs_.push_back(-sine_[k] * rhs_[k]);
+    rhs_[k] *= cosine_[k];
+    h.resize(k + 1);
+    column_.push_back(std::move(h));
+    return std::fabs(rhs_.back());
+  }
+
+  /// Returns the weights of the directions.
+  std::vector<double> solve() const {
+    std::vector<double> y(column_.size());
+    for (std::size_t k = y.size(); k-- > 0;) {
+      double sum = rhs_[k];
+      for (std::size_t i = k + 1; i < y.size(); ++i) sum -= column_[i][k] * y[i];
+      y[k] = column_[k][k] != 0.0 ? sum / column_[k][k] : 0.0;
+    }
+    return y;
+  }
+
+ private:
+  std::vector<std::vector<double>> column_;  ///< columns of R
+  std::vector<double> cosine_, sine_, rhs_;
+};
+
+/// Vectors of gmres() on the host.
+struct HostVectors {
+  using Vector = std::vector<double>;
+  double dot(const Vector& a, const Vector& b) const {
+    double sum = 0.0;
+    for (std::size_t k = 0; k < a.size(); ++k) sum += a[k] * b[k];
+    return sum;
+  }
+  /// Adds `factor` times `from` to `to`.
+  void add(double factor, const Vector& from, Vector* to) const {
+    for (std::size_t k = 0; k < to->size(); ++k) (*to)[k] += factor * from[k];
+  }
+  void scale(double factor, Vector* v) const {
+    for (double& value : *v) value *= factor;
+  }
+};
+
+/// Solves A x = b by GMRES with restarts (modified Gram–Schmidt, Givens rotations) [saad1986].
+/// @param vectors  dot, add and scale of the type of `b`, as HostVectors has them
+/// @param apply  returns A x for a vector x
+/// @param x  in: start, out: solution
+template <typename Vectors, typename Apply>
+GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vectors::Vector& b,
+                  double tolerance, int max_products, typename Vectors::Vector* x) {
+  using Vector = typename Vectors::Vector;
+  constexpr int kRestart = 40;
+  GmresReport report;
+  const double scale = std::sqrt(vectors.dot(b, b));
+  if (!(scale > 0.0)) {
+    vectors.scale(0.0, x);
+    report.converged = true;
+    return report;
+  }
+  while (report.products < max_products) {
+    Vector residual = apply(*x);
+    ++report.products;
+    vectors.scale(-1.0, &residual);
+    vectors.add(1.0, b, &residual);
+    const double length = std::sqrt(vectors.dot(residual, residual));
+    report.residual = length / scale;
+    report.converged = report.residual <= tolerance;
+    if (report.converged || !(length > 0.0)) return report;
+    vectors.scale(1.0 / length, &residual);
+    std::vector<Vector> basis;
+    basis.push_back(std::move(residual));
+    GmresCycle cycle(length);
+    for (int k = 0; k < kRestart && report.products < max_products; ++k) {
+      Vector next = apply(basis.back());
+      ++report.products;
+      std::vector<double> h;
+      for (const Vector& direction : basis) {
+        h.push_back(vectors.dot(direction, next));
+        vectors.add(-h.back(), direction, &next);
+      }
+      h.push_back(std::sqrt(vectors.dot(next, next)));
+      const double norm = h.back();
+      const double left = cycle.add_column(std::move(h));
+      if (left <= tolerance * scale || !(norm > 0.0)) break;
+      vectors.scale(1.0 / norm, &next);
+      basis.push_back(std::move(next));
+    }
+    const std::vector<double> y = cycle.solve();
+    for (std::size_t k = 0; k < y.size(); ++k) vectors.add(y[k], basis[k], x);
+  }
+  return report;
+}
+
+}  // namespace quasi::mosfet
