@@ -135,7 +135,7 @@ class GwResult(Result):
                 label=comments[-1] if comments else "",
                 energy=rows[:, 0],
                 sigma=rows[:, 1] + 1j * rows[:, 2],
-                spectral=rows[:, 3],
+                spectral=rows[:, 3] if rows.shape[1] > 3 else np.full(len(rows), np.nan),
             )
             for comments, rows in read_blocks(file.read_text())
         ]

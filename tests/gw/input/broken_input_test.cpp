@@ -303,6 +303,11 @@ TEST_F(BrokenInput, ScreenedBeyondEpsilon) {
   sigma_ = "screened_cutoff_ry = 3.0\n";
   expect_error({"screened_cutoff_ry", "epsilon.cutoff_ry"});
 }
+TEST_F(BrokenInput, BareBelowScreened) {
+  write_good();
+  sigma_ = "bare_cutoff_ry = 1.5\n";
+  expect_error({"sigma.bare_cutoff_ry = 1.5", "sigma.screened_cutoff_ry = 2"});
+}
 TEST_F(BrokenInput, VxcWithoutTheBands) {
   write_good();
   put(path("vxc.dat"), "0 0 0 1 0\n1 1 -10.0 0.0\n");

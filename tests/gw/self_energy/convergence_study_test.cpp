@@ -8,7 +8,10 @@
 
 #include <cmath>
 
+#include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/mean_field_files.hpp"
+#include "workers/gw/solver/mean_field/density.hpp"
 #include "workers/gw/solver/screening/epsilon.hpp"
 #include "workers/gw/solver/screening/sub_grid.hpp"
 
@@ -150,6 +153,58 @@ TEST(ConvergenceStudy, StatedErrorsCoverBetterCalculations) {
         << j << ": " << cutoff.energy_ev.back()[j] << " → " << cutoff.limit[j].value << ", truth "
         << truth;
   }
+}
+
+/// Two spins of one set of wavefunctions: the first occupies four bands, the second one band.
+MeanField two_spins(const MeanField& field, GwKernels& kernels) {
+  Wavefunctions waves = field.waves;
+  waves.header.n_spins = 2;
+  for (KPointWaves& point : waves.waves) point.coefficients.push_back(point.coefficients[0]);
+  for (auto* list : {&waves.first_occupied, &waves.last_occupied})
+    list->insert(list->end(), list->begin(), list->end());
+  for (auto* list : {&waves.energy_ry, &waves.occupation})
+    list->insert(list->end(), list->begin(), list->end());
+  const std::size_t n_k = waves.k.size(), n_bands = static_cast<std::size_t>(waves.n_bands);
+  for (std::size_t ik = 0; ik < n_k; ++ik) {
+    waves.last_occupied[n_k + ik] = 1;
+    for (std::size_t n = 1; n < n_bands; ++n) waves.occupation[(n_k + ik) * n_bands + n] = 0.0;
+  }
+  PlaneWaveField density{.header = field.density.header, .values = {}};
+  density.header.n_spins = 2;
+  density.values = summed_density(waves, field.zone, {4, 1}, density.header.g, kernels);
+  MeanField made = make_mean_field(std::move(waves), {}, std::move(density));
+  made.by_velocity = true;
+  made.q0 = field.q0;
+  return made;
+}
+
+// The gap of a study counts the occupied bands of each spin by itself: its last value is the job's
+// own gap, for every axis whose calculations hold all states.
+TEST(ConvergenceStudy, TheGapOfTwoSpinsIsTheJobsOwn) {
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  DeviceTeam team(*kernels);
+  SilentProgress silent;
+  quasi::test::TemporaryDirectory directory;
+  const Workplace place{
+      .team = team, .memory_budget_bytes = std::int64_t{1} << 30, .checkpoint_directory = {}};
+  EmpiricalCrystal crystal{.name = "gaas", .wavefunction_cutoff_ry = 5.0, .bands = 16};
+  crystal.by_velocity = true;
+  const MeanField field = two_spins(empirical_mean_field(crystal, *kernels, silent), *kernels);
+  PlaneWaveField zero = field.density;
+  zero.header.title = "VXC-Complex";
+  for (auto& spin : zero.values)
+    for (Cplx& value : spin) value = 0.0;
+  write_field(directory.path() / "VXC", zero);
+  Deck deck = parse_deck(
+      "[meanfield]\nwfn = \"WFN\"\nrho = \"RHO\"\nvxc = \"VXC\"\n"
+      "[epsilon]\ncutoff_ry = 2.5\n[sigma]\nband_max = 6\n",
+      {}, "test", directory.path());
+  Calculation run = solve_mean_field(deck, field, place, silent);
+  const ConvergenceStudy study = study_convergence(deck, place, run, silent);
+  const Gaps own = gaps(run.field, run.quasiparticles);
+  ASSERT_TRUE(own.fundamental_ev.has_value());
+  for (const char* name : {"bands", "cutoff_ry", "bare_cutoff_ry"})
+    EXPECT_NEAR(axis_of(study, name).gap_ev.back(), *own.fundamental_ev, 1e-12) << name;
 }
 
 TEST(ConvergenceStudy, RefusesWhatItCannotDo) {

@@ -7,6 +7,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/inp_file.hpp"
+#include "workers/gw/physics/crystal.hpp"
 #include "workers/io/settings.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -162,7 +163,8 @@ void add_frequencies(Actions& a, DeckText& deck) {
     deck.epsilon["imaginary_points"] = std::to_string(f.integer(l));
   };
   a["plasma_freq"] = [&](const InpFile& f, const InpLine& l) {
-    deck.epsilon["imaginary_scale_ry"] = shown(f.number(l));
+    // BerkeleyGW's manual gives this keyword in eV.
+    deck.epsilon["imaginary_scale_ry"] = shown(f.number(l) / kRydberg_ev);
   };
   number(a, "imaginary_frequency", deck.sigma, "imaginary_frequency_ev");
   a["frequency_dependence"] = [&](const InpFile& f, const InpLine& l) {

@@ -16,7 +16,10 @@ namespace quasi::gw {
 /// Settings of a convergence study below the deck's values. An empty list means fixed shares of the
 /// deck's value; for k-grids it means the grids that the deck's grid contains.
 struct StudyRequest {
-  bool wanted = false;        ///< set by --converge
+  bool wanted = false;  ///< set by --converge
+  /// True for a calculation of a study. Its bare cut-off may lie below the screened one, because
+  /// the change of exchange with its own cut-off is studied.
+  bool within = false;
   std::vector<double> bands;  ///< bands of Σ; those of ε are lowered in proportion
   std::vector<double> epsilon_cutoffs_ry, bare_cutoffs_ry;
   std::vector<IVec3> k_grids;

@@ -168,17 +168,23 @@ void write_sigma_tables(const std::filesystem::path& directory, const Calculatio
   }
   if (run.spectra.empty()) return;
   std::ofstream out(directory / "spectra.dat");
-  out << "# E (eV), Re Sigma, Im Sigma (eV), A (1/eV); a block a multiplet, two blank lines "
-         "between\n";
+  const bool with_a = !run.spectra.front().spectral_per_ev.empty();
+  out << "# E (eV), Re Sigma, Im Sigma (eV)"
+      << (with_a ? ", A (1/eV)" : "; A is absent because V_xc is unknown")
+      << "; a block a multiplet, two blank lines between\n";
   for (const Spectrum& s : run.spectra) {
     std::snprintf(line, sizeof line, "# k %9.6f %9.6f %9.6f spin %d bands %d-%d\n", s.k[0], s.k[1],
                   s.k[2], s.spin, s.band_begin, s.band_end);
     out << line;
     for (std::size_t e = 0; e < s.energy_ev.size(); ++e) {
-      std::snprintf(line, sizeof line, "%12.6f %14.8f %14.8f %14.8f\n", s.energy_ev[e],
-                    s.sigma_ev[e].real(), s.sigma_ev[e].imag(),
-                    s.spectral_per_ev.empty() ? 0.0 : s.spectral_per_ev[e]);
+      std::snprintf(line, sizeof line, "%12.6f %14.8f %14.8f", s.energy_ev[e], s.sigma_ev[e].real(),
+                    s.sigma_ev[e].imag());
       out << line;
+      if (with_a) {
+        std::snprintf(line, sizeof line, " %14.8f", s.spectral_per_ev[e]);
+        out << line;
+      }
+      out << '\n';
     }
     out << "\n\n";
   }

@@ -81,9 +81,16 @@ nlohmann::json summary_of_gaps(const Calculation& run) {
     direct.push_back({{"k", at.k},
                       {"spin", at.spin},
                       {"mean_field_ev", at.mean_field_ev},
-                      {"quasiparticle_ev", or_null(at.quasiparticle_ev)}});
+                      {"quasiparticle_ev", or_null(at.quasiparticle_ev)},
+                      {"inverted", at.inverted}});
+  nlohmann::json of_spin = nlohmann::json::array();
+  for (const auto& value : gap.fundamental_of_spin_ev) of_spin.push_back(or_null(value));
   return {{"fundamental_mean_field_ev", or_null(gap.fundamental_mean_field_ev)},
           {"fundamental_ev", or_null(gap.fundamental_ev)},
+          {"fundamental_of_spin_ev", of_spin},
+          {"over_all_k", gap.over_all_k()},
+          {"listed_k", gap.listed_k},
+          {"all_k", gap.all_k},
           {"direct", direct}};
 }
 
@@ -178,6 +185,13 @@ std::string table_of(const nlohmann::json& summary) {
   }
   text += "\nfundamental gap: mean field" + cell(gap.at("fundamental_mean_field_ev")) +
           " eV, quasiparticle" + cell(gap.at("fundamental_ev")) + " eV\n";
+  const auto& of_spin = gap.at("fundamental_of_spin_ev");
+  if (of_spin.size() > 1)
+    text += "of each spin: up" + cell(of_spin[0]) + " eV, down" + cell(of_spin[1]) + " eV\n";
+  if (!gap.at("over_all_k").get<bool>())
+    text += "gaps are those of the " + std::to_string(gap.at("listed_k").get<int>()) +
+            " listed k-points of " + std::to_string(gap.at("all_k").get<int>()) +
+            "; other k-points may close them further\n";
   if (summary.contains("convergence")) text += study_table(summary.at("convergence"));
   return text;
 }

@@ -65,8 +65,9 @@ class Solver {
 
 /// Fills an axis with the energies and limits of the states that all solutions hold.
 /// @param solutions  of the settings; the last one is the deck's own
+/// @param field      mean field of the deck
 void finish(StudyAxis& axis, const std::vector<std::vector<Quasiparticle>>& solutions,
-            int n_occupied) {
+            const MeanField& field) {
   const std::vector<Quasiparticle>& own = solutions.back();
   std::vector<std::vector<const Quasiparticle*>> found(solutions.size());
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -81,19 +82,18 @@ void finish(StudyAxis& axis, const std::vector<std::vector<Quasiparticle>>& solu
     axis.states.push_back(i);
     for (std::size_t s = 0; s < solutions.size(); ++s) found[s].push_back(same[s]);
   }
-  const bool with_gap = own.front().qp1_ev.has_value();
-  bool both_sides = with_gap;
   for (const auto& list : found) {
     axis.energy_ev.emplace_back();
-    double top = -1e300, bottom = 1e300;
-    for (const Quasiparticle* qp : list) {
-      axis.energy_ev.back().push_back(energy_of(*qp));
-      (qp->band <= n_occupied ? top : bottom) =
-          qp->band <= n_occupied ? std::max(top, energy_of(*qp)) : std::min(bottom, energy_of(*qp));
+    std::vector<Quasiparticle> states;
+    for (std::size_t j = 0; j < list.size(); ++j) {
+      axis.energy_ev.back().push_back(energy_of(*list[j]));
+      // A coarser grid numbers its k-points otherwise; the gap follows those of the deck.
+      states.push_back(own[axis.states[j]]);
+      states.back().qp1_ev = list[j]->qp1_ev;
     }
-    both_sides = both_sides && top > -1e299 && bottom < 1e299;
-    if (both_sides) axis.gap_ev.push_back(bottom - top);
+    if (const auto gap = gaps(field, states).fundamental_ev) axis.gap_ev.push_back(*gap);
   }
+  const bool both_sides = !found.front().empty() && axis.gap_ev.size() == found.size();
   if (!both_sides) axis.gap_ev.clear();
   for (std::size_t j = 0; j < axis.states.size(); ++j) {
     std::vector<double> y;
@@ -115,6 +115,7 @@ double number_of_points(const IVec3& grid) { return 1.0 * grid[0] * grid[1] * gr
 Deck resolved_deck(const Deck& deck, const Plan& plan) {
   Deck base = deck;
   base.study.wanted = false;
+  base.study.within = true;
   base.epsilon.write = false;
   base.epsilon.bands = plan.epsilon.bands;
   base.sigma.bands = plan.sigma.bands;
@@ -160,7 +161,7 @@ class AxisStudy {
   /// Completes an axis with the deck's own solution.
   void add(StudyAxis axis, Solutions solutions) {
     solutions.push_back(own_.quasiparticles);
-    finish(axis, solutions, own_.field.n_occupied);
+    finish(axis, solutions, own_.field);
     study_.axes.push_back(std::move(axis));
   }
   void study_bands();

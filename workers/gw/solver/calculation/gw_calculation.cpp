@@ -98,6 +98,29 @@ void report_gap(const Calculation& run, const std::vector<SelfEnergyAtK>& sums,
     progress.metric("sigma_gap_ev", bottom->sigma_ev - top->sigma_ev);
 }
 
+/// Notes what the spectra lack.
+void note_spectra(const SigmaRequest& wanted, Calculation& run) {
+  if (run.spectra.front().spectral_per_ev.empty())
+    run.plan.notes.push_back(
+        "A(ω) is absent from the spectra, because the mean field has no V_xc (meanfield.vxc)");
+  else if (wanted.spectrum.step_ev > wanted.spectrum.broadening_ev)
+    run.plan.notes.push_back(
+        "sigma.spectrum_step_ev = " + shown(wanted.spectrum.step_ev) +
+        " exceeds sigma.spectrum_broadening_ev = " + shown(wanted.spectrum.broadening_ev) +
+        ", half the width of the narrowest peak of A(ω); lower the step");
+}
+
+/// Notes k-points whose quasiparticle energies contradict the occupations of the mean field.
+void note_gaps(Calculation& run) {
+  for (const GapAtK& gap : gaps(run.field, run.quasiparticles).direct)
+    if (gap.inverted)
+      run.plan.notes.push_back(
+          "at k = (" + shown(gap.k[0]) + ", " + shown(gap.k[1]) + ", " + shown(gap.k[2]) +
+          "), spin " + std::to_string(gap.spin) +
+          ", a band that the mean field occupies has a higher quasiparticle energy than an empty "
+          "one; Σ was calculated with the occupations of the mean field");
+}
+
 /// The self-energy, its checks, and the energies that follow from it.
 void solve_states(const Deck& deck, const ExchangeCorrelation& vxc, const StepContext& context,
                   ScreeningChecks& screening_checks, Calculation& run) {
@@ -130,7 +153,9 @@ void solve_states(const Deck& deck, const ExchangeCorrelation& vxc, const StepCo
                            .remainder = deck.sigma.remainder});
     if (deck.sigma.solution == Solution::kGraphical)
       use_graphical_solution(run.spectra, run.quasiparticles);
+    note_spectra(deck.sigma, run);
   }
+  note_gaps(run);
   for (const auto& [step, value] : run.statistics.seconds) run.seconds["sigma_" + step] = value;
 }
 

@@ -6,6 +6,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/screening/long_wave_tensor.hpp"
+#include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -89,13 +90,15 @@ void plan_epsilon(const Deck& deck, const MeanField& screening, Plan* plan) {
         "tensor; meanfield.long_wave = \"kp\" finds it in every direction");
 }
 
-void plan_cutoffs(const SigmaRequest& wanted, const MeanField& field, Plan* plan) {
+void plan_cutoffs(const Deck& deck, const MeanField& field, Plan* plan) {
+  const SigmaRequest& wanted = deck.sigma;
   SigmaOptions& s = plan->sigma;
   const double epsilon_cutoff_ry = plan->epsilon.epsilon_cutoff_ry;
-  s.bare_cutoff_ry =
-      wanted.bare_cutoff_ry > 0.0 ? wanted.bare_cutoff_ry : field.waves.wavefunction_cutoff_ry;
   s.screened_cutoff_ry =
       wanted.screened_cutoff_ry > 0.0 ? wanted.screened_cutoff_ry : epsilon_cutoff_ry;
+  s.bare_cutoff_ry = wanted.bare_cutoff_ry > 0.0
+                         ? wanted.bare_cutoff_ry
+                         : std::max(field.waves.wavefunction_cutoff_ry, s.screened_cutoff_ry);
   if (s.screened_cutoff_ry > epsilon_cutoff_ry)
     throw InvalidInput("sigma.screened_cutoff_ry = " + std::to_string(s.screened_cutoff_ry) +
                        " exceeds the cut-off of ε⁻¹, " + std::to_string(epsilon_cutoff_ry) +
@@ -104,6 +107,12 @@ void plan_cutoffs(const SigmaRequest& wanted, const MeanField& field, Plan* plan
     throw InvalidInput("sigma.bare_cutoff_ry = " + std::to_string(s.bare_cutoff_ry) +
                        " exceeds the density cut-off of " +
                        std::to_string(field.waves.header.density_cutoff_ry) + " Ry; lower it");
+  if (s.bare_cutoff_ry < s.screened_cutoff_ry * (1.0 - 1e-9) && !deck.study.within &&
+      !deck.stop_after_epsilon)
+    throw InvalidInput("sigma.bare_cutoff_ry = " + shown(s.bare_cutoff_ry) +
+                       " lies below sigma.screened_cutoff_ry = " + shown(s.screened_cutoff_ry) +
+                       ": exchange would lack plane waves that W contains; raise the bare "
+                       "cut-off, or lower the screened one");
 }
 
 /// Returns the indices of the outer k-points.
@@ -180,7 +189,7 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   SigmaOptions& s = plan.sigma;
   s.method = deck.sigma.method;
   s.bands = band_count(field, deck.sigma.bands, deck.mean_field.empirical, "sigma.bands", &plan);
-  plan_cutoffs(deck.sigma, field, &plan);
+  plan_cutoffs(deck, field, &plan);
   s.kpoints = plan_kpoints(deck.sigma.kpoints, field);
   plan_outer_bands(deck.sigma, field, &plan);
   s.invalid = deck.sigma.invalid;

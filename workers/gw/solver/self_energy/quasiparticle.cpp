@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "workers/backend/error.hpp"
 
@@ -75,39 +76,81 @@ std::vector<Quasiparticle> quasiparticles(const MeanField& field,
   return list;
 }
 
+namespace {
+
+/// The states of a list at one k and spin.
+struct StatesAtK {
+  Vec3 k{};
+  std::size_t n_occupied = 0;
+  std::vector<double> mean_field_ev, quasiparticle_ev;
+  double highest_occupied_ev = -1e300, lowest_empty_ev = 1e300;  ///< by the mean field's bands
+};
+
+/// Highest occupied and lowest empty energy.
+struct BandEdges {
+  std::optional<double> valence_ev, conduction_ev;
+
+  void extend(const BandEdges& other) {
+    if (other.valence_ev) valence_ev = std::max(valence_ev.value_or(-1e300), *other.valence_ev);
+    if (other.conduction_ev)
+      conduction_ev = std::min(conduction_ev.value_or(1e300), *other.conduction_ev);
+  }
+  std::optional<double> gap_ev() const {
+    if (!valence_ev || !conduction_ev) return std::nullopt;
+    return *conduction_ev - *valence_ev;
+  }
+};
+
+BandEdges edges_of(std::vector<double> energy_ev, std::size_t n_occupied) {
+  std::sort(energy_ev.begin(), energy_ev.end());
+  BandEdges edges;
+  if (n_occupied > 0 && n_occupied <= energy_ev.size())
+    edges.valence_ev = energy_ev[n_occupied - 1];
+  if (n_occupied < energy_ev.size()) edges.conduction_ev = energy_ev[n_occupied];
+  return edges;
+}
+
+}  // namespace
+
 Gaps gaps(const MeanField& field, const std::vector<Quasiparticle>& list) {
-  Gaps result;
-  struct Edges {
-    const Quasiparticle* valence = nullptr;
-    const Quasiparticle* conduction = nullptr;
-  };
-  std::map<std::pair<int, int>, Edges> edges;
+  std::map<std::pair<int, int>, StatesAtK> states;
+  std::set<int> listed;
   for (const Quasiparticle& qp : list) {
-    Edges& e = edges[{qp.k_index, qp.spin}];
-    const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(qp.spin - 1)];
-    if (qp.band <= n_v && (e.valence == nullptr || qp.band > e.valence->band)) e.valence = &qp;
-    if (qp.band > n_v && (e.conduction == nullptr || qp.band < e.conduction->band))
-      e.conduction = &qp;
+    StatesAtK& at = states[{qp.k_index, qp.spin}];
+    listed.insert(qp.k_index);
+    at.k = qp.k;
+    const bool occupied =
+        qp.band <= field.n_occupied_of_spin[static_cast<std::size_t>(qp.spin - 1)];
+    at.n_occupied += occupied ? 1 : 0;
+    at.mean_field_ev.push_back(qp.mean_field_ev);
+    if (!qp.qp1_ev) continue;
+    at.quasiparticle_ev.push_back(*qp.qp1_ev);
+    if (occupied)
+      at.highest_occupied_ev = std::max(at.highest_occupied_ev, *qp.qp1_ev);
+    else
+      at.lowest_empty_ev = std::min(at.lowest_empty_ev, *qp.qp1_ev);
   }
-  std::optional<double> top_mf, bottom_mf, top, bottom;
-  const auto raise = [](std::optional<double>& x, double y) { x = x ? std::max(*x, y) : y; };
-  const auto lower = [](std::optional<double>& x, double y) { x = x ? std::min(*x, y) : y; };
-  for (const auto& [key, e] : edges) {
-    if (e.valence != nullptr) raise(top_mf, e.valence->mean_field_ev);
-    if (e.conduction != nullptr) lower(bottom_mf, e.conduction->mean_field_ev);
-    if (e.valence != nullptr && e.valence->qp1_ev) raise(top, *e.valence->qp1_ev);
-    if (e.conduction != nullptr && e.conduction->qp1_ev) lower(bottom, *e.conduction->qp1_ev);
-    if (e.valence == nullptr || e.conduction == nullptr) continue;
-    GapAtK gap{.k = e.valence->k,
-               .spin = key.second,
-               .mean_field_ev = e.conduction->mean_field_ev - e.valence->mean_field_ev,
-               .quasiparticle_ev = {}};
-    if (e.valence->qp1_ev && e.conduction->qp1_ev)
-      gap.quasiparticle_ev = *e.conduction->qp1_ev - *e.valence->qp1_ev;
-    result.direct.push_back(gap);
+  Gaps result{.listed_k = static_cast<int>(listed.size()), .all_k = field.waves.n_k()};
+  BandEdges mean_field, quasiparticle;
+  std::vector<BandEdges> of_spin(field.n_occupied_of_spin.size());
+  for (const auto& [key, at] : states) {
+    const BandEdges edges_mf = edges_of(at.mean_field_ev, at.n_occupied);
+    BandEdges edges;
+    if (at.quasiparticle_ev.size() == at.mean_field_ev.size())
+      edges = edges_of(at.quasiparticle_ev, at.n_occupied);
+    mean_field.extend(edges_mf);
+    quasiparticle.extend(edges);
+    of_spin[static_cast<std::size_t>(key.second - 1)].extend(edges);
+    if (edges_mf.gap_ev())
+      result.direct.push_back({.k = at.k,
+                               .spin = key.second,
+                               .mean_field_ev = *edges_mf.gap_ev(),
+                               .quasiparticle_ev = edges.gap_ev(),
+                               .inverted = at.highest_occupied_ev > at.lowest_empty_ev});
   }
-  if (top_mf && bottom_mf) result.fundamental_mean_field_ev = *bottom_mf - *top_mf;
-  if (top && bottom) result.fundamental_ev = *bottom - *top;
+  result.fundamental_mean_field_ev = mean_field.gap_ev();
+  result.fundamental_ev = quasiparticle.gap_ev();
+  for (const BandEdges& edges : of_spin) result.fundamental_of_spin_ev.push_back(edges.gap_ev());
   return result;
 }
 

@@ -46,13 +46,23 @@ struct GapAtK {
   int spin = 1;
   double mean_field_ev = 0.0;
   std::optional<double> quasiparticle_ev;
+  /// True if an occupied band of the mean field has a higher quasiparticle energy than an empty
+  /// one. Σ was then calculated with other occupations than its own energies imply.
+  bool inverted = false;
 };
 /// Gaps of the calculated states, eV.
 struct Gaps {
   std::vector<GapAtK> direct;
+  /// Lowest empty less highest occupied energy of the list, over all its k and spins.
   std::optional<double> fundamental_mean_field_ev, fundamental_ev;
+  /// The fundamental quasiparticle gap of each spin alone, [n_spins].
+  std::vector<std::optional<double>> fundamental_of_spin_ev;
+  int listed_k = 0;  ///< k-points of the list
+  int all_k = 0;     ///< irreducible k-points of the mean field
+  bool over_all_k() const { return listed_k >= all_k; }
 };
-/// Calculates the gaps between the highest occupied and the lowest empty state of the list.
+/// Calculates the gaps of a list of states. At each k and spin the energies are sorted, and as many
+/// of the lowest count as occupied as the list holds occupied bands.
 Gaps gaps(const MeanField& field, const std::vector<Quasiparticle>& list);
 
 }  // namespace quasi::gw

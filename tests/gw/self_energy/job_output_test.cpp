@@ -1,0 +1,94 @@
+// Tables and summaries of whole jobs: which columns, labels and notes they carry.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "tests/gw/support/silicon_files.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "workers/gw/output/sigma_results.hpp"
+#include "workers/gw/output/summary.hpp"
+
+namespace quasi::gw {
+namespace {
+
+class JobOutput : public testing::Test {
+ protected:
+  std::filesystem::path path(const std::string& name) const { return directory_.path() / name; }
+  Calculation run(const std::string& deck) const {
+    const auto kernels = make_gw_kernels(find_device("cpu"));
+    SilentProgress silent;
+    return run_calculation(parse_deck(deck, {}, "test", directory_.path()), *kernels,
+                           std::int64_t{1} << 30, silent);
+  }
+  /// Lines of spectra.dat that the job writes.
+  std::vector<std::string> spectra_of(const Calculation& run) const {
+    write_sigma_tables(directory_.path(), run);
+    std::ifstream in(path("spectra.dat"));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+  }
+  static std::size_t columns(const std::string& line) {
+    std::istringstream words(line);
+    std::size_t count = 0;
+    for (std::string word; words >> word;) ++count;
+    return count;
+  }
+  static bool notes_hold(const Calculation& run, const std::string& part) {
+    return std::any_of(run.plan.notes.begin(), run.plan.notes.end(), [&](const std::string& note) {
+      return note.find(part) != std::string::npos;
+    });
+  }
+
+  quasi::test::TemporaryDirectory directory_;
+};
+
+constexpr const char* kSums =
+    "[epsilon]\ncutoff_ry = 2.0\nbands = 8\n[sigma]\nbands = 8\nband_max = 5\n"
+    "spectrum_window_ev = 2.0\n";
+
+// A(ω) needs V_xc. Without it the column is absent, and a note says why; it is never zero.
+TEST_F(JobOutput, TheSpectralFunctionIsAbsentWithoutVxc) {
+  const Calculation without =
+      run(std::string("[meanfield]\nsource = \"epm\"\ncutoff_ry = 4.0\nbands = 8\n") + kSums);
+  const auto lines = spectra_of(without);
+  EXPECT_NE(lines.at(0).find("A is absent because V_xc is unknown"), std::string::npos);
+  EXPECT_EQ(columns(lines.at(2)), 3u);
+  EXPECT_TRUE(notes_hold(without, "A(ω) is absent"));
+
+  const MeanField field = test::silicon_for_files(4.0, 8);
+  test::write_files_of(field, directory_.path());
+  PlaneWaveField zero = field.density;
+  zero.header.title = "VXC-Complex";
+  for (Cplx& value : zero.values[0]) value = 0.0;
+  write_field(path("VXC"), zero);
+  const Calculation with = run(
+      std::string("[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\nrho = \"RHO\"\nvxc = \"VXC\"\n") +
+      kSums);
+  const auto full = spectra_of(with);
+  EXPECT_NE(full.at(0).find("A (1/eV)"), std::string::npos);
+  EXPECT_EQ(columns(full.at(2)), 4u);
+  EXPECT_FALSE(notes_hold(with, "A(ω) is absent"));
+  EXPECT_TRUE(notes_hold(with, "sigma.spectrum_step_ev = 0.25 exceeds"));
+}
+
+// The gap of a job over some k-points is labelled as theirs, in the summary and in the table.
+TEST_F(JobOutput, AGapOverSomeKPointsIsLabelled) {
+  const std::string deck =
+      "[meanfield]\nsource = \"epm\"\ncutoff_ry = 4.0\nbands = 8\nk_grid = [2, 2, 2]\n"
+      "[epsilon]\ncutoff_ry = 2.0\nbands = 8\n[sigma]\nbands = 8\nband_max = 5\n";
+  const auto summary = [&](const std::string& text) {
+    return summary_of(run(text), find_device("cpu"), 1);
+  };
+  const auto some = summary(deck + "kpoints = [[0, 0, 0], [0, 0, 0.5]]\n"), all = summary(deck);
+  EXPECT_FALSE(some.at("gap").at("over_all_k").get<bool>());
+  EXPECT_NE(table_of(some).find("gaps are those of the 2 listed k-points of 3"), std::string::npos);
+  EXPECT_TRUE(all.at("gap").at("over_all_k").get<bool>());
+  EXPECT_EQ(table_of(all).find("listed k-points"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace quasi::gw
