@@ -3,42 +3,22 @@
 #include <cmath>
 #include <map>
 
+#include "tests/gw/support/local_crystal.hpp"
 #include "tests/gw/support/reference_files.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
-#include "workers/gw/solver/mean_field/gauge.hpp"
 #include "workers/gw/solver/screening/coulomb/coulomb_interaction.hpp"
 
 // Truncated interactions against integrals that are known.
 namespace quasi::gw {
 namespace {
 
-/// A cell by its lattice vectors, Bohr.
-Crystal cell(const Mat3& lattice) {
-  Crystal c;
-  c.alat_bohr = 1.0;
-  c.blat_per_bohr = 2.0 * kPi;
-  const double volume = dot(lattice[0], cross(lattice[1], lattice[2]));
-  c.volume_bohr3 = std::abs(volume);
-  c.recvol_per_bohr3 = std::pow(2.0 * kPi, 3) / c.volume_bohr3;
-  for (int i = 0; i < 3; ++i) {
-    c.avec[i] = lattice[i];
-    c.bvec[i] = (1.0 / volume) * cross(lattice[(i + 1) % 3], lattice[(i + 2) % 3]);
-  }
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) {
-      c.adot[i][j] = dot(lattice[i], lattice[j]);
-      c.bdot[i][j] = 4.0 * kPi * kPi * dot(c.bvec[i], c.bvec[j]);
-    }
-  c.symmetries.push_back({{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, {}});
-  return c;
-}
-Crystal orthogonal(double a, double b, double c) {
-  return cell({{{a, 0, 0}, {0, b, 0}, {0, 0, c}}});
-}
+using test::cell;
+
+Crystal orthogonal(double a, double b, double c) { return test::orthogonal_cell(a, b, c); }
 
 /// Energy (1/Ω) Σ_G v(G) |ρ(G)|² of Gaussian charges q_i of width σ at r_i: Σ_ij q_i q_j ∫∫
 /// 2/|r−r'|.
@@ -204,60 +184,14 @@ TEST(Truncation, GridsAndCellsThatDoNotFitAreRefused) {
   EXPECT_NO_THROW(make(cube, Truncation::kSphere, 4.0));
 }
 
-/// One electron pair in a Gaussian well: a molecule whose states we make ourselves.
+/// One electron pair in a Gaussian well. ψ ≈ e^{−0.35 r²} lies within half a cell, and is complete
+/// to 1e-3 at 10 Ry.
 MeanField well(double edge, double cutoff_ry, int bands) {
-  MeanFieldHeader header;
-  header.title = "WFN-Complex";
-  header.crystal = orthogonal(edge, edge, edge);
-  header.crystal.atoms.push_back({{0, 0, 0}, 2});
-  header.density_cutoff_ry = 4.0 * cutoff_ry;
-  header.g = make_g_sphere(header.crystal.bdot, {}, header.density_cutoff_ry).g;
-  const IVec3 extent = component_extent(header.g);
-  for (int i = 0; i < 3; ++i) header.fft_grid[i] = good_fft_size(2 * extent[i] + 1);
-  const GSphere sphere = make_g_sphere(header.crystal.bdot, {}, cutoff_ry);
-  const auto n = sphere.size();
-  const double depth = 4.0,
-               width = 2.0;  // ψ ≈ e^{−0.35 r²}: within half a cell, and complete to 1e-3 at 10 Ry
-  std::vector<Cplx> h(static_cast<std::size_t>(n * n));
-  const auto v = [&](const IVec3& g) {
-    return -depth * std::pow(2.0 * kPi * width * width, 1.5) / header.crystal.volume_bohr3 *
-           std::exp(-0.5 * width * width * metric_dot(header.crystal.bdot, to_real(g), to_real(g)));
-  };
-  for (std::int64_t i = 0; i < n; ++i)
-    for (std::int64_t j = 0; j < n; ++j)
-      h[static_cast<std::size_t>(i * n + j)] =
-          v(sphere.g[static_cast<std::size_t>(i)] - sphere.g[static_cast<std::size_t>(j)]) +
-          (i == j ? sphere.kinetic_ry[static_cast<std::size_t>(i)] : 0.0);
-  const auto kernels = make_gw_kernels(find_device("cpu"));
-  std::vector<double> values(static_cast<std::size_t>(bands));
-  std::vector<Cplx> vectors(static_cast<std::size_t>(bands * n));
-  kernels->dense().eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, bands),
-                                   view<Cplx>(vectors, bands, n));
-  fix_gauge(sphere.g, values, 1e-8, vectors);
-  Wavefunctions w;
-  w.header = header;
-  w.n_bands = bands;
-  w.wavefunction_cutoff_ry = cutoff_ry;
-  w.k_grid = {1, 1, 1};
-  w.k = {{0, 0, 0}};
-  w.weight = {1.0};
-  w.first_occupied = {1};
-  w.last_occupied = {1};
-  w.energy_ry = values;
-  w.occupation.assign(static_cast<std::size_t>(bands), 0.0);
-  w.occupation[0] = 1.0;
-  PlaneWaveField density{.header = header, .values = {std::vector<Cplx>(header.g.size())}};
-  density.header.title = "RHO-Complex";
-  const GIndex index(sphere.g);
-  for (std::size_t i = 0; i < header.g.size(); ++i)
-    for (std::int64_t j = 0; j < n; ++j) {
-      const auto at = index.find(sphere.g[static_cast<std::size_t>(j)] + header.g[i]);
-      if (at >= 0)
-        density.values[0][i] += 2.0 * vectors[static_cast<std::size_t>(at)] *
-                                std::conj(vectors[static_cast<std::size_t>(j)]);
-    }
-  w.waves.push_back({sphere.g, {std::move(vectors)}});
-  return make_mean_field(std::move(w), {}, std::move(density));
+  return test::local_crystal({.cell = test::orthogonal_cell(edge, edge, edge),
+                              .depth_ry = 4.0,
+                              .width_bohr = 2.0,
+                              .cutoff_ry = cutoff_ry,
+                              .bands = bands});
 }
 
 // Through the whole job: exchange of a molecule by box and sphere, in two cells, is one number to

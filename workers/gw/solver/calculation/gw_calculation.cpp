@@ -170,6 +170,8 @@ void solve_screening(const Deck& deck, const StepContext& context, Calculation& 
       run.epsilon = dielectric_matrices(run.field, screening_points(run.field), run.plan.epsilon,
                                         context, &profile);
   }
+  for (const DielectricMatrix& m : run.epsilon)
+    if (m.at_gamma) context.coulomb.require_direction(m.q);
   for (const auto& [step, value] : profile.seconds()) run.seconds["epsilon_" + step] = value;
   if (profile.pairs() > 0)
     context.progress.log("static polarizability: " + std::to_string(profile.pairs()) +
@@ -242,6 +244,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   const StepContext context{coulomb, place.team, checkpoint, progress};
   for (const auto& spin : run.field.density.values)
     coulomb.require_charge_inside(run.field.density.header.g, spin);
+  if (!run.plan.stored) coulomb.require_direction(run.field.q0);
   // V_xc and the states of a path come first, so that files that do not fit end the job at once.
   ExchangeCorrelation vxc;
   PathStates path;

@@ -174,8 +174,8 @@ ScreeningAtQ screening_at(const MeanField& field, const DielectricMatrix& epsilo
     const auto& inverse = inverse_of(epsilon, f, room);
     at.epsilon.inverse.push_back(inverse);
     // A truncated interaction is finite or averaged at q = G = 0 alone; it may vanish or change
-    // sign elsewhere.
-    if (!listed && epsilon.at_gamma)
+    // sign elsewhere. BerkeleyGW averages W there too, so that the rule for wings does not matter.
+    if (epsilon.at_gamma)
       at.epsilon.inverse.back()[0] = coulomb.head_at_zero(inverse[0], epsilon.q);
   }
   std::size_t n_g = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <string>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/physics/coulomb.hpp"
@@ -75,6 +77,10 @@ Vec3 CoulombInteraction::cartesian(const Vec3& k) const {
   return to_cartesian(crystal_.bvec, crystal_.blat_per_bohr, k);
 }
 
+double CoulombInteraction::half_edge_per_bohr() const {
+  return 0.5 * length(cartesian({0, 0, 1})) / q_grid_[2];
+}
+
 double CoulombInteraction::slab(const Vec3& k) const {
   const double k_z = dot(k, normal_);
   const Vec3 in_plane = k - k_z * normal_;
@@ -130,7 +136,7 @@ double CoulombInteraction::average(const Vec3& k_reduced) const {
       return planar_zone_->integral(kMiniZoneOrder, [&](const Vec3& p) { return slab(p); }) /
              planar_zone_->area();
     case Truncation::kWire:
-      return zero ? wire_->average_at_zero(0.5 * length(cartesian({0, 0, 1})) / q_grid_[2])
+      return zero ? wire_->mean_along_axis(half_edge_per_bohr(), [](double v, double) { return v; })
                   : (*wire_)(k);
     case Truncation::kBox:
       return (*box_)(k);
@@ -153,15 +159,36 @@ double CoulombInteraction::averaged_inverse(const Vec3& q) const {
 
 std::complex<double> CoulombInteraction::head_at_zero(std::complex<double> inverse_head,
                                                       const Vec3& q0) const {
-  if (options_.truncation != Truncation::kSlab) return inverse_head;
-  // 1/ε⁻¹ − 1 = γ q² v_c(q) holds for all short q of a slab; v = 8π v_c.
+  const bool in_plane = options_.truncation == Truncation::kSlab;
+  if (!in_plane && options_.truncation != Truncation::kWire) return inverse_head;
+  // 1/ε⁻¹ − 1 = γ q² v_c(q) holds for all short q of a slab and of a wire; v = 8π v_c.
   const double k2 = dot(cartesian(q0), cartesian(q0));
-  const std::complex<double> gamma =
-      (1.0 / inverse_head - 1.0) / (k2 * slab(cartesian(q0)) / kEightPi);
-  const auto screened = [&](const Vec3& p) {
-    return slab(p) / (1.0 + gamma * (dot(p, p) * slab(p) / kEightPi));
+  const std::complex<double> gamma = (1.0 / inverse_head - 1.0) / (k2 * plain(q0, {}) / kEightPi);
+  const auto screened = [&](double v, double p2) {
+    return v / (1.0 + gamma * (p2 * v / kEightPi));
   };
-  return planar_zone_->integral(kMiniZoneOrder, screened) / planar_zone_->area() / averaged({}, {});
+  if (in_plane)
+    return planar_zone_->integral(kMiniZoneOrder,
+                                  [&](const Vec3& p) { return screened(slab(p), dot(p, p)); }) /
+           planar_zone_->area() / averaged({}, {});
+  return wire_->mean_along_axis(half_edge_per_bohr(), [&](double v, double k_z) {
+    return screened(v, k_z * k_z);
+  }) / averaged({}, {});
+}
+
+void CoulombInteraction::require_direction(const Vec3& q0) const {
+  const bool wire = options_.truncation == Truncation::kWire;
+  if (!wire && options_.truncation != Truncation::kSlab) return;
+  const double along = std::abs(q0[2]), across = std::max(std::abs(q0[0]), std::abs(q0[1]));
+  if ((wire ? across : along) <= 1e-6 * (wire ? along : across)) return;
+  char text[80];
+  std::snprintf(text, sizeof text, "(%.6g, %.6g, %.6g)", q0[0], q0[1], q0[2]);
+  throw InvalidInput(
+      std::string("q₀ = ") + text + " of coulomb.truncation = \"" + (wire ? "wire" : "slab") +
+      "\" must lie " +
+      (wire ? "along the third axis; set meanfield.q0 = [0, 0, 0.001]"
+            : "in the plane of the first two axes; set meanfield.q0 = [0.001, 0, 0]") +
+      " or shift WFNq so");
 }
 
 void CoulombInteraction::require_charge_inside(

@@ -31,10 +31,13 @@ class CoulombInteraction {
   double averaged(const Vec3& q, const IVec3& g) const;
   /// Returns ⟨8π/|q+p|⟩ over the mini-zone, for the wings of W at q ≠ 0.
   double averaged_inverse(const Vec3& q) const;
-  /// Returns W_00 / v̄_00 at q → 0 from ε⁻¹_00(q₀; ω). This is ε⁻¹_00 itself except for a slab.
-  /// There 1/ε⁻¹ − 1 = γ q² v_c(q) vanishes at q → 0 within the mini-zone, and W is averaged as a
-  /// whole (docs/theory/gw.md 5).
+  /// Returns W_00 / v̄_00 at q → 0 from ε⁻¹_00(q₀; ω). This is ε⁻¹_00 itself except for a slab and a
+  /// wire. There 1/ε⁻¹ − 1 = γ q² v_c(q) vanishes at q → 0 within the mini-zone, and W is averaged
+  /// as a whole (docs/theory/gw.md 5).
   std::complex<double> head_at_zero(std::complex<double> inverse_head, const Vec3& q0) const;
+  /// @throws InvalidInput if q₀ leaves the plane of a slab or the axis of a wire, where
+  /// head_at_zero() knows no limit
+  void require_direction(const Vec3& q0) const;
   /// @throws InvalidInput if the charge reaches beyond half of the cell along a truncated axis.
   void require_charge_inside(const std::vector<IVec3>& g,
                              const std::vector<std::complex<double>>& density) const;
@@ -47,6 +50,8 @@ class CoulombInteraction {
  private:
   Vec3 cartesian(const Vec3& k) const;
   double slab(const Vec3& k_cartesian) const;
+  /// Half the mini-zone of a wire along its axis.
+  double half_edge_per_bohr() const;
   double average(const Vec3& k) const;
   /// Averages by k that were computed earlier. Every sum over the zone and every iteration of an
   /// outer loop needs them again.

@@ -62,17 +62,6 @@ double WireCoulomb::operator()(const Vec3& k) const {
   return sum;
 }
 
-double WireCoulomb::average_at_zero(double half) const {
-  // With k_z = half·u³ the logarithm at 0 is harmless.
-  const GaussLegendre gauss(16);
-  double sum = 0.0;
-  for (std::size_t i = 0; i < gauss.node.size(); ++i) {
-    const double u = gauss.node[i];
-    sum += gauss.weight[i] * 3.0 * u * u * (*this)((half * u * u * u) * axis_);
-  }
-  return sum;
-}
-
 bool perpendicular_axis(const Crystal& crystal, int axis) {
   for (int i = 1; i < 3; ++i) {
     const int other = (axis + i) % 3;

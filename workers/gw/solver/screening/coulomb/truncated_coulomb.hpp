@@ -38,8 +38,18 @@ class WireCoulomb {
   explicit WireCoulomb(const Crystal& crystal);
   /// Returns v(k) for k ≠ 0.
   double operator()(const Vec3& k_cartesian) const;
-  /// Returns the mean over −half < k_z < half at k_⊥ = 0.
-  double average_at_zero(double half_per_bohr) const;
+  /// Returns the mean of f(v(k_z), k_z) over −half < k_z < half at k_⊥ = 0.
+  template <typename F>
+  auto mean_along_axis(double half_per_bohr, const F& f) const {
+    // With k_z = half·u³ the logarithm at 0 is harmless.
+    const GaussLegendre gauss(16);
+    decltype(f(0.0, 0.0)) sum{};
+    for (std::size_t i = 0; i < gauss.node.size(); ++i) {
+      const double u = gauss.node[i], k_z = half_per_bohr * u * u * u;
+      sum += gauss.weight[i] * 3.0 * u * u * f((*this)(k_z * axis_), k_z);
+    }
+    return sum;
+  }
   double inscribed_radius() const { return cell_.inscribed_radius(); }
 
  private:
