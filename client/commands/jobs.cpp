@@ -120,12 +120,20 @@ std::string settings_text(const v1::DeckWork& work) {
   return text;
 }
 
+/// The cage around the engine of an attempt, in one word; "" if its worker reported none.
+std::string cage_word(const v1::Attempt& attempt) {
+  if (!attempt.has_isolation()) return "";
+  if (attempt.isolation().whole()) return "whole";
+  return attempt.isolation().walls().empty() ? "none" : "partial";
+}
+
 std::string attempts_table(const v1::Job& job, std::int64_t now_ms) {
   Table table({{"ATTEMPT", Table::Align::kRight},
                {"WORKER"},
                {"DEVICE"},
                {"OUTCOME"},
                {"RAN", Table::Align::kRight},
+               {"CAGE"},
                {"WHY"}});
   for (const v1::Attempt& attempt : job.attempt_history()) {
     std::string devices;
@@ -139,6 +147,7 @@ std::string attempts_table(const v1::Job& job, std::int64_t now_ms) {
          attempt.has_started()
              ? readable_seconds(static_cast<double>(end - unix_ms(attempt.started())) / 1e3)
              : "",
+         cage_word(attempt),
          attempt.has_failure() ? failure_text(attempt.failure()) : attempt.release_message()});
   }
   return table.text();

@@ -54,6 +54,9 @@ Json attempt_json(const v1::Attempt& attempt) {
             {"log_bytes", attempt.log_bytes()}};
   for (const std::string& device : attempt.device_ids()) json["devices"].push_back(device);
   if (!attempt.release_message().empty()) json["release_message"] = attempt.release_message();
+  json["isolation"] = attempt.has_isolation() ? Json{{"whole", attempt.isolation().whole()},
+                                                     {"walls", attempt.isolation().walls()}}
+                                              : Json();
   if (attempt.has_usage()) json["usage"] = message_json(attempt.usage());
   return json;
 }

@@ -82,7 +82,8 @@ inline constexpr Count kMetrics = 16;  // Figures beside a progress bar.
 inline constexpr Count kMetricNameBytes = 64;
 inline constexpr Count kPhaseBytes = 128;
 inline constexpr Count kFailureMessageBytes = 4U << 10;
-inline constexpr Count kReasonBytes = 512;  // One sentence of a user.
+inline constexpr Count kWallsBytes = 1'024;  // One line with a reason for each open wall.
+inline constexpr Count kReasonBytes = 512;   // One sentence of a user.
 
 // Limits of workers and watchers.
 inline constexpr Count kDevices = 64;  // Per worker.

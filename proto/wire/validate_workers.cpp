@@ -123,6 +123,7 @@ void validate(const v1::HeartbeatRequest& request, Violations& violations) {
 
 void validate(const v1::StartAttemptRequest& request, Violations& violations) {
   check_ref(request.attempt(), "attempt", violations);
+  checks::text(request.isolation().walls(), limits::kWallsBytes, "isolation.walls", violations);
 }
 
 void validate(const v1::AppendLogRequest& request, Violations& violations) {

@@ -163,6 +163,10 @@ v1::Attempt to_message(const AttemptRow& attempt) {
   usage.set_peak_gpu_bytes(static_cast<std::uint64_t>(attempt.usage.peak_gpu_bytes));
   usage.set_peak_ram_bytes(static_cast<std::uint64_t>(attempt.usage.peak_ram_bytes));
   usage.set_energy_joules(attempt.usage.energy_joules);
+  if (attempt.isolation) {
+    message.mutable_isolation()->set_whole(attempt.isolation->is_whole);
+    message.mutable_isolation()->set_walls(attempt.isolation->walls);
+  }
   return message;
 }
 

@@ -93,10 +93,14 @@ grpc::ServerUnaryReactor* WorkerServiceApi::Heartbeat(grpc::CallbackServerContex
 grpc::ServerUnaryReactor* WorkerServiceApi::StartAttempt(grpc::CallbackServerContext* context,
                                                          const v1::StartAttemptRequest* request,
                                                          v1::StartAttemptResponse*) {
-  return write_call(
-      services_, context, violations_of(*request), "StartAttempt", [request](WriteContext& write) {
-        write.queue.apply(server::StartAttempt{to_key(request->attempt())}, write.now);
-      });
+  return write_call(services_, context, violations_of(*request), "StartAttempt",
+                    [request](WriteContext& write) {
+                      server::StartAttempt command{.key = to_key(request->attempt())};
+                      if (request->has_isolation())
+                        command.isolation = IsolationInfo{.is_whole = request->isolation().whole(),
+                                                          .walls = request->isolation().walls()};
+                      write.queue.apply(command, write.now);
+                    });
 }
 
 grpc::ServerUnaryReactor* WorkerServiceApi::AppendLog(grpc::CallbackServerContext* context,

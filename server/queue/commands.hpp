@@ -115,6 +115,7 @@ struct HeartbeatAnswer {
 
 struct StartAttempt {
   AttemptKey key;
+  std::optional<IsolationInfo> isolation = {};
 };
 
 struct AppendLog {

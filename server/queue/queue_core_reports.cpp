@@ -76,6 +76,7 @@ void QueueCore::apply(const StartAttempt& command, Now now) {
   Held held = require_current(command.key, now);
   if (held.attempt.started_ms > 0) return;
   held.attempt.started_ms = now.wall_ms;
+  held.attempt.isolation = command.isolation;
   store_.update_attempt(held.attempt);
   // While a cancel is under way the state stays. The next heartbeat tells the worker to stop.
   if (held.job.state != JobState::kLeased) return;

@@ -120,6 +120,14 @@ struct UsageInfo {
   bool operator==(const UsageInfo&) const = default;
 };
 
+/// The walls around the engine of an attempt, as its worker reported them.
+struct IsolationInfo {
+  bool is_whole = false;
+  std::string walls;  ///< one line for people
+
+  bool operator==(const IsolationInfo&) const = default;
+};
+
 struct AttemptRow {
   RowId id = 0;
   std::string uid;
@@ -143,6 +151,7 @@ struct AttemptRow {
   bool new_checkpoint = false;  ///< recorded a checkpoint of its own
   std::string report_digest;    ///< SHA-256 of the final CompleteAttempt, without the ref
   JobState end_state = JobState::kQueued;  ///< state of the job right after the attempt ended
+  std::optional<IsolationInfo> isolation;  ///< empty until the engine has started
 
   bool operator==(const AttemptRow&) const = default;
 };

@@ -32,6 +32,18 @@ Refused database_locked() {
   throw StorageFatal(error.is_corrupt() ? kExitCorrupt : kExitIo, error.what());
 }
 
+/// Brings the schema of the database to the version of this program.
+void migrate(Database& database, const QueueEngine::Place& place) {
+  const auto migrated = prepare_schema(
+      database, {.path = place.database_path, .vfs = place.vfs, .files = place.files});
+  if (!migrated) return;
+  log(Level::kInfo, "schema_changed",
+      {{"from", std::to_string(migrated->from)},
+       {"to", std::to_string(migrated->to)},
+       {"backup", migrated->backup_path},
+       {"do", "remove the backup once you do not want to return to the older version"}});
+}
+
 bool is_fatal(const SqliteError& error) { return error.is_io() || error.is_corrupt(); }
 
 }  // namespace
@@ -41,7 +53,7 @@ QueueEngine::QueueEngine(const Place& place, LogStore& logs, RandomSource& rando
     : clock_(clock),
       logs_(logs),
       database_(place.database_path, Database::Mode::kWriter, place.vfs),
-      store_((prepare_schema(database_), database_)),
+      store_((migrate(database_, place), database_)),
       queue_(store_, logs, random, options),
       mark_(place.mark) {
   if (place.before_writing) place.before_writing(store_);

@@ -51,14 +51,16 @@ class QueueEngine {
   struct Place {
     std::string database_path;
     std::string vfs;  ///< SQLite's file layer; empty for the layer of the operating system
-    NewestMark* mark = nullptr;  ///< detects that the database lost its newest commits
+    FileSystem& files = system_files();  ///< holds the copy that is made before the schema changes
+    NewestMark* mark = nullptr;          ///< detects that the database lost its newest commits
     /// Called after the database was opened and before the first write to it.
     std::function<void(SqliteStore&)> before_writing = {};
   };
 
-  /// Opens the database, creating it if needed, and recovers: every open lease gets a full time to
-  /// live, and logs are cut to their committed length. If the mark knows of commits that the
-  /// database has lost, the log reports them and their fences are not granted again.
+  /// Opens the database, creating it or changing its schema if needed, and recovers: every open
+  /// lease gets a full time to live, and logs are cut to their committed length. If the mark knows
+  /// of commits that the database has lost, the log reports them and their fences are not granted
+  /// again.
   QueueEngine(const Place& place, LogStore& logs, RandomSource& random, const QueueOptions& options,
               const Clock& clock);
 

@@ -83,6 +83,15 @@ void Database::quick_check() {
     throw SqliteError(SQLITE_CORRUPT, "the database is damaged: " + check.text(0));
 }
 
+void Database::copy_to(Database& copy) {
+  sqlite3_backup* backup = sqlite3_backup_init(copy.handle_, "main", handle_, "main");
+  if (backup == nullptr) fail(copy.handle_, SQLITE_ERROR, "copy");
+  sqlite3_backup_step(backup, -1);
+  // The result of the copy is the one of its end, which repeats an error of the step.
+  const int code = sqlite3_backup_finish(backup);
+  if (code != SQLITE_OK) fail(copy.handle_, code, "copy");
+}
+
 Statement::Statement(Database& database, std::string_view sql) : database_(&database) {
   const int code = sqlite3_prepare_v3(database.handle(), sql.data(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);

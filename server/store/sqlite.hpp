@@ -55,6 +55,8 @@ class Database {
   std::int64_t wal_pages() const { return wal_pages_; }
   /// Checks the whole file for damage. @throws SqliteError (corrupt) with the first damage found.
   void quick_check();
+  /// Overwrites the database `copy` with the contents of this one, in one step.
+  void copy_to(Database& copy);
   sqlite3* handle() const { return handle_; }
 
  private:

@@ -1,6 +1,7 @@
 #include "server/store/sqlite_store.hpp"
 
 #include "server/queue/refused.hpp"
+#include "server/store/query.hpp"
 
 namespace quasi::server {
 
@@ -48,23 +49,6 @@ void SqliteStore::update_job(const JobRow& row) {
 }
 
 namespace {
-
-template <class Row, class Read>
-std::optional<Row> one(Statement& statement, Read read) {
-  Rows rows(statement);
-  if (!rows.next()) return std::nullopt;
-  return read(*rows);
-}
-
-template <class Row, class Read>
-std::vector<Row> all(Statement& statement, Read read) {
-  std::vector<Row> list;
-  Rows rows(statement);
-  while (rows.next()) list.push_back(read(*rows));
-  return list;
-}
-
-std::string first_text(const Statement& row) { return row.text(0); }
 
 const std::string kJobByUid = "SELECT " + std::string(kJobColumns) + " FROM jobs j WHERE j.uid=?";
 const std::string kJobById = "SELECT " + std::string(kJobColumns) + " FROM jobs j WHERE j.id=?";
@@ -150,15 +134,18 @@ RowId SqliteStore::insert_attempt(const AttemptRow& row) {
 }
 
 void SqliteStore::update_attempt(const AttemptRow& row) {
+  std::optional<bool> isolated;
+  if (row.isolation) isolated = row.isolation->is_whole;
   sql("UPDATE attempts SET incarnation=?, started_ms=?, ended_ms=?, outcome=?, reason=?, "
       "message=?, exit_status=?, signal=?, release_message=?, wall_seconds=?, gpu_seconds=?, "
       "peak_gpu_bytes=?, peak_ram_bytes=?, energy_joules=?, log_bytes=?, log_full=?, counted=?, "
-      "new_checkpoint=?, report_digest=?, end_state=? WHERE id=?")
+      "new_checkpoint=?, report_digest=?, end_state=?, isolated=?, walls=? WHERE id=?")
       .bind(row.incarnation, row.started_ms, row.ended_ms, row.outcome, row.failure.reason,
             row.failure.message, row.failure.exit_status, row.failure.signal, row.release_message,
             row.usage.wall_seconds, row.usage.gpu_seconds, row.usage.peak_gpu_bytes,
             row.usage.peak_ram_bytes, row.usage.energy_joules, row.log_bytes, row.log_full,
-            row.counted, row.new_checkpoint, row.report_digest, row.end_state, row.id)
+            row.counted, row.new_checkpoint, row.report_digest, row.end_state, isolated,
+            row.isolation ? row.isolation->walls : "", row.id)
       .run();
 }
 
@@ -309,67 +296,6 @@ void SqliteStore::save_request(const std::string& request_id, const RequestRow& 
   sql("INSERT INTO requests VALUES (?,?,?,?,?)")
       .bind(request_id, request.method, request.body_sha256, request.response, expires_ms)
       .run();
-}
-
-std::optional<BlobState> SqliteStore::blob_state(std::string_view digest) {
-  return one<BlobState>(sql("SELECT state FROM blobs WHERE digest=?").bind(digest),
-                        [](const Statement& row) { return static_cast<BlobState>(row.small(0)); });
-}
-
-void SqliteStore::insert_blob(const std::string& digest, std::int64_t size_bytes,
-                              std::int64_t now_ms) {
-  // Uploading a corrupt blob again makes it present.
-  sql("INSERT INTO blobs VALUES (?,?,?,1) ON CONFLICT (digest) DO UPDATE SET state=1, "
-      "size_bytes=excluded.size_bytes, created_ms=excluded.created_ms")
-      .bind(digest, size_bytes, now_ms)
-      .run();
-}
-
-void SqliteStore::set_blob_state(const std::string& digest, BlobState state) {
-  sql("UPDATE blobs SET state=? WHERE digest=?").bind(state, digest).run();
-}
-
-void SqliteStore::delete_blob(const std::string& digest) {
-  sql("DELETE FROM blobs WHERE digest=? AND state=2").bind(digest).run();
-}
-
-std::vector<std::string> SqliteStore::unreferenced_blobs(std::int64_t before_ms,
-                                                         std::int32_t limit) {
-  return all<std::string>(
-      sql("SELECT digest FROM blobs b WHERE created_ms<? AND state=1 "
-          "AND NOT EXISTS (SELECT 1 FROM job_inputs i WHERE i.digest=b.digest) "
-          "AND NOT EXISTS (SELECT 1 FROM artifacts a WHERE a.digest=b.digest) "
-          "AND NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.digest=b.digest) LIMIT ?")
-          .bind(before_ms, limit),
-      first_text);
-}
-
-std::vector<std::string> SqliteStore::blobs_in(BlobState state) {
-  return all<std::string>(sql("SELECT digest FROM blobs WHERE state=?").bind(state), first_text);
-}
-
-void SqliteStore::save_upload(const UploadRow& upload) {
-  sql("INSERT INTO uploads VALUES (?,?,?,?,?) ON CONFLICT (upload_id) DO UPDATE SET "
-      "committed_bytes=excluded.committed_bytes, touched_ms=excluded.touched_ms")
-      .bind(upload.upload_id, upload.digest, upload.size_bytes, upload.committed_bytes,
-            upload.touched_ms)
-      .run();
-}
-
-void SqliteStore::delete_upload(const std::string& upload_id) {
-  sql("DELETE FROM uploads WHERE upload_id=?").bind(upload_id).run();
-}
-
-std::vector<UploadRow> SqliteStore::uploads() {
-  return all<UploadRow>(
-      sql("SELECT upload_id, digest, size_bytes, committed_bytes, touched_ms FROM uploads").bind(),
-      [](const Statement& row) {
-        return UploadRow{.upload_id = row.text(0),
-                         .digest = row.text(1),
-                         .size_bytes = row.integer(2),
-                         .committed_bytes = row.integer(3),
-                         .touched_ms = row.integer(4)};
-      });
 }
 
 std::string SqliteStore::meta(const std::string& key) {

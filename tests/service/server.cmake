@@ -2,7 +2,8 @@
 add_library(quasi_power_cut_disk STATIC support/power_cut_disk.cpp)
 target_link_libraries(quasi_power_cut_disk PUBLIC quasi_service)
 
-quasi_add_test(server_crash_test SOURCES server/server_crash_test.cpp
+quasi_add_test(server_crash_test
+  SOURCES server/server_crash_test.cpp server/server_migration_test.cpp
   LIBS quasi_power_cut_disk LABELS service faults)
 quasi_add_test(server_queue_test
   SOURCES server/server_states_test.cpp server/server_triggers_test.cpp
@@ -16,6 +17,8 @@ foreach(test server_crash_test server_queue_test server_calls_test)
   # GCC 12 sees uninitialised strings in every designated initializer that leaves one out.
   target_compile_options(${test} PRIVATE -Wno-maybe-uninitialized $<$<CONFIG:Release>:-O1>)
 endforeach()
+target_compile_definitions(server_crash_test PRIVATE
+  QUASI_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
 add_test(NAME server_crash_test_all_points COMMAND server_crash_test)
 set_tests_properties(server_crash_test_all_points PROPERTIES
   LABELS nightly TIMEOUT 1200 ENVIRONMENT QUASI_ALL_POINTS=1)

@@ -50,6 +50,9 @@ TEST_F(EndToEnd, DocumentsOfEveryCommandParseAndCarryTheSchema) {
   };
   EXPECT_EQ(document({"list"})["jobs"][0]["id"], id);
   EXPECT_EQ(document({"show", id})["jobs"][0]["artifacts"][0]["name"], "data.bin");
+  const json isolation = document({"show", id})["jobs"][0]["attempt_history"][0]["isolation"];
+  EXPECT_TRUE(isolation["whole"].is_boolean()) << isolation;
+  EXPECT_NE(isolation["walls"].get<std::string>().find("system calls"), std::string::npos);
   EXPECT_EQ(document({"wait", id})["jobs"][0]["state"], "succeeded");
   EXPECT_EQ(document({"watch", id})["jobs"][0]["state"], "succeeded");
   EXPECT_EQ(document({"logs", id})["job"], id);

@@ -99,12 +99,13 @@ TEST_F(Triggers, ConstraintsRefuseContradictions) {
 }
 
 TEST(Schema, RefusesAnotherProgramsDatabaseAndANewerOne) {
+  const DatabasePlace place{.path = ":memory:", .vfs = {}, .files = system_files()};
   Database foreign(":memory:", Database::Mode::kWriter);
   foreign.execute("PRAGMA application_id = 12345");
-  EXPECT_THROW(prepare_schema(foreign), std::runtime_error);
+  EXPECT_THROW(prepare_schema(foreign, place), std::runtime_error);
   Database newer(":memory:", Database::Mode::kWriter);
   newer.execute("PRAGMA application_id = 1364541779; PRAGMA user_version = 999");
-  EXPECT_THROW(prepare_schema(newer), std::runtime_error);
+  EXPECT_THROW(prepare_schema(newer, place), std::runtime_error);
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ struct QueueWorld {
         mark(disk.files, disk.root),
         engine({.database_path = disk.database,
                 .vfs = disk.vfs,
+                .files = disk.files,
                 .mark = &mark,
                 .before_writing =
                     [this](SqliteStore& store) { remove_unknown_staging(store, blobs); }},

@@ -33,6 +33,13 @@ bool is_plain(const std::string& text, std::size_t most_bytes) {
          });
 }
 
+v1::Isolation isolation_of(const v1::EngineStarted& started) {
+  v1::Isolation isolation;
+  isolation.set_whole(started.caged());
+  isolation.set_walls(one_line(started.cage(), limits::kWallsBytes));
+  return isolation;
+}
+
 /// Returns the reason why a progress report is invalid, or "" if it is valid.
 std::string progress_trouble(const v1::Progress& progress) {
   if (!is_plain(progress.phase(), limits::kPhaseBytes))
@@ -224,14 +231,15 @@ void AttemptRunner::on_report(const v1::EngineReport& report) {
   switch (report.report_case()) {
     case v1::EngineReport::kStarted:
       engine_version_ = report.started().version();
-      cage_ = report.started().cage();
+      isolation_ = isolation_of(report.started());
       if (!report.started().caged()) {
         nlohmann::json event = facts();
-        event["cage"] = cage_;
+        event["cage"] = isolation_->walls();
         ports_.log.warning("engine_not_caged", event);
         if (settings_.require_cage)
           return perform(machine_.engine_broke_protocol(
-              "the worker requires a whole cage and the engine has: " + cage_, now()));
+              "the worker requires a whole cage and the engine has: " + isolation_->walls(),
+              now()));
       }
       return perform(machine_.engine_started(now()));
     case v1::EngineReport::kProgress:

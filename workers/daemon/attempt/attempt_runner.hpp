@@ -113,7 +113,7 @@ class AttemptRunner : public std::enable_shared_from_this<AttemptRunner>, privat
   std::shared_ptr<std::atomic<bool>> abandon_ = std::make_shared<std::atomic<bool>>(false);
   std::optional<v1::Progress> progress_;
   std::string engine_version_;
-  std::string cage_;  ///< Walls around the engine, in its own words.
+  std::optional<v1::Isolation> isolation_;  ///< Walls around the engine, as the engine found them.
   MonotonicTime spawned_at_{};
   double wall_seconds_ = 0.0;
   ChildUsage usage_;

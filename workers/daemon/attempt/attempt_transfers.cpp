@@ -68,6 +68,7 @@ void AttemptRunner::announce() {
   if (!hooks_.in_contact()) return perform(machine_.announce_again(now()));
   v1::StartAttemptRequest request;
   *request.mutable_attempt() = grant_.attempt();
+  if (isolation_) *request.mutable_isolation() = *isolation_;
   ports_.server.start_attempt(request, [weak = weak_from_this()](const grpc::Status& status,
                                                                  const v1::StartAttemptResponse&) {
     if (const auto self = weak.lock()) self->announce_answered(status);
