@@ -12,9 +12,14 @@ std::unique_ptr<SolvedDeck> solve_deck(const std::filesystem::path& directory,
                                        const std::vector<std::string>& settings,
                                        const Device& device,
                                        const std::function<void(SolvedDeck&)>& adjust) {
+  return solve_model(read_deck(directory, settings_of(settings)), device, adjust);
+}
+
+std::unique_ptr<SolvedDeck> solve_model(Deck deck, const Device& device,
+                                        const std::function<void(SolvedDeck&)>& adjust) {
   auto solved = std::make_unique<SolvedDeck>();
   SilentProgress silent;
-  solved->deck = read_deck(directory, settings_of(settings));
+  solved->deck = std::move(deck);
   solved->run = start_run(solved->deck, solved->deck.control.harmonic_options(), silent);
   if (adjust) adjust(*solved);
   solved->problem = make_three_phonon_problem(solved->deck.crystal, solved->deck.third_order,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,10 @@ std::unique_ptr<SolvedDeck> solve_deck(const std::filesystem::path& directory,
                                        const std::vector<std::string>& settings,
                                        const Device& device = Device{},
                                        const std::function<void(SolvedDeck&)>& adjust = {});
+
+/// Solves a deck that was read before, as solve_deck does.
+std::unique_ptr<SolvedDeck> solve_model(Deck deck, const Device& device = Device{},
+                                        const std::function<void(SolvedDeck&)>& adjust = {});
 
 /// ∫ dω of the xx element of a spectrum, which must equal κ.
 double integral_over_omega(const Cumulative& spectrum);

@@ -11,6 +11,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/solver/harmonic/canonical_vectors.hpp"
+#include "workers/thermal/solver/harmonic/reduced_lattice.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -214,6 +215,43 @@ void zero_translations(Modes& modes) {
   }
 }
 
+/// Steps b_i/N_i of the mesh; rows, 1/nm.
+Mat3 mesh_steps_per_nm(const Crystal& crystal, const QMesh& mesh) {
+  Mat3 steps = crystal.reciprocal_per_nm();
+  for (int i = 0; i < 3; ++i) steps[i] = (1.0 / mesh.n[i]) * steps[i];
+  return steps;
+}
+
+double trace(const Mat3& m) { return m[0][0] + m[1][1] + m[2][2]; }
+
+/// Returns M of `symmetric` widths, averaged over the group, in 1/nm². Where the steps of the mesh
+/// are such a basis themselves, M is made of them, without the rounding of a mean over bases.
+Mat3 symmetric_metric(const Mat3& steps, const Symmetry& symmetry) {
+  const Mat3 own = symmetry.symmetrised(transpose(steps) * steps);
+  const Mat3 reduced = symmetry.symmetrised(mesh_metric(steps));
+  constexpr double kRounding = 1e-13;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j)
+      if (std::fabs(own[i][j] - reduced[i][j]) > kRounding * trace(reduced)) return reduced;
+  return own;
+}
+
+/// Warns of widths that depend on the choice of the primitive cell.
+void check_mesh_basis(const Crystal& crystal, const Symmetry& symmetry,
+                      const HarmonicOptions& options, Modes& modes) {
+  if (options.broadening == Broadening::kSymmetric) return;
+  const Mat3 steps = mesh_steps_per_nm(crystal, symmetry.mesh);
+  const double excess = std::sqrt(trace(transpose(steps) * steps) / trace(mesh_metric(steps)));
+  constexpr double kReduced = 1.0 + 1e-6;
+  if (excess <= kReduced) return;
+  modes.warnings.push_back(
+      "'lattvec' is not reduced: with 'broadening' = adaptive-max or adaptive-rms the widths "
+      "depend on the choice of the primitive cell, and here they are on average " +
+      number_text(excess) +
+      " times those of the reduced cell; use broadening = symmetric, or give reduced lattice "
+      "vectors");
+}
+
 }  // namespace
 
 Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const Symmetry& symmetry,
@@ -256,18 +294,18 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
   find_subspaces(modes.omega_rad_ps.data(), modes.n_branches, options.degeneracy_rad_ps,
                  modes.subspace.data());
   check_modes(symmetry, options, modes);
+  check_mesh_basis(crystal, symmetry, options, modes);
   set_spreads(crystal, symmetry, options.broadening, modes);
   return modes;
 }
 
 void set_spreads(const Crystal& crystal, const Symmetry& symmetry, Broadening broadening,
                  Modes& modes) {
-  Mat3 step = crystal.reciprocal_per_nm();  // rows b_i / N_i
-  for (int i = 0; i < 3; ++i) step[i] = (1.0 / symmetry.mesh.n[i]) * step[i];
-  Mat3 transform = step;
+  const Mat3 steps = mesh_steps_per_nm(crystal, symmetry.mesh);
+  Mat3 transform = steps;
   if (broadening == Broadening::kSymmetric) {
-    // M = Σ_i b_i b_iᵀ/N_i², averaged over the group, M = L Lᵀ; p = Lᵀ v.
-    const Mat3 m = symmetry.symmetrised(transpose(step) * step);
+    // M = L Lᵀ; p = Lᵀ v.
+    const Mat3 m = symmetric_metric(steps, symmetry);
     Mat3 l{};
     for (int i = 0; i < 3; ++i)
       for (int j = 0; j <= i; ++j) {

@@ -1,13 +1,11 @@
 // Adds the non-analytic term of polar crystals in mixed space [wang2010] (docs/theory/thermal.md
 // 3.4).
 
-#include <spglib.h>
-
 #include <cmath>
 #include <limits>
 
-#include "workers/backend/error.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
+#include "workers/thermal/solver/harmonic/reduced_lattice.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -18,22 +16,6 @@ using Complex64 = std::complex<double>;
 constexpr double kTieTolerance = 1e-8;
 
 Vec3 apply_transposed(const Mat3& born, const Vec3& k) { return transpose(born) * k; }  // k·Z
-
-/// Returns the Niggli-reduced basis of a lattice; rows are vectors. @throws InvalidInput if spglib
-/// finds none.
-Mat3 reduced_lattice(const Mat3& lattice) {
-  double columns[3][3];
-  for (int i = 0; i < 3; ++i)
-    for (int d = 0; d < 3; ++d) columns[d][i] = lattice[i][d];
-  if (spg_niggli_reduce(columns, 1e-8 * length(lattice[0])) == 0)
-    throw InvalidInput(
-        "'lattvec': spglib finds no reduced basis of the reciprocal lattice; give three "
-        "finite vectors that do not lie in one plane");
-  Mat3 reduced;
-  for (int i = 0; i < 3; ++i)
-    for (int d = 0; d < 3; ++d) reduced[i][d] = columns[d][i];
-  return reduced;
-}
 
 }  // namespace
 
