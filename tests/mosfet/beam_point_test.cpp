@@ -26,7 +26,7 @@ Deck beam_deck(const std::string& vgs, const std::string& vds,
 
 std::vector<PointResult> run(const Deck& deck) {
   SilentProgress silent;
-  return beam_points(deck, silent);
+  return beam_points(deck, {{find_device("cpu")}}, silent);
 }
 
 // Without drain bias no current flows and phonons take no power, with either statistics and all
@@ -76,7 +76,7 @@ TEST(BeamPoint, BlockedTransportConverges) {
   EXPECT_LT(points[0].numbers.at("energy_defect_w_per_m"), 1e-4 * 0.2 * current);
 }
 
-// A job with the beam scheme writes the files of a sweep and its fluxes, and requests one CPU.
+// A job with the beam scheme writes the files of a sweep and its fluxes.
 TEST(BeamPoint, AJobWritesItsFluxes) {
   const test::TemporaryDirectory directory;
   std::ofstream(directory.path() / "deck.toml")
@@ -105,8 +105,32 @@ TEST(BeamPoint, AJobWritesItsFluxes) {
   for (const double value : power) taken += value * 1e-9;  // W/m² times Δx = 1 nm
   EXPECT_NEAR(flux.front() - flux.back(), taken, 1e-6 * 0.2 * current[17]);
   EXPECT_GT(taken, 0.0);
-  options.devices = {find_device("cpu"), find_device("cpu")};
-  EXPECT_THROW(task->run(options, silent), InvalidInput);
+}
+
+// Several points at once, and points of several devices, have the bits of one after the other.
+TEST(BeamPoint, SeveralDevicesShareThePoints) {
+  SilentProgress silent;
+  for (const Device& device : test::one_device_of_each_kind()) {
+    const Deck deck = beam_deck("[0.0, 0.2, 0.4]", "0.2", {{"mesh.subbands", "1"}});
+    const auto together = beam_points(deck, {{device, device}}, silent);
+    for (std::size_t k = 0; k < deck.points.size(); ++k) {
+      Deck alone = deck;
+      alone.points = {deck.points[k]};
+      EXPECT_EQ(together[k].numbers, beam_points(alone, {{device}}, silent)[0].numbers) << k;
+    }
+  }
+}
+
+TEST(BeamPoint, APointThatDoesNotFitIsRefusedWithItsNeed) {
+  SilentProgress silent;
+  const Deck deck = beam_deck("0.2", "0.2");
+  try {
+    beam_points(deck, {{find_device("cpu")}, 1000}, silent);
+    FAIL();
+  } catch (const OutOfMemory& failure) {
+    EXPECT_NE(std::string(failure.what()).find("a bias point"), std::string::npos)
+        << failure.what();
+  }
 }
 
 TEST(BeamPoint, TheExampleIsADeck) {

@@ -55,9 +55,6 @@ std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& option
   const bool beam = deck.run.scheme == StreamingScheme::kBeam;
   const bool sweeps =
       has_currents(deck.run) && deck.run.transport != TransportModel::kDriftDiffusion;
-  if (beam && (options.devices.size() > 1 || options.devices.front().backend != Backend::kCpu))
-    throw InvalidInput(
-        "run.scheme = \"beam\" runs on the host's cores; use --device cpu or scheme = \"weno\"");
   if (options.devices.size() > 1 && !sweeps)
     throw InvalidInput(std::string("run.mode '") + mode_name(deck.run.mode) +
                        "' with run.transport '" + transport_name(deck.run.transport) +
@@ -72,7 +69,11 @@ std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& option
   if (deck.run.mode == RunMode::kMobility) return mobility_points(deck, progress);
   if (deck.run.transport == TransportModel::kDriftDiffusion)
     return drift_diffusion_points(deck, progress);
-  if (beam) return beam_points(deck, progress);
+  if (beam)
+    return beam_points(deck,
+                       {options.devices, memory_budget_bytes(deck.common, options.devices.front(),
+                                                             options.memory_budget_bytes)},
+                       progress);
   return sweep_points(deck, options, progress);
 }
 
@@ -84,15 +85,8 @@ bool has_pdf(const Deck& deck) {
 /// Returns the number of cells of phase space of a run, or zero for runs without a pdf.
 double phase_space_points(const Deck& deck, const Structure& s) {
   if (!has_pdf(deck)) return 0.0;
+  if (deck.run.scheme == StreamingScheme::kBeam) return beam_cells(deck, s);
   const double columns = static_cast<double>(s.n_valleys()) * s.subbands * s.nx;
-  if (deck.run.scheme == StreamingScheme::kBeam) {
-    double drop_v = 0.0;
-    for (const BiasPoint& bias : deck.points) drop_v = std::max(drop_v, std::fabs(bias.vds_v));
-    // Margin below the lowest level, and the ladder of levels in the film.
-    constexpr double kBelow_ev = 0.1 + 0.2;
-    const double cells = (deck.mesh.window_ev + drop_v + kBelow_ev) / deck.mesh.dh_ev;
-    return 2.0 * columns * cells * deck.mesh.n_kappa;
-  }
   const double angles =
       deck.mesh.range == AngleRange::kHalf ? deck.mesh.nphi / 2 + 1 : deck.mesh.nphi;
   return columns * deck.mesh.nw * angles;
@@ -105,10 +99,9 @@ std::int64_t planned_bytes(const Deck& deck, const Structure& s, double points,
   const double nodes = static_cast<double>(s.nx) * s.nz;
   const double poisson = 3.0 * 8.0 * nodes * s.nz;  // responses, blocks and inverses of the columns
   if (!has_pdf(deck)) return static_cast<std::int64_t>(poisson);
-  // The memory holds the solution, volumes and areas of all cells, work for the lines, and the 40
-  // directions of GMRES, which have one value for each pair of branches and all cells of κ.
   if (deck.run.scheme == StreamingScheme::kBeam)
-    return static_cast<std::int64_t>((6.0 + 24.0 / deck.mesh.n_kappa) * 8.0 * points + poisson);
+    return static_cast<std::int64_t>(beam_bytes(points / 2, points / 2 / deck.mesh.n_kappa) +
+                                     poisson);
   if (device.backend == Backend::kCpu)
     return static_cast<std::int64_t>(bytes_of_point(points, nodes, device.backend) + poisson);
   return static_cast<std::int64_t>(bytes_of_point(points, nodes, device.backend));

@@ -60,9 +60,26 @@ BeamGrid make_beam_grid(const BeamMesh& mesh, const BeamLevels& levels, double d
   return grid;
 }
 
+BeamFactors make_beam_factors(const BeamLevels& levels) {
+  BeamFactors factors;
+  for (int state = 0; state < levels.n_states(); ++state) {
+    const ValleyPair& valley = levels.valley_of(state);
+    const double root_mass = std::sqrt(valley.mx_m0 * valley.my_m0) * kElectronMass_ev_fs2_nm2;
+    factors.density.push_back(2.0 * root_mass /
+                              (units::kPi * units::kPi * kHbar_ev_fs * kHbar_ev_fs));
+    factors.speed.push_back(1.0 / std::sqrt(2.0 * valley.mx_m0 * kElectronMass_ev_fs2_nm2));
+    factors.states.push_back(4.0 * root_mass);
+  }
+  return factors;
+}
+
 BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels) {
   const int nx = grid.nx, nj = grid.n_kappa;
   BeamGeometry g{.grid = grid, .n_states = levels.n_states()};
+  const BeamFactors factors = make_beam_factors(levels);
+  g.density_factor = factors.density;
+  g.speed_factor = factors.speed;
+  g.states_factor = factors.states;
   g.volume.resize(static_cast<std::size_t>(g.cells()));
   g.area.resize(static_cast<std::size_t>(g.n_states * (nx + 1) * g.lines()));
   for (int k = 0; k < grid.n_h; ++k)
@@ -71,12 +88,6 @@ BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels) 
       g.full.push_back(cell.full_ev * (cell.kappa_high - cell.kappa_low));
     }
   for (int state = 0; state < g.n_states; ++state) {
-    const ValleyPair& valley = levels.valley_of(state);
-    const double root_mass = std::sqrt(valley.mx_m0 * valley.my_m0) * kElectronMass_ev_fs2_nm2;
-    g.density_factor.push_back(2.0 * root_mass /
-                               (units::kPi * units::kPi * kHbar_ev_fs * kHbar_ev_fs));
-    g.speed_factor.push_back(1.0 / std::sqrt(2.0 * valley.mx_m0 * kElectronMass_ev_fs2_nm2));
-    g.states_factor.push_back(4.0 * root_mass);
     std::vector<double> faces(static_cast<std::size_t>(nx) + 1);
     face_energies(levels.edge_of(state), nx, faces.data());
     const double* nodes = levels.edge_of(state);

@@ -60,6 +60,12 @@ struct BeamGeometry {
   }
 };
 
+/// Prefactors of the states of given levels, each [n_states]; see BeamGeometry.
+struct BeamFactors {
+  std::vector<double> density, speed, states;
+};
+BeamFactors make_beam_factors(const BeamLevels& levels);
+
 /// Computes volumes and areas of all cells.
 BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels);
 

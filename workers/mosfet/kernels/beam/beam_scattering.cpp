@@ -5,6 +5,47 @@
 #include <utility>
 
 namespace quasi::mosfet {
+namespace {
+
+// Adds the links of one process between two states: an elastic one, or one to each of the two cells
+// around H + ħω.
+void add_links(const BeamGrid& grid, const ScatteringProcess& process, const BeamLink& link,
+               std::vector<BeamLink>* links) {
+  BeamLink added = link;
+  added.strength = process.coupling;
+  if (is_elastic(process.kind)) return links->push_back(added);
+  const double cells = process.energy_ev / grid.dh_ev, whole = std::floor(cells);
+  const double upper = cells - whole;
+  for (const int up : {0, 1}) {
+    const double share = up == 0 ? 1.0 - upper : upper;
+    if (!(share > 0.0)) continue;
+    added.shift = static_cast<int>(whole) + up;
+    added.strength = process.coupling * process.occupation * share;
+    added.rise = std::exp(added.shift * grid.dh_ev / grid.shape.kt_ev);
+    links->push_back(added);
+  }
+}
+
+}  // namespace
+
+std::vector<BeamLink> make_beam_links(const BeamGrid& grid, int n_states, int subbands,
+                                      const std::vector<ScatteringProcess>& processes,
+                                      const std::vector<int>& level_of) {
+  int n_levels = 0;
+  for (const int level : level_of) n_levels = std::max(n_levels, level + 1);
+  std::vector<BeamLink> links;
+  for (int process = 0; process < static_cast<int>(processes.size()); ++process)
+    for (int low = 0; low < n_states; ++low)
+      for (int high = 0; high < n_states; ++high) {
+        const ScatteringProcess& one = processes[static_cast<std::size_t>(process)];
+        if (!joins(one.kind, low / subbands, high / subbands)) continue;
+        const int overlap = level_of[static_cast<std::size_t>(low)] * n_levels +
+                            level_of[static_cast<std::size_t>(high)];
+        add_links(grid, one, {.low = low, .high = high, .process = process, .overlap = overlap},
+                  &links);
+      }
+  return links;
+}
 
 BeamScattering::BeamScattering(const BeamGeometry& geometry, const BeamLevels& levels,
                                const std::vector<ScatteringProcess>& processes,
@@ -12,27 +53,19 @@ BeamScattering::BeamScattering(const BeamGeometry& geometry, const BeamLevels& l
                                std::vector<double> filling)
     : geometry_(geometry),
       processes_(static_cast<int>(processes.size())),
+      links_(
+          make_beam_links(geometry.grid, geometry.n_states, levels.subbands, processes, level_of)),
       overlap_(overlap),
       filling_(std::move(filling)) {
   const BeamGrid& grid = geometry.grid;
   const int nx = grid.nx, nk = grid.n_h, nj = grid.n_kappa, ns = geometry.n_states;
-  int n_levels = 0;
-  for (const int level : level_of) n_levels = std::max(n_levels, level + 1);
   states_.assign(static_cast<std::size_t>(ns) * nx * nk, 0.0);
   for (std::size_t cell = 0; cell < states_.size(); ++cell)
     for (int j = 0; j < nj; ++j) states_[cell] += 2.0 * geometry.volume[cell * nj + j];
   for (int k = 0; k < nk; ++k) inverse_full_.push_back(1.0 / grid.cell(k, 0).full_ev);
-  for (int process = 0; process < processes_; ++process)
-    for (int low = 0; low < ns; ++low)
-      for (int high = 0; high < ns; ++high)
-        if (joins(processes[static_cast<std::size_t>(process)].kind, low / levels.subbands,
-                  high / levels.subbands))
-          add_links(processes[static_cast<std::size_t>(process)], process, low, high,
-                    level_of[static_cast<std::size_t>(low)] * n_levels +
-                        level_of[static_cast<std::size_t>(high)]);
   loss_.assign(states_.size(), 0.0);
   if (!filling_.empty()) source_.assign(states_.size(), 0.0);
-  for (const Link& link : links_)
+  for (const BeamLink& link : links_)
     for (int i = 0; i < nx; ++i)
       for (int k = 0; k + link.shift < nk; ++k) {
         const auto low = static_cast<std::size_t>(row(link.low, i) + k),
@@ -45,7 +78,7 @@ BeamScattering::BeamScattering(const BeamGeometry& geometry, const BeamLevels& l
 }
 
 // Adds the quadratic term (e−1) f_low f_high of a link, evaluated at the filling.
-void BeamScattering::add_source(const Link& link, const LinkRates& each, int k, std::size_t low,
+void BeamScattering::add_source(const BeamLink& link, const LinkRates& each, int k, std::size_t low,
                                 std::size_t high) {
   const BeamGrid& grid = geometry_.grid;
   const double both = filling_[low] * filling_[high];
@@ -53,25 +86,7 @@ void BeamScattering::add_source(const Link& link, const LinkRates& each, int k, 
   source_[high] -= each.high * (1.0 - 1.0 / link.rise) * both / grid.boltzmann(k + link.shift);
 }
 
-void BeamScattering::add_links(const ScatteringProcess& process, int index, int low, int high,
-                               int overlap) {
-  if (is_elastic(process.kind)) {
-    links_.push_back({low, high, index, 0, process.coupling, overlap, 1.0});
-    return;
-  }
-  const double cells = process.energy_ev / geometry_.grid.dh_ev, whole = std::floor(cells);
-  const double strength = process.coupling * process.occupation, upper = cells - whole;
-  const int shift = static_cast<int>(whole);
-  const auto add = [&](int cells_up, double share) {
-    const double rise = std::exp(cells_up * geometry_.grid.dh_ev / geometry_.grid.shape.kt_ev);
-    if (share > 0.0)
-      links_.push_back({low, high, index, cells_up, strength * share, overlap, rise});
-  };
-  add(shift, 1.0 - upper);
-  add(shift + 1, upper);
-}
-
-BeamScattering::LinkRates BeamScattering::rates(const Link& link, int i, int k) const {
+BeamScattering::LinkRates BeamScattering::rates(const BeamLink& link, int i, int k) const {
   const BeamGrid& grid = geometry_.grid;
   const int h = k + link.shift;
   const double below = states_[static_cast<std::size_t>(row(link.low, i) + k)],
@@ -103,7 +118,7 @@ std::vector<double> BeamScattering::gain(const std::vector<double>& mean) const 
   std::vector<double> out(mean.size(), 0.0);
 #pragma omp parallel for schedule(static)
   for (int i = 0; i < grid.nx; ++i)
-    for (const Link& link : links_)
+    for (const BeamLink& link : links_)
       for (int k = 0; k + link.shift < grid.n_h; ++k) {
         const auto low = static_cast<std::size_t>(row(link.low, i) + k),
                    high = static_cast<std::size_t>(row(link.high, i) + k + link.shift);
@@ -118,7 +133,7 @@ template <typename Action>
 void BeamScattering::for_each_transfer(const std::vector<double>& mean,
                                        const Action& action) const {
   const BeamGrid& grid = geometry_.grid;
-  for (const Link& link : links_)
+  for (const BeamLink& link : links_)
     for (int i = 0; i < grid.nx; ++i)
       for (int k = 0; k + link.shift < grid.n_h; ++k) {
         const auto low = static_cast<std::size_t>(row(link.low, i) + k),
@@ -136,7 +151,7 @@ std::vector<double> BeamScattering::phonon_power(const std::vector<double>& mean
   const BeamGrid& grid = geometry_.grid;
   std::vector<double> power(static_cast<std::size_t>(processes_) * grid.nx, 0.0);
   for_each_transfer(
-      mean, [&](const Link& link, int i, std::size_t, std::size_t, double rises, double falls) {
+      mean, [&](const BeamLink& link, int i, std::size_t, std::size_t, double rises, double falls) {
         power[static_cast<std::size_t>(link.process) * grid.nx + i] +=
             (falls - rises) * link.shift * grid.dh_ev;
       });
@@ -146,7 +161,7 @@ std::vector<double> BeamScattering::phonon_power(const std::vector<double>& mean
 std::vector<double> BeamScattering::emission_power(const std::vector<double>& mean) const {
   const BeamGrid& grid = geometry_.grid;
   std::vector<double> power(static_cast<std::size_t>(processes_) * grid.nx, 0.0);
-  for_each_transfer(mean, [&](const Link& link, int i, std::size_t, std::size_t, double,
+  for_each_transfer(mean, [&](const BeamLink& link, int i, std::size_t, std::size_t, double,
                               double falls) {
     power[static_cast<std::size_t>(link.process) * grid.nx + i] += falls * link.shift * grid.dh_ev;
   });
@@ -155,11 +170,11 @@ std::vector<double> BeamScattering::emission_power(const std::vector<double>& me
 
 std::vector<double> BeamScattering::net_number(const std::vector<double>& mean) const {
   std::vector<double> net(mean.size(), 0.0);
-  for_each_transfer(
-      mean, [&](const Link&, int, std::size_t low, std::size_t high, double rises, double falls) {
-        net[low] += falls - rises;
-        net[high] += rises - falls;
-      });
+  for_each_transfer(mean, [&](const BeamLink&, int, std::size_t low, std::size_t high, double rises,
+                              double falls) {
+    net[low] += falls - rises;
+    net[high] += rises - falls;
+  });
   return net;
 }
 

@@ -8,6 +8,20 @@
 
 namespace quasi::mosfet {
 
+/// One process from a low state to a high state, `shift` cells of H up.
+struct BeamLink {
+  int low = 0, high = 0, process = 0, shift = 0;
+  double strength = 0;  ///< c_μ Z N_μ b_h/ħ²; the column adds its overlap
+  int overlap = 0;      ///< index of the two levels in the overlap matrix
+  double rise = 1;      ///< e^{(H_h−H_k)/kT}
+};
+
+/// Lists the links of all processes. @param level_of  level of a state, its index in the overlap
+/// matrix [n_states]
+std::vector<BeamLink> make_beam_links(const BeamGrid& grid, int n_states, int subbands,
+                                      const std::vector<ScatteringProcess>& processes,
+                                      const std::vector<int>& level_of);
+
 /// Isotropic scattering on the H grid (docs/theory/mosfet.md 17.4).
 ///
 /// All subbands share the grid, so a process of energy ħω joins the cell k of a low state to the
@@ -55,14 +69,6 @@ class BeamScattering {
   std::vector<double> net_number(const std::vector<double>& mean) const;
 
  private:
-  /// One process from a low state to a high state, `shift` cells up.
-  struct Link {
-    int low, high, process, shift;
-    double strength;  ///< c_μ Z N_μ b_h/ħ²; the column adds its overlap
-    int overlap;      ///< index of the two levels in the overlap matrix
-    double rise;      ///< e^{(H_h−H_k)/kT}
-  };
-
   std::int64_t row(int state, int i) const {
     return (static_cast<std::int64_t>(state) * geometry_.grid.nx + i) * geometry_.grid.n_h;
   }
@@ -71,26 +77,25 @@ class BeamScattering {
     double low = 0, high = 0;  ///< per electron of the low end and of the high end, without
                                ///< blocking
   };
-  LinkRates rates(const Link& link, int i, int k) const;
+  LinkRates rates(const BeamLink& link, int i, int k) const;
   double filling(std::size_t cell) const { return filling_.empty() ? 0.0 : filling_[cell]; }
   /// Returns the factor of f_low, 1 + (e−1) F_high, in Newton's linearisation of f_low (1 − f_high)
   /// − e f_high (1 − f_low) around the filling F, with e = e^{(H_h−H_k)/kT}. The factor of e f_high
   /// is 1 − (1−1/e) F_low.
-  double factor_of_low(const Link& link, std::size_t high) const {
+  double factor_of_low(const BeamLink& link, std::size_t high) const {
     return 1.0 + (link.rise - 1.0) * filling(high);
   }
-  double factor_of_high(const Link& link, std::size_t low) const {
+  double factor_of_high(const BeamLink& link, std::size_t low) const {
     return 1.0 - (1.0 - 1.0 / link.rise) * filling(low);
   }
-  void add_source(const Link& link, const LinkRates& each, int k, std::size_t low,
+  void add_source(const BeamLink& link, const LinkRates& each, int k, std::size_t low,
                   std::size_t high);
-  void add_links(const ScatteringProcess& process, int index, int low, int high, int overlap);
   template <typename Action>
   void for_each_transfer(const std::vector<double>& mean, const Action& action) const;
 
   const BeamGeometry& geometry_;
   int processes_ = 0;
-  std::vector<Link> links_;
+  std::vector<BeamLink> links_;
   std::vector<double> overlap_;  ///< [pairs of levels][nx]
   std::vector<double> states_;   ///< D [n_states][nx][n_h]
   std::vector<double> loss_;

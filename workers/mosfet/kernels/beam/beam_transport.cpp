@@ -25,10 +25,12 @@ BeamInflow make_beam_inflow(const BeamGrid& grid, double drain_fermi_ev) {
 BeamSolution solve_beam(const BeamOperator& problem, const BeamScattering& scattering,
                         double tolerance, int max_sweeps, const std::vector<double>& start) {
   const std::vector<double>& source = scattering.source();
-  BeamSolution solution{.sweeps = 1, .converged = true};
+  BeamSolution solution;
   if (!scattering.scatters()) {
     solution.g = problem.solve_lines({}, true);
     solution.mean = scattering.mean(solution.g);
+    solution.sweeps = 1;
+    solution.converged = true;
     return solution;
   }
   const std::vector<double> rhs = problem.line_mean(source, true);
@@ -66,27 +68,21 @@ std::vector<double> beam_sheet_density(const BeamGeometry& geometry, const std::
   return sheet;
 }
 
-BeamFluxes beam_fluxes(const BeamGeometry& geometry, const BeamScattering& scattering,
-                       const BeamOperator& problem, const std::vector<double>& g) {
+BeamFluxes sum_beam_fluxes(const BeamGrid& grid, const std::vector<double>& currents,
+                           const std::vector<double>& power) {
   constexpr double kValleys = 2.0;
-  const BeamGrid& grid = geometry.grid;
   const int nx = grid.nx, nk = grid.n_h;
-  BeamFluxes fluxes{.current = std::vector<double>(static_cast<std::size_t>(nx) + 1),
-                    .energy_flux = std::vector<double>(static_cast<std::size_t>(nx) + 1),
-                    .sheet_nm2 = beam_sheet_density(geometry, g)};
-  const std::vector<double> currents = problem.face_currents(g);
-  for (int state = 0; state < geometry.n_states; ++state)
-    for (int n = 0; n <= nx; ++n)
-      for (int k = 0; k < nk; ++k) {
-        const double current =
-            kValleys * currents[(static_cast<std::size_t>(state) * (nx + 1) + n) * nk + k];
-        fluxes.current[static_cast<std::size_t>(n)] += current;
-        fluxes.energy_flux[static_cast<std::size_t>(n)] += current * grid.centre_ev(k);
-      }
-  if (scattering.scatters()) {
-    fluxes.phonon_power = scattering.phonon_power(scattering.mean(g));
-    for (double& power : fluxes.phonon_power) power *= kValleys;
+  const auto faces = static_cast<std::size_t>(nx) + 1;
+  BeamFluxes fluxes{.current = std::vector<double>(faces),
+                    .energy_flux = std::vector<double>(faces),
+                    .phonon_power = power};
+  for (std::size_t at = 0; at < currents.size(); ++at) {
+    const auto k = static_cast<int>(at % nk);
+    const std::size_t n = at / nk % faces;
+    fluxes.current[n] += kValleys * currents[at];
+    fluxes.energy_flux[n] += kValleys * currents[at] * grid.centre_ev(k);
   }
+  for (double& value : fluxes.phonon_power) value *= kValleys;
   double taken = 0.0, low = fluxes.energy_flux[0], high = low;
   for (int i = 0; i < nx; ++i) {
     for (std::size_t at = i; at < fluxes.phonon_power.size(); at += nx)
@@ -96,6 +92,15 @@ BeamFluxes beam_fluxes(const BeamGeometry& geometry, const BeamScattering& scatt
     high = std::max(high, total);
   }
   fluxes.energy_defect = high - low;
+  return fluxes;
+}
+
+BeamFluxes beam_fluxes(const BeamGeometry& geometry, const BeamScattering& scattering,
+                       const BeamOperator& problem, const std::vector<double>& g) {
+  BeamFluxes fluxes = sum_beam_fluxes(
+      geometry.grid, problem.face_currents(g),
+      scattering.scatters() ? scattering.phonon_power(scattering.mean(g)) : std::vector<double>{});
+  fluxes.sheet_nm2 = beam_sheet_density(geometry, g);
   return fluxes;
 }
 

@@ -10,13 +10,17 @@ namespace quasi::mosfet {
 /// g.
 BeamInflow make_beam_inflow(const BeamGrid& grid, double drain_fermi_ev);
 
-/// Solution of the transport problem at fixed levels.
-struct BeamSolution {
-  std::vector<double> g;     ///< in the layout of BeamOperator
+/// Mean occupations of a solution of the transport problem at fixed levels.
+struct BeamMean {
   std::vector<double> mean;  ///< ḡ = Σ_{b,j} V g / D [n_states][nx][n_h]
   int sweeps = 0;            ///< number of solutions of all lines
   double residual = 0;       ///< relative residual of the equations of ḡ
   bool converged = false;
+};
+
+/// Solution of the transport problem at fixed levels.
+struct BeamSolution : BeamMean {
+  std::vector<double> g;  ///< in the layout of BeamOperator
 };
 
 /// Solves for the steady state at fixed levels (docs/theory/mosfet.md 17.5). Scattering is
@@ -38,6 +42,11 @@ struct BeamFluxes {
   /// Spread along x of energy flux plus phonon power, eV/(nm fs).
   double energy_defect = 0;
 };
+/// Adds the contributions of all states and cells of H to the fluxes. @param currents  as
+/// BeamOperator::face_currents() returns them @param power  as BeamScattering::phonon_power()
+/// returns it
+BeamFluxes sum_beam_fluxes(const BeamGrid& grid, const std::vector<double>& currents,
+                           const std::vector<double>& power);
 /// Computes the fluxes of a solution.
 BeamFluxes beam_fluxes(const BeamGeometry& geometry, const BeamScattering& scattering,
                        const BeamOperator& problem, const std::vector<double>& g);

@@ -1,6 +1,7 @@
 #include "workers/mosfet/solver/beam/beam_point.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "workers/backend/error.hpp"
@@ -19,7 +20,8 @@ constexpr double kLargestMove_v = 0.05;
 /// State of one bias point between outer iterations.
 class BeamIteration {
  public:
-  BeamIteration(const BeamDevice& device, const BiasPoint& bias) : device_(device), bias_(bias) {
+  BeamIteration(const BeamDevice& device, const BiasPoint& bias, BeamKernels& kernels)
+      : device_(device), bias_(bias), kernels_(kernels) {
     const Structure& s = device.structure;
     for (int valley = 0; valley < s.n_valleys(); ++valley)
       for (int subband = 0; subband < s.subbands; ++subband)
@@ -40,17 +42,19 @@ class BeamIteration {
                                   {.kt_ev = device_.problem.kt_ev, .fermi = fermi});
       state.mean.clear();
     }
-    const BeamGeometry geometry = make_beam_geometry(state.grid, levels);
     const std::size_t pairs =
         static_cast<std::size_t>(s.n_families() * s.subbands) * s.n_families() * s.subbands;
-    std::vector<double> overlap(pairs * s.nx);
-    overlaps(device_.problem, field.subbands.psi.data(), overlap.data());
-    const BeamScattering scattering(geometry, levels, device_.problem.processes, overlap, level_of_,
-                                    filling(geometry));
-    const BeamInflow inflow = make_beam_inflow(state.grid, -bias_.vds_v);
-    const BeamOperator problem(geometry, scattering, inflow, BeamOrder::kThird);
-    const BeamSolution found =
-        solve_beam(problem, scattering, kTransportTolerance, kMaxSweeps, start_of(inflow));
+    BeamProblem problem{.grid = state.grid,
+                        .levels = levels,
+                        .processes = device_.problem.processes,
+                        .overlap = std::vector<double>(pairs * s.nx),
+                        .level_of = level_of_,
+                        .inflow = make_beam_inflow(state.grid, -bias_.vds_v)};
+    overlaps(device_.problem, field.subbands.psi.data(), problem.overlap.data());
+    problem.filling = filling(problem.rows());
+    kernels_.load(problem);
+    const BeamMean found =
+        kernels_.solve(kTransportTolerance, kMaxSweeps, start_of(problem.inflow, problem.rows()));
     if (!found.converged)
       throw NotConverged(
           name_of(bias_) + ": GMRES did not converge; transport left a residual of " +
@@ -58,7 +62,7 @@ class BeamIteration {
     state.mean = found.mean;
     state.sweeps += found.sweeps;
     ++state.outer;
-    state.fluxes = beam_fluxes(geometry, scattering, problem, found.g);
+    sheet_nm2_ = kernels_.sheet_density();
   }
 
   /// Solves Schrödinger and Poisson with a quasi-Fermi level for every subband and column. At the
@@ -70,20 +74,23 @@ class BeamIteration {
       return (static_cast<std::size_t>(family) * s.subbands + p) * s.nx + i;
     };
     // E_F above the level, for every state.
-    std::vector<double> fermi_ev(state.fluxes.sheet_nm2.size());
+    std::vector<double> fermi_ev(sheet_nm2_.size());
     for (int v = 0; v < s.n_valleys(); ++v)
       for (int p = 0; p < s.subbands; ++p)
         for (int i = 0; i < s.nx; ++i) {
           const std::size_t at = (static_cast<std::size_t>(v) * s.subbands + p) * s.nx + i;
           fermi_ev[at] = field.subbands.energy_ev[level_index(v, p, i)] +
-                         gap_of(s.valleys[static_cast<std::size_t>(v)], state.fluxes.sheet_nm2[at]);
+                         gap_of(s.valleys[static_cast<std::size_t>(v)], sheet_nm2_[at]);
         }
     const auto sheet = [&](int v, int p, int i, double level_ev) {
       const std::size_t at = (static_cast<std::size_t>(v) * s.subbands + p) * s.nx + i;
       return sheet_density(device_.model, s.valleys[static_cast<std::size_t>(v)],
                            fermi_ev[at] - level_ev);
     };
-    return solve_field(s, boundary_, sheet, field.potential_v, "field at " + name_of(bias_));
+    // Newton's error is quadratic in its last step, so that 1e-9 V or less is left.
+    const double tolerance_v = std::min(1e-5, 10.0 * device_.tolerance_v);
+    return solve_field(s, boundary_, sheet, field.potential_v, "field at " + name_of(bias_),
+                       tolerance_v);
   }
 
   /// Returns levels and wave functions at a potential, without densities.
@@ -122,10 +129,10 @@ class BeamIteration {
   }
 
   // Returns f̄ of the last solution; before the first solution, of the source's equilibrium.
-  std::vector<double> filling(const BeamGeometry& geometry) const {
-    const BeamGrid& grid = geometry.grid;
+  std::vector<double> filling(std::size_t rows) const {
+    const BeamGrid& grid = state.grid;
     if (!grid.shape.fermi || device_.problem.processes.empty()) return {};
-    std::vector<double> out(static_cast<std::size_t>(geometry.n_states) * grid.nx * grid.n_h);
+    std::vector<double> out(rows);
     for (std::size_t cell = 0; cell < out.size(); ++cell) {
       const int k = static_cast<int>(cell % grid.n_h);
       out[cell] = state.mean.empty()
@@ -136,16 +143,17 @@ class BeamIteration {
   }
 
   // Returns ḡ of the last solution; before the first solution, of the source's equilibrium.
-  std::vector<double> start_of(const BeamInflow& inflow) const {
+  std::vector<double> start_of(const BeamInflow& inflow, std::size_t rows) const {
     if (!state.mean.empty()) return state.mean;
-    std::vector<double> mean(static_cast<std::size_t>(level_of_.size()) * state.grid.nx *
-                             state.grid.n_h);
+    std::vector<double> mean(rows);
     for (std::size_t at = 0; at < mean.size(); ++at) mean[at] = inflow.source[at % state.grid.n_h];
     return mean;
   }
 
   const BeamDevice& device_;
   BiasPoint bias_;
+  BeamKernels& kernels_;
+  std::vector<double> sheet_nm2_;  ///< ϱ of the last transport solution, one valley [n_states][nx]
   PotentialBoundary boundary_;
   std::vector<int> level_of_;
 };
@@ -160,15 +168,19 @@ std::string steps_text(const std::vector<double>& steps) {
 }  // namespace
 
 BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias,
-                                 Progress& progress) {
-  BeamIteration iteration(device, bias);
+                                 BeamKernels& kernels, Progress& progress) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  BeamIteration iteration(device, bias, kernels);
   Equilibrium field = solve_equilibrium(device.model, device.structure, bias,
                                         device.contacts.source, device.contacts.drain);
   AndersonMixing mixing(kAndersonDepth);
   std::vector<double> steps_v;
   for (;;) {
     progress.throw_if_cancelled();
+    const auto begin = Clock::now();
     iteration.transport(field);
+    iteration.state.transport_s += std::chrono::duration<double>(Clock::now() - begin).count();
     Equilibrium next = iteration.gummel_step(field);
     std::vector<double> change(next.potential_v);
     for (std::size_t k = 0; k < change.size(); ++k) change[k] -= field.potential_v[k];
@@ -178,6 +190,8 @@ BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias
                          ": the potential became infinite or undefined; refine the mesh");
     if (steps_v.back() <= device.tolerance_v) {
       BeamSteadyState state = std::move(iteration.state);
+      state.fluxes = kernels.fluxes();
+      state.total_s = std::chrono::duration<double>(Clock::now() - start).count();
       state.field = std::move(next);
       state.last_step_v = steps_v.back();
       return state;

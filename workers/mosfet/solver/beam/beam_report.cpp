@@ -1,5 +1,11 @@
-#include <algorithm>
+#include <omp.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "workers/backend/device/memory_budget.hpp"
+#include "workers/backend/team/every_device.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/beam/beam_point.hpp"
@@ -69,9 +75,43 @@ PointResult report(const Deck& deck, const BeamDevice& device, const BiasPoint& 
   return point;
 }
 
+std::string end_of_point(const PointResult& point, const BeamSteadyState& state) {
+  const auto& n = point.numbers;
+  return name_of(point.bias) + ": I = " + brief(n.at("current_a_per_m")) + " A/m, spread " +
+         brief(n.at("current_spread_a_per_m")) + " A/m, " + std::to_string(state.outer) +
+         " outer steps, " + std::to_string(state.sweeps) + " line solves; " + brief(state.total_s) +
+         " s, of which transport " + brief(state.transport_s) + " s";
+}
+
+// Returns the number of bias points that one device solves at the same time.
+std::size_t points_at_once(const Deck& deck, const Structure& s, const BeamResources& resources) {
+  const Device& device = resources.devices.front();
+  const std::size_t n_devices = resources.devices.size();
+  std::size_t lanes = 1;
+  // Every point keeps two threads of the host busy with Schrödinger and Poisson.
+  if (device.backend == Backend::kCuda)
+    lanes = static_cast<std::size_t>(omp_get_max_threads()) / (2 * n_devices);
+  lanes = std::clamp<std::size_t>(lanes, 1, (deck.points.size() + n_devices - 1) / n_devices);
+  if (resources.memory_budget_bytes <= 0) return lanes;
+  const double cells = 0.5 * beam_cells(deck, s), rows = cells / deck.mesh.n_kappa;
+  return std::min(lanes, static_cast<std::size_t>(items_that_fit(
+                             resources.memory_budget_bytes, 0,
+                             static_cast<std::int64_t>(beam_bytes(cells, rows)), "a bias point")));
+}
+
 }  // namespace
 
-std::vector<PointResult> beam_points(const Deck& deck, Progress& progress) {
+double beam_cells(const Deck& deck, const Structure& s) {
+  double drop_v = 0.0;
+  for (const BiasPoint& bias : deck.points) drop_v = std::max(drop_v, std::fabs(bias.vds_v));
+  // Margin below the lowest level, and the ladder of levels in the film.
+  constexpr double kBelow_ev = 0.1 + 0.2;
+  const double cells_of_h = (deck.mesh.window_ev + drop_v + kBelow_ev) / deck.mesh.dh_ev;
+  return 2.0 * s.n_valleys() * s.subbands * s.nx * cells_of_h * deck.mesh.n_kappa;
+}
+
+std::vector<PointResult> beam_points(const Deck& deck, const BeamResources& resources,
+                                     Progress& progress) {
   const Structure s = make_structure(deck);
   const TransportProblem problem = make_transport_problem(deck, s);
   const Equilibrium source = solve_contact(deck, s, 0), drain = solve_contact(deck, s, s.nx - 1);
@@ -83,16 +123,24 @@ std::vector<PointResult> beam_points(const Deck& deck, Progress& progress) {
                                    .n_kappa = deck.mesh.n_kappa,
                                    .window_ev = deck.mesh.window_ev},
                           .tolerance_v = deck.run.tol_v};
-  std::vector<PointResult> points;
-  for (const BiasPoint& bias : deck.points) {
-    progress.report("bias points", std::ssize(points), std::ssize(deck.points));
-    const BeamSteadyState state = solve_beam_point(device, bias, progress);
-    points.push_back(report(deck, device, bias, state));
-    const auto& n = points.back().numbers;
-    progress.log(name_of(bias) + ": I = " + brief(n.at("current_a_per_m")) + " A/m, spread " +
-                 brief(n.at("current_spread_a_per_m")) + " A/m, " + std::to_string(state.outer) +
-                 " outer steps, " + std::to_string(state.sweeps) + " line solves");
-  }
+  const std::size_t n_devices = resources.devices.size(),
+                    lanes = n_devices * points_at_once(deck, s, resources);
+  std::vector<PointResult> points(deck.points.size());
+  std::atomic<bool> stop{false};
+  std::atomic<std::size_t> next{0}, finished{0};
+  on_every_device(lanes, stop, [&](std::size_t lane) {
+    const HostThreadShare share(lanes);
+    const Device& own = resources.devices[lane % n_devices];
+    use_device(own);
+    const std::unique_ptr<BeamKernels> kernels = make_beam_kernels(own);
+    for (std::size_t k = next++; k < points.size() && !stop; k = next++) {
+      progress.report("bias points", static_cast<std::int64_t>(finished), std::ssize(points));
+      const BeamSteadyState state = solve_beam_point(device, deck.points[k], *kernels, progress);
+      points[k] = report(deck, device, deck.points[k], state);
+      ++finished;
+      progress.log(end_of_point(points[k], state));
+    }
+  });
   return points;
 }
 

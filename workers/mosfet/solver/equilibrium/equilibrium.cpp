@@ -87,7 +87,7 @@ std::string history(const std::vector<double>& steps) {
 }
 
 void newton(const Structure& s, const PotentialBoundary& boundary, const SheetModel& sheet_at,
-            const std::string& what, Equilibrium* state) {
+            const std::string& what, Equilibrium* state, double tolerance_v = kTolerance_v) {
   std::vector<double> responses;
   for (int iteration = 0;; ++iteration) {
     evaluate(s, sheet_at, state, &responses);
@@ -107,7 +107,7 @@ void newton(const Structure& s, const PotentialBoundary& boundary, const SheetMo
                          " Newton steps; last |δV| in V: " + history(state->newton_v));
     const double factor = largest > kLargestStep_v ? kLargestStep_v / largest : 1.0;
     for (std::size_t k = 0; k < step.size(); ++k) state->potential_v[k] -= factor * step[k];
-    if (largest <= kTolerance_v) break;
+    if (largest <= tolerance_v) break;
   }
   evaluate(s, sheet_at, state, &responses);
 }
@@ -126,12 +126,12 @@ SheetModel statistics_at(const DeviceModel& model, const Structure& s,
 
 Equilibrium solve_field(const Structure& s, const PotentialBoundary& boundary,
                         const SheetModel& sheet, std::vector<double> start_v,
-                        const std::string& what) {
+                        const std::string& what, double tolerance_v) {
   Equilibrium state;
   state.potential_v = std::move(start_v);
   for (std::size_t k = 0; k < boundary.fixed.size(); ++k)
     if (boundary.fixed[k]) state.potential_v[k] = boundary.value_v[k];
-  newton(s, boundary, sheet, what, &state);
+  newton(s, boundary, sheet, what, &state, tolerance_v);
   return state;
 }
 

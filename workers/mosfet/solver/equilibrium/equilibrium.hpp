@@ -43,10 +43,11 @@ using SheetModel =
 /// for V (docs/theory/mosfet.md 9).
 /// @param start_v  first V [nx][nz]
 /// @param what     names the problem in a failure
+/// @param tolerance_v  size of the last Newton step; the error that it leaves is of its square
 /// @throws NotConverged with the Newton history
 Equilibrium solve_field(const Structure& s, const PotentialBoundary& boundary,
                         const SheetModel& sheet, std::vector<double> start_v,
-                        const std::string& what);
+                        const std::string& what, double tolerance_v = 1e-11);
 
 /// Solves the contact column: a one-dimensional Schrödinger–Poisson problem with Neumann ends at z
 /// = 0, H, Fermi level 0 and the doping of column `i` of the device. It is neutral by Gauss' law.

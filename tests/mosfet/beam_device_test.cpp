@@ -1,0 +1,111 @@
+// Tests that the kernels of the beam scheme agree on all devices, with several pairs and subbands.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/mosfet/beam_fixture.hpp"
+#include "tests/support/every_device.hpp"
+#include "workers/mosfet/kernels/beam/beam_kernels.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+/// Three pairs of valleys with two subbands in a barrier, and all kinds of isotropic processes.
+BeamProblem problem_of(bool scatters, bool fermi, BeamOrder order) {
+  constexpr double kBarrier_ev = 0.15, kVds_v = 0.3, kFermi_ev = 0.05;
+  BeamProblem p{.levels = {.valleys = {{0.98, 0.19, 0.19, 0.0},
+                                       {0.19, 0.98, 0.19, 0.0},
+                                       {0.19, 0.19, 0.98, 0.01}},
+                           .subbands = 2,
+                           .nx = 31},
+                .level_of = {0, 1, 0, 1, 2, 3},
+                .order = order};
+  for (int state = 0; state < 6; ++state)
+    for (int i = 0; i < p.levels.nx; ++i)
+      p.levels.edge_ev.push_back(test::profile_ev(i, kBarrier_ev, kVds_v) + 0.06 * (state % 2) +
+                                 (state >= 4 ? 0.01 : 0.0));
+  p.grid =
+      make_beam_grid({.dh_ev = 0.0125, .n_kappa = 11}, p.levels, 1.0, test::kAlpha_per_ev,
+                     {.kt_ev = test::kKt_ev, .fermi_ev = fermi ? kFermi_ev : 0.0, .fermi = fermi});
+  p.inflow = make_beam_inflow(p.grid, p.grid.shape.fermi_ev - kVds_v);
+  if (!scatters) return p;
+  const double unit = 2.0 * units::kPi * 0.19 * kElectronMass_ev_fs2_nm2;
+  const auto phonon = [&](ProcessKind kind, double rate, double energy_ev) {
+    return ScatteringProcess{.kind = kind,
+                             .coupling = rate / unit,
+                             .occupation = 1.0 / std::expm1(energy_ev / test::kKt_ev),
+                             .energy_ev = energy_ev};
+  };
+  p.processes = {{.kind = ProcessKind::kElastic, .coupling = 0.5 * 5e-3 / unit},
+                 phonon(ProcessKind::kG, 1e-2, 0.0612),
+                 phonon(ProcessKind::kF, 6e-3, 0.019)};
+  p.overlap = test::random_values(16 * static_cast<std::size_t>(p.levels.nx), 0.2, 1.0, 31);
+  for (int a = 0; a < 4; ++a)
+    for (int b = 0; b < a; ++b)
+      for (int i = 0; i < p.levels.nx; ++i)
+        p.overlap[(a * 4 + b) * p.levels.nx + i] = p.overlap[(b * 4 + a) * p.levels.nx + i];
+  if (fermi) p.filling = test::random_values(p.rows(), 0.0, 0.9, 37);
+  return p;
+}
+
+void expect_close(const std::vector<double>& found, const std::vector<double>& expected,
+                  double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  const double scale = test::largest(expected);
+  for (std::size_t k = 0; k < found.size(); ++k)
+    ASSERT_NEAR(found[k], expected[k], tolerance * scale) << k;
+}
+
+class BeamDevices : public test::OnEveryDevice {};
+
+// GMRES ends at 1e-13, and sums over up to 1e5 cells of one sign keep 1e-14, so that results agree
+// to 1e-11 of their largest value.
+TEST_P(BeamDevices, AgreeWithTheOperatorsOfTheHost) {
+  constexpr double kTolerance = 1e-11;
+  for (const bool scatters : {true, false})
+    for (const bool fermi : {false, true})
+      for (const BeamOrder order : {BeamOrder::kFirst, BeamOrder::kThird}) {
+        SCOPED_TRACE(testing::Message() << scatters << fermi << (order == BeamOrder::kFirst));
+        const BeamProblem p = problem_of(scatters, fermi, order);
+        const BeamGeometry geometry = make_beam_geometry(p.grid, p.levels);
+        const BeamScattering scattering(geometry, p.levels, p.processes, p.overlap, p.level_of,
+                                        p.filling);
+        const BeamOperator problem(geometry, scattering, p.inflow, order);
+        const BeamSolution expected = solve_beam(problem, scattering, 1e-13, 200);
+        const BeamFluxes fluxes = beam_fluxes(geometry, scattering, problem, expected.g);
+        const auto kernels = make_beam_kernels(GetParam());
+        kernels->load(p);
+        const BeamMean found = kernels->solve(1e-13, 200, {});
+        EXPECT_EQ(found.converged, expected.converged);
+        EXPECT_NEAR(found.sweeps, expected.sweeps, 2);
+        expect_close(found.mean, expected.mean, kTolerance);
+        expect_close(kernels->distribution(), expected.g, kTolerance);
+        expect_close(kernels->sheet_density(), fluxes.sheet_nm2, kTolerance);
+        const BeamFluxes own = kernels->fluxes();
+        expect_close(own.current, fluxes.current, kTolerance);
+        expect_close(own.energy_flux, fluxes.energy_flux, kTolerance);
+        expect_close(own.phonon_power, fluxes.phonon_power, 1e-9);  // differences of near numbers
+      }
+}
+
+// Equal calls give equal bits, also after another problem with other sizes.
+TEST_P(BeamDevices, RepeatTheirBits) {
+  const auto kernels = make_beam_kernels(GetParam());
+  const BeamProblem p = problem_of(true, false, BeamOrder::kThird);
+  kernels->load(p);
+  const BeamMean first = kernels->solve(1e-12, 200, {});
+  const std::vector<double> current = kernels->fluxes().current;
+  kernels->load(problem_of(false, true, BeamOrder::kFirst));
+  kernels->solve(1e-12, 200, {});
+  kernels->load(p);
+  EXPECT_EQ(kernels->solve(1e-12, 200, {}).mean, first.mean);
+  EXPECT_EQ(kernels->fluxes().current, current);
+  // A start at the solution needs one product to see that it is one.
+  EXPECT_LE(kernels->solve(1e-10, 200, first.mean).sweeps, 4);
+}
+
+QUASI_ON_EVERY_DEVICE(BeamDevices);
+
+}  // namespace
+}  // namespace quasi::mosfet
