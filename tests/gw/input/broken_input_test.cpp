@@ -191,7 +191,10 @@ TEST_F(BrokenInput, MissingKPoint) {
 }
 TEST_F(BrokenInput, ReducibleKList) {
   write_good();
-  change_waves([](Wavefunctions& w) { w.k[2] = w.k[1]; });
+  change_waves([](Wavefunctions& w) {
+    w.k[2] = w.k[1];
+    w.waves[2] = w.waves[1];
+  });
   expect_error({"follows from an earlier one"});
 }
 TEST_F(BrokenInput, ShiftedGridInPlaceOfGammaCentred) {

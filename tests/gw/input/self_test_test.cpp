@@ -21,6 +21,7 @@ Checks checks_of(const test::SmallSilicon& s, const SigmaOptions& o) {
   for (SelfCheck& check : check_screening(s.epsilon)) checks[check.name] = check;
   DeviceTeam team(*s.kernels);
   Checkpoint none;
+  for (SelfCheck& check : check_mean_field(s.field, o, *s.kernels)) checks[check.name] = check;
   for (SelfCheck& check : check_states(s.field, s.epsilon, o, {s.coulomb, team, none, silent}))
     checks[check.name] = check;
   return checks;

@@ -1,5 +1,7 @@
 #include "workers/gw/input/deck.hpp"
 
+#include <algorithm>
+
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/berkeleygw_inputs.hpp"
 #include "workers/gw/input/deck_sigma.hpp"
@@ -209,6 +211,21 @@ void read_convergence(const toml::table* table, const std::string& where, Deck* 
   reader.finish();
 }
 
+void read_checks(const toml::table* table, const std::string& where, Deck* deck) {
+  TableReader reader(table, "checks", where);
+  const std::vector<std::string> names{
+      "hermiticity", "smallest_epsilon", "largest_epsilon", "orthonormality",
+      "f_sum",       "density",          "multiplets",      "ch_truncation"};
+  deck->accepted_laws = reader.texts("accept").value_or(std::vector<std::string>{});
+  for (const std::string& law : deck->accepted_laws)
+    if (std::find(names.begin(), names.end(), law) == names.end())
+      reader.fail("accept", "names '" + law + "', which is no law of the self-test" +
+                                (nearest_name(law, names).empty()
+                                     ? ""
+                                     : "; did you mean '" + nearest_name(law, names) + "'?"));
+  reader.finish();
+}
+
 /// Checks settings of one table against those of another.
 void check_across_tables(const Deck& deck, const std::string& where) {
   if (!deck.mean_field.wfn_outer.empty()) {
@@ -260,6 +277,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   read_epsilon(reader.table("epsilon"), where, directory, &deck);
   read_sigma(TableReader(reader.table("sigma"), "sigma", where), &deck);
   read_coulomb(reader.table("coulomb"), where, directory, &deck);
+  read_checks(reader.table("checks"), where, &deck);
   deck.study.wanted = reader.boolean("convergence_study", false);
   read_convergence(reader.table("converge"), where, &deck);
   reader.finish();

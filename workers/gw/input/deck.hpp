@@ -37,6 +37,8 @@ struct Deck {
   bool compatible = false;  ///< compat = "bgw": conventions of BerkeleyGW
   bool stop_after_epsilon = false;
   bool self_test = true;
+  /// Laws of the self-test whose violation neither ends the job nor marks its results.
+  std::vector<std::string> accepted_laws;
   CommonKeys common;
   std::vector<std::string> notes;  ///< warnings of the reader, for log and result
 };

@@ -125,6 +125,27 @@ void check_header(const MeanFieldHeader& header, const std::string& file) {
   check_g_list(header.g, header.fft_grid, "", file);
 }
 
+namespace {
+
+/// Checks |k + G|² of every plane wave. A list of another k reaches beyond the cut-off.
+void check_spheres(const Wavefunctions& waves, const std::string& file) {
+  const double limit_ry = waves.wavefunction_cutoff_ry * (1.0 + 1e-6);
+  for (int ik = 0; ik < waves.n_k(); ++ik) {
+    const auto& list = waves.waves[static_cast<std::size_t>(ik)].g;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const Vec3 k = waves.k[static_cast<std::size_t>(ik)] + to_real(list[i]);
+      const double kinetic_ry = metric_dot(waves.header.crystal.bdot, k, k);
+      if (kinetic_ry > limit_ry)
+        reject(file, "plane wave " + std::to_string(i + 1) + " of k-point " +
+                         std::to_string(ik + 1) + " has |k+G|² = " + number(kinetic_ry) +
+                         " Ry, above the cut-off of " + number(waves.wavefunction_cutoff_ry) +
+                         " Ry; are k-points exchanged? Rewrite the file from the mean field");
+    }
+  }
+}
+
+}  // namespace
+
 void check_wavefunctions(const Wavefunctions& waves, const std::string& file) {
   require_finite(waves.weight, "k-point weight", file);
   require_finite(waves.energy_ry, "band energy", file);
@@ -152,6 +173,7 @@ void check_wavefunctions(const Wavefunctions& waves, const std::string& file) {
   for (int ik = 0; ik < waves.n_k(); ++ik)
     check_g_list(waves.waves[static_cast<std::size_t>(ik)].g, waves.header.fft_grid,
                  " of k-point " + std::to_string(ik + 1), file);
+  check_spheres(waves, file);
   for (int spin = 0; spin < waves.header.n_spins; ++spin)
     for (int ik = 0; ik < waves.n_k(); ++ik) {
       require_in_range(waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k() + ik)], 0,

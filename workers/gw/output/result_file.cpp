@@ -89,8 +89,9 @@ void write_energies(const std::filesystem::path& directory, const Calculation& r
     qp0.push_back({qp.k, qp.spin, qp.band, qp.mean_field_ev, *qp.qp0_ev});
     qp1.push_back({qp.k, qp.spin, qp.band, qp.mean_field_ev, *qp.qp1_ev});
   }
-  write_quasiparticles(directory / "eqp0.dat", qp0);
-  write_quasiparticles(directory / "eqp1.dat", qp1);
+  const std::string mark = run.violated_laws.empty() ? "" : ".violated";
+  write_quasiparticles(directory / ("eqp0.dat" + mark), qp0);
+  write_quasiparticles(directory / ("eqp1.dat" + mark), qp1);
 }
 
 }  // namespace quasi::gw

@@ -101,7 +101,10 @@ void add_sigma_summary(const Calculation& run, nlohmann::json& summary) {
                       {"units", check.units},
                       {"passed", check.passed()}});
   }
-  if (!checks.empty()) summary["self_test"] = std::move(checks);
+  if (!checks.empty()) {
+    summary["self_test"] = std::move(checks);
+    summary["violated_laws"] = run.violated_laws;
+  }
   if (!run.outer.change_ev.empty())
     summary["outer_loop"] = {{"turns", run.outer.change_ev.size()},
                              {"change_ev", run.outer.change_ev},

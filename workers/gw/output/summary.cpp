@@ -178,10 +178,22 @@ std::string table_of(const nlohmann::json& summary) {
   const auto& gap = summary.at("gap");
   if (summary.contains("self_test")) {
     int sound = 0, tried = 0;
-    for (const auto& check : summary.at("self_test"))
-      if (!check.at("value").is_null()) sound += check.at("passed").get<bool>(), ++tried;
+    std::string violated, truncation;
+    for (const auto& check : summary.at("self_test")) {
+      if (check.at("value").is_null()) continue;
+      const bool passed = check.at("passed").get<bool>();
+      const std::string name = check.at("name").get<std::string>();
+      sound += passed;
+      ++tried;
+      if (!passed) violated += (violated.empty() ? "" : ", ") + name;
+      if (name == "ch_truncation")
+        truncation = "static CH of the bands beyond sigma.bands:" + cell(check.at("value")) +
+                     " eV (ch_truncation; not an error bar of E_qp)\n";
+    }
     text +=
         "\nself-test: " + std::to_string(sound) + " of " + std::to_string(tried) + " laws hold\n";
+    if (!violated.empty()) text += "violated: " + violated + "\n";
+    text += truncation;
   }
   text += "\nfundamental gap: mean field" + cell(gap.at("fundamental_mean_field_ev")) +
           " eV, quasiparticle" + cell(gap.at("fundamental_ev")) + " eV\n";

@@ -6,6 +6,7 @@
 #include <future>
 #include <iterator>
 
+#include "workers/backend/error.hpp"
 #include "workers/backend/stopwatch.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/calculation/cost_estimate.hpp"
@@ -56,26 +57,71 @@ class ScreeningChecks {
   std::future<std::vector<SelfCheck>> checks_;
 };
 
-/// Checks the user's own data by laws that every sound calculation obeys. A law that fails becomes
-/// a warning.
-void run_self_test(bool with_states, const StepContext& context, ScreeningChecks& screening,
-                   Calculation& run) {
+bool is_accepted(const Deck& deck, const SelfCheck& check) {
+  return std::find(deck.accepted_laws.begin(), deck.accepted_laws.end(), check.name) !=
+         deck.accepted_laws.end();
+}
+
+std::string sentence_of(const SelfCheck& check) {
+  return "self-test: " + check.name + " = " + shown(*check.value) + " is outside " +
+         shown(check.low) + " … " + shown(check.high) + ": " + check.suspect;
+}
+
+/// Ends the job at the first law that the list violates and the deck does not accept.
+/// A study takes its own mean field to coarser grids, whose density differs.
+/// @throws InvalidInput with law, value, limits, likely cause and remedy
+void require_sound(const Deck& deck, const std::vector<SelfCheck>& list) {
+  for (const SelfCheck& check : list)
+    if (!check.passed() && !is_accepted(deck, check) && !deck.study.within)
+      throw InvalidInput(sentence_of(check) + ". Correct the data, or accept the law: [checks] " +
+                         "accept = [\"" + check.name + "\"]");
+}
+
+/// Notes the laws that are violated. Those that the deck does not accept mark the results.
+void note_violations(const Deck& deck, Progress& progress, Calculation& run) {
+  for (const SelfCheck& check : run.self_test) {
+    if (check.passed()) continue;
+    run.plan.notes.push_back(sentence_of(check));
+    progress.log(run.plan.notes.back());
+    if (!is_accepted(deck, check)) run.violated_laws.push_back(check.name);
+  }
+}
+
+/// Checks the mean field by laws that every sound one obeys, before ε⁻¹ is calculated.
+/// @throws InvalidInput if one is violated and not accepted
+void test_mean_field(const Deck& deck, const MeanField* outer, GwKernels& kernels,
+                     Calculation& run) {
+  StepTimes times;
+  if (outer != nullptr) {
+    SigmaOptions of_screening = run.plan.sigma;
+    of_screening.bands = run.plan.epsilon.bands;
+    of_screening.kpoints = {0};
+    require_sound(deck, check_mean_field(run.field, of_screening, kernels, &times));
+  }
+  run.self_test =
+      check_mean_field(outer != nullptr ? *outer : run.field, run.plan.sigma, kernels, &times);
+  for (const auto& [step, seconds] : times.seconds()) run.seconds["self_test_" + step] = seconds;
+  require_sound(deck, run.self_test);
+}
+
+/// Checks ε⁻¹ and, if states are calculated, Σ by laws that every sound calculation obeys. A law
+/// that fails marks the results.
+void run_self_test(bool with_states, const Deck& deck, const StepContext& context,
+                   ScreeningChecks& screening, Calculation& run) {
   StepTimes times;
   screening.start();
+  std::vector<SelfCheck> of_states;
   if (with_states)
-    run.self_test = check_states(run.field, run.epsilon, run.plan.sigma, context, &times);
+    of_states = check_states(run.field, run.epsilon, run.plan.sigma, context, &times);
   for (const auto& [step, seconds] : times.seconds()) run.seconds["self_test_" + step] = seconds;
   std::vector<SelfCheck> of_screening = screening.take();
   run.seconds["self_test_screening"] = screening.seconds();
+  if (!with_states) require_sound(deck, of_screening);
   run.self_test.insert(run.self_test.begin(), std::make_move_iterator(of_screening.begin()),
                        std::make_move_iterator(of_screening.end()));
-  for (const SelfCheck& check : run.self_test) {
-    if (check.passed()) continue;
-    run.plan.notes.push_back("self-test: " + check.name + " = " + shown(*check.value) +
-                             " is outside " + shown(check.low) + " … " + shown(check.high) + ": " +
-                             check.suspect);
-    context.progress.log(run.plan.notes.back());
-  }
+  run.self_test.insert(run.self_test.end(), std::make_move_iterator(of_states.begin()),
+                       std::make_move_iterator(of_states.end()));
+  note_violations(deck, context.progress, run);
 }
 
 /// Reports the gap by the sums so far or, where V_xc is undefined, the change of the gap by Σ.
@@ -134,7 +180,7 @@ void solve_states(const Deck& deck, const ExchangeCorrelation& vxc, const StepCo
   }
   {
     const PhaseClock clock(&run.seconds["self_test"]);
-    if (deck.self_test) run_self_test(true, context, screening_checks, run);
+    if (deck.self_test) run_self_test(true, deck, context, screening_checks, run);
   }
   if (deck.sigma.method == SigmaMethod::kCohsex && deck.sigma.exact_ch)
     for (SelfEnergyAtK& sum : run.sigma) sum.ch_ry[0] = sum.ch_exact_ry;
@@ -253,12 +299,16 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     vxc = exchange_correlation(deck.mean_field.vxc, outer ? *outer : run.field, run.plan.sigma,
                                place.team.first(), deck.sigma.wants_matrix());
   }
+  if (deck.self_test) {
+    const PhaseClock clock(&run.seconds["self_test"]);
+    test_mean_field(deck, outer ? &*outer : nullptr, place.team.first(), run);
+  }
   const bool wants_path = !deck.sigma.path.corners.empty() && !deck.stop_after_epsilon;
   if (wants_path) path = path_states(deck.mean_field, deck.sigma, run.field, place.team.first());
   solve_screening(deck, context, run);
   ScreeningChecks screening_checks(run.epsilon);
   if (deck.stop_after_epsilon) {
-    if (deck.self_test) run_self_test(false, context, screening_checks, run);
+    if (deck.self_test) run_self_test(false, deck, context, screening_checks, run);
     checkpoint.finish();
     return run;
   }

@@ -45,6 +45,9 @@ struct Calculation {
   std::string band_order;  ///< how the bands were followed, and why; empty: no path
   SigmaStatistics statistics;
   std::vector<SelfCheck> self_test;
+  /// Laws that are violated and that the deck does not accept. Tables of energies then carry
+  /// another name.
+  std::vector<std::string> violated_laws;
   /// Seconds by phase. Names such as epsilon_… and sigma_… are steps of a phase, summed over
   /// devices.
   std::map<std::string, double> seconds;

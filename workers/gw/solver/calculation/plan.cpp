@@ -25,7 +25,10 @@ void check_listed_points(const EpsilonRequest& wanted, const MeanField& field) {
   if (wanted.qpoints.empty()) return;
   for (const Vec3& point : screening_points(field)) {
     bool found = false;
-    for (const Vec3& q : wanted.qpoints) found = found || same_points(q, point, 1e-5);
+    // A list that time reversal has reduced names one of q and −q.
+    for (const Vec3& q : wanted.qpoints)
+      found = found || same_points(q, point, 1e-5) ||
+              (field.added_k > 0 && same_points(-1.0 * q, point, 1e-5));
     if (!found) {
       char text[80];
       std::snprintf(text, sizeof text, "(%.6f, %.6f, %.6f)", point[0], point[1], point[2]);
@@ -62,6 +65,10 @@ int band_count(const MeanField& field, int wanted, bool whole, const std::string
   if (used != asked && wanted > 0)
     plan->notes.push_back(key + " = " + std::to_string(asked) + " splits a multiplet; " +
                           std::to_string(used) + " bands are used");
+  if (wanted == field.waves.n_bands && !whole && used == wanted)
+    plan->notes.push_back(key + " = " + std::to_string(wanted) +
+                          " takes all bands of the wavefunctions; the last multiplet may be cut. "
+                          "Leave the key out to drop it");
   if (top_unknown)
     plan->notes.push_back(key + ": " + std::to_string(used) + " of " +
                           std::to_string(field.waves.n_bands) +
@@ -69,11 +76,27 @@ int band_count(const MeanField& field, int wanted, bool whole, const std::string
   return used;
 }
 
+/// Products of two states have no plane waves beyond four times the cut-off of the states.
+/// @throws InvalidInput if the cut-off of ε⁻¹ exceeds it
+void check_epsilon_cutoff(double cutoff_ry, const MeanField& field, Plan* plan) {
+  const double states_ry = field.waves.wavefunction_cutoff_ry;
+  if (cutoff_ry > 4.0 * states_ry * (1.0 + 1e-9))
+    throw InvalidInput("epsilon.cutoff_ry = " + shown(cutoff_ry) + " exceeds " +
+                       shown(4.0 * states_ry) +
+                       " Ry, four times the cut-off of the wavefunctions: products of two states "
+                       "have no plane waves there; lower it");
+  if (cutoff_ry > states_ry * (1.0 + 1e-9))
+    plan->notes.push_back("epsilon.cutoff_ry = " + shown(cutoff_ry) +
+                          " exceeds the cut-off of the wavefunctions, " + shown(states_ry) +
+                          " Ry; states of that cut-off describe ε⁻¹ there poorly");
+}
+
 void plan_epsilon(const Deck& deck, const MeanField& screening, Plan* plan) {
   if (!deck.epsilon.stored.gamma.empty()) plan->stored = describe_epsilon(deck.epsilon.stored);
   check_listed_points(deck.epsilon, screening);
   plan->epsilon.epsilon_cutoff_ry =
       plan->stored ? plan->stored->epsilon_cutoff_ry : deck.epsilon.epsilon_cutoff_ry;
+  if (!plan->stored) check_epsilon_cutoff(plan->epsilon.epsilon_cutoff_ry, screening, plan);
   plan->epsilon.bands = plan->stored ? plan->stored->bands
                                      : band_count(screening, deck.epsilon.bands,
                                                   deck.mean_field.empirical, "epsilon.bands", plan);
@@ -115,25 +138,51 @@ void plan_cutoffs(const Deck& deck, const MeanField& field, Plan* plan) {
                        "cut-off, or lower the screened one");
 }
 
-/// Returns the indices of the outer k-points.
-std::vector<int> plan_kpoints(const std::vector<Vec3>& wanted, const MeanField& field) {
+std::string text_of(const Vec3& k) {
+  return "(" + shown(k[0]) + ", " + shown(k[1]) + ", " + shown(k[2]) + ")";
+}
+
+/// Returns the index of a wanted k-point in the list of the mean field. A point that an operation
+/// of the crystal or a reciprocal vector maps onto a listed one is replaced by it, with a note.
+int index_of_kpoint(const Vec3& k, const MeanField& field, Plan* plan) {
+  for (int ik = 0; ik < field.waves.n_k(); ++ik)
+    if (same_points(field.waves.k[static_cast<std::size_t>(ik)], k, 1e-5)) return ik;
+  for (const ZonePoint& point : field.zone.points()) {
+    IVec3 g{};
+    if (!nearest_lattice_point(point.k - k, &g, 1e-5)) continue;
+    plan->notes.push_back("sigma.kpoints names " + text_of(k) + ", which is calculated at " +
+                          text_of(field.waves.k[static_cast<std::size_t>(point.irreducible)]) +
+                          ", its image by the crystal's symmetry");
+    return point.irreducible;
+  }
+  throw InvalidInput("sigma.kpoints names " + text_of(k) +
+                     ", which is not among the k-points of the mean field, nor an image of one; "
+                     "name a point of its grid");
+}
+
+/// Returns the indices of the outer k-points, each once.
+std::vector<int> plan_kpoints(const std::vector<Vec3>& wanted, const MeanField& field, Plan* plan) {
   std::vector<int> kpoints;
   for (const Vec3& k : wanted) {
-    int found = -1;
-    for (int ik = 0; ik < field.waves.n_k(); ++ik)
-      if (same_points(field.waves.k[static_cast<std::size_t>(ik)], k, 1e-5)) found = ik;
-    if (found < 0)
-      throw InvalidInput("sigma.kpoints names (" + std::to_string(k[0]) + ", " +
-                         std::to_string(k[1]) + ", " + std::to_string(k[2]) +
-                         "), which is not among the k-points of the mean field");
-    kpoints.push_back(found);
+    const int index = index_of_kpoint(k, field, plan);
+    if (std::find(kpoints.begin(), kpoints.end(), index) == kpoints.end()) kpoints.push_back(index);
   }
   if (kpoints.empty())
     for (int ik = 0; ik < field.waves.n_k(); ++ik) kpoints.push_back(ik);
   return kpoints;
 }
 
-/// Sets the window of outer bands, extended at both ends or cut so that it splits no multiplet.
+/// Returns true if bands n and n + 1 are degenerate at one of the outer k-points.
+bool splits_outer(const MeanField& field, const std::vector<int>& kpoints, int n) {
+  if (n <= 0 || n >= field.waves.n_bands) return false;
+  for (int spin = 0; spin < field.n_spins(); ++spin)
+    for (const int ik : kpoints)
+      if (field.waves.energy(spin, ik, n) - field.waves.energy(spin, ik, n - 1) < kDegenerate_ry)
+        return true;
+  return false;
+}
+
+/// Sets the window of outer bands, extended at both ends so that it splits no multiplet.
 void plan_outer_bands(const SigmaRequest& wanted, const MeanField& field, Plan* plan) {
   SigmaOptions& s = plan->sigma;
   s.band_min = wanted.band_min;
@@ -147,18 +196,19 @@ void plan_outer_bands(const SigmaRequest& wanted, const MeanField& field, Plan* 
              ? ""
              : ", which is two above the occupied bands unless the deck says otherwise") +
         "; no state is left");
-  s.band_max =
-      band_count_without_split(field.waves, wanted_max, s.band_min, "sigma.band_max", s.kpoints);
+  if (wanted_max > field.waves.n_bands)
+    throw InvalidInput("sigma.band_max = " + std::to_string(wanted_max) +
+                       " but the wavefunctions hold " + std::to_string(field.waves.n_bands) +
+                       " bands; lower it");
+  s.band_max = wanted_max;
+  while (splits_outer(field, s.kpoints, s.band_max)) ++s.band_max;
   if (s.band_max != wanted_max)
     plan->notes.push_back("sigma.band_max = " + std::to_string(wanted_max) +
                           " splits a multiplet; states up to band " + std::to_string(s.band_max) +
                           " are calculated");
-  if (s.band_min <= 1) return;
-  const int wanted_min = s.band_min;
-  s.band_min =
-      band_count_without_split(field.waves, wanted_min - 1, 0, "sigma.band_min", s.kpoints) + 1;
-  if (s.band_min != wanted_min)
-    plan->notes.push_back("sigma.band_min = " + std::to_string(wanted_min) +
+  while (splits_outer(field, s.kpoints, s.band_min - 1)) --s.band_min;
+  if (s.band_min != wanted.band_min)
+    plan->notes.push_back("sigma.band_min = " + std::to_string(wanted.band_min) +
                           " splits a multiplet; states from band " + std::to_string(s.band_min) +
                           " are calculated");
 }
@@ -183,6 +233,11 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
                const MeanField* outer) {
   Plan plan;
   plan.notes = deck.notes;
+  if (screening.added_k > 0)
+    plan.notes.push_back("time reversal has reduced the k-points of WFN; " +
+                         std::to_string(screening.added_k) + " points −k are added to " +
+                         std::to_string(screening.waves.n_k() - screening.added_k) +
+                         " listed ones");
   const MeanField& field = outer != nullptr ? *outer : screening;
   plan_epsilon(deck, screening, &plan);
   plan.epsilon.memory_budget_bytes = memory_budget_bytes;
@@ -190,7 +245,7 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   s.method = deck.sigma.method;
   s.bands = band_count(field, deck.sigma.bands, deck.mean_field.empirical, "sigma.bands", &plan);
   plan_cutoffs(deck, field, &plan);
-  s.kpoints = plan_kpoints(deck.sigma.kpoints, field);
+  s.kpoints = plan_kpoints(deck.sigma.kpoints, field, &plan);
   plan_outer_bands(deck.sigma, field, &plan);
   s.invalid = deck.sigma.invalid;
   s.rules = deck.sigma.rules;

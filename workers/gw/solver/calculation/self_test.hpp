@@ -31,15 +31,20 @@ struct SelfCheck {
 /// some q+G.
 std::vector<SelfCheck> check_screening(const std::vector<DielectricMatrix>& epsilon);
 
-/// Checks the states at one k and the largest multiplet among its outer states. The devices of this
-/// rank share the checks.
+/// Checks the states at one k before ε⁻¹ is known:
 ///
 ///   orthonormality  largest |⟨l|n⟩ − δ_ln|
 ///   f_sum           Σ_n (E_n − E_l) |⟨l|e^{iGr}|n⟩|²/|G|² of the lowest band for the shortest G,
 ///                   averaged over ±G. It rises to 1 with all bands and a local potential.
 ///                   Non-locality moves it by tenths; wrong energies or states move it further.
 ///   density         largest |ρ(G) of the occupied states − RHO| per electron. It is small on the
-///                   grid of RHO and some 1e-3 on other grids.
+///                   grid of RHO, and a few per cent on coarser grids.
+/// @param times  gets the seconds of each check; null: no times are kept
+std::vector<SelfCheck> check_mean_field(const MeanField& field, const SigmaOptions& options,
+                                        GwKernels& kernels, StepTimes* times = nullptr);
+
+/// Checks Σ of the largest multiplet at one k. The devices of this rank share the checks.
+///
 ///   multiplets      spread of X and SX over the members of the multiplet, eV, without averaging
 ///                   and over the full zone
 ///   ch_truncation   static CH by the bands used less its closed form, eV. It is the contribution

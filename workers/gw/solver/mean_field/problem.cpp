@@ -7,6 +7,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/mean_field/mean_field_checks.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -68,6 +69,7 @@ double MeanField::n_electrons() const {
 MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shifted,
                           PlaneWaveField density) {
   const std::int64_t expected = grid_points(waves.k_grid);
+  const int added = complete_by_time_reversal(waves, expected);
   BrillouinZone zone(waves.k, waves.header.crystal.symmetries, expected, "WFN");
   if (zone.index_of({0, 0, 0}) < 0)
     throw InvalidInput(
@@ -82,6 +84,8 @@ MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shif
                   .density = std::move(density),
                   .n_occupied_of_spin = {}};
   field.n_occupied_of_spin = occupied_bands(field.waves);
+  check_time_reversal(field.waves, field.zone, field.n_occupied_of_spin);
+  field.added_k = added;
   field.n_occupied =
       *std::max_element(field.n_occupied_of_spin.begin(), field.n_occupied_of_spin.end());
   if (field.n_occupied < 1) throw InvalidInput("WFN has no occupied band (ifmax = 0)");
@@ -117,6 +121,7 @@ MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shif
     for (const ZonePoint& point : field.zone.points())
       field.shifted_zone->rotation_to(point.k + field.q0);
     field.shifted = std::move(shifted);
+    check_shifted_energies(field);
   }
   return field;
 }
@@ -167,6 +172,10 @@ int band_count_without_split(const Wavefunctions& waves, int wanted, int minimum
         what + " = " + std::to_string(wanted) + " but the wavefunctions hold " +
         std::to_string(waves.n_bands) +
         "; lower it, or give meanfield.vsc and meanfield.vkb so that the missing bands are made");
+  if (wanted < minimum)
+    throw InvalidInput(what + " = " + std::to_string(wanted) +
+                       " leaves no empty band: " + std::to_string(minimum - 1) +
+                       " bands are occupied; ask for " + std::to_string(minimum) + " or more");
   std::vector<int> points = at;
   for (int ik = 0; at.empty() && ik < waves.n_k(); ++ik) points.push_back(ik);
   for (int n = wanted; n >= minimum; --n) {

@@ -33,6 +33,7 @@ struct MeanField {
   PlaneWaveField density;  ///< ρ(G); ρ(0) is the number of electrons
   int n_occupied = 0;      ///< occupied bands per spin, the same at every k
   std::vector<int> n_occupied_of_spin;
+  int added_k = 0;  ///< points −k at the end of the list that WFN left to time reversal
 
   /// Energies of the mean field itself, [spin][k][band], where an outer loop has put others into
   /// waves.energy_ry, which are those of G; else empty.

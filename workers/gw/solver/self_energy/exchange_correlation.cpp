@@ -78,13 +78,19 @@ ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, cons
   }
   const auto list = read_matrix_elements(path);
   for (const int ik : options.kpoints) {
-    const KPointElements* point = find_k_point(list, field.waves.k[static_cast<std::size_t>(ik)]);
+    const Vec3& k = field.waves.k[static_cast<std::size_t>(ik)];
+    const KPointElements* point = find_k_point(list, k);
+    // The states at −k of a list that time reversal has reduced are conjugate to those at k.
+    const bool reversed = point == nullptr;
+    if (reversed) point = find_k_point(list, -1.0 * k);
     if (point == nullptr)
       throw InvalidInput("'" + path.string() + "' has no entry for k-point " +
                          std::to_string(ik + 1) + " of WFN");
-    for (int spin = 1; spin <= field.n_spins(); ++spin)
+    for (int spin = 1; spin <= field.n_spins(); ++spin) {
       vxc.matrix_ev.push_back(
           elements_of_point(*point, path.string(), ik, spin, options, off_diagonal));
+      for (Cplx& value : vxc.matrix_ev.back()) value = reversed ? std::conj(value) : value;
+    }
   }
   return vxc;
 }
