@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "client/diagnose/doctor.hpp"
 #include "client/engine/interrupt.hpp"
 #include "client/input/arguments.hpp"
 
@@ -13,6 +14,7 @@ namespace {
 ExitStatus dispatch(Session& session, const Arguments& arguments) {
   const std::string& command = arguments.command;
   if (command == "submit") return submit(session, arguments.submit);
+  if (command == "resubmit") return resubmit(session, arguments.resubmit);
   if (command == "validate") return validate(session, arguments.validate);
   if (command == "list") return list(session, arguments.list);
   if (command == "show") return show(session, arguments.show);
@@ -25,6 +27,8 @@ ExitStatus dispatch(Session& session, const Arguments& arguments) {
   if (command == "report") return report(session, arguments.report);
   if (command == "devices") return devices(session, arguments.devices);
   if (command == "version") return version(session);
+  if (command == "doctor") return doctor(session);
+  if (command == "bug-report") return bug_report(session, arguments.bug_report);
   throw Failure(ExitStatus::kUsage, "no command '" + command + "'", "see: quasi help");
 }
 
@@ -51,7 +55,8 @@ ExitStatus run_command(Console& console, const Arguments& arguments) {
   const State state(config.state_directory.value);
   const bool waits =
       arguments.command == "watch" || arguments.command == "wait" ||
-      (arguments.command == "submit" && (arguments.submit.watch || arguments.submit.wait));
+      (arguments.command == "submit" && (arguments.submit.watch || arguments.submit.wait)) ||
+      (arguments.command == "resubmit" && (arguments.resubmit.watch || arguments.resubmit.wait));
   // If --timeout limits the waiting, a single call keeps its default limit.
   ConfigFlags call_flags = arguments.config;
   if (waits) call_flags.timeout.reset();

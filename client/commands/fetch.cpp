@@ -42,7 +42,7 @@ void refuse_unfinished(const v1::Job& job) {
       !is_final(job.state()) ? "wait for it: quasi wait " + job.id()
       : job.state() == v1::JOB_STATE_FAILED
           ? "see the reason: quasi show " + job.id() + ", quasi logs " + job.id()
-          : "submit it again if you want its results";
+          : "run it again: quasi resubmit " + job.id();
   throw Failure(ExitStatus::kConflict, what, remedy);
 }
 
@@ -68,6 +68,29 @@ std::vector<v1::Artifact> chosen(const std::vector<v1::Artifact>& all,
     picked.push_back(*found);
   }
   return picked;
+}
+
+/// The inputs of a job in the form of result files, named by their slots.
+std::vector<v1::Artifact> inputs_of(const v1::Job& job) {
+  std::vector<v1::Artifact> files;
+  for (const v1::Input& input : job.spec().inputs()) {
+    v1::Artifact& file = files.emplace_back();
+    file.set_name(input.slot());
+    file.set_digest(input.digest());
+    file.set_size_bytes(input.size_bytes());
+  }
+  return files;
+}
+
+/// The files that the options ask for. Inputs are there in every state of the job.
+std::vector<v1::Artifact> wanted_files(Session& session, const FetchOptions& options,
+                                       const std::string& id) {
+  v1::GetJobRequest request;
+  request.set_job_id(id);
+  const v1::Job job = session.server.call(&Jobs::GetJob, request).job();
+  if (options.inputs) return chosen(inputs_of(job), options.artifacts, id);
+  refuse_unfinished(job);
+  return chosen(all_artifacts(session, id), options.artifacts, id);
 }
 
 enum class Already { kAbsent, kSame, kOther };
@@ -150,10 +173,7 @@ ExitStatus fetch(Session& session, const FetchOptions& options) {
             : (ids.size() > 1 ? fs::path(options.directory) / id : fs::path(options.directory));
     Json files = Json::array();
     try {
-      v1::GetJobRequest request;
-      request.set_job_id(id);
-      refuse_unfinished(session.server.call(&Jobs::GetJob, request).job());
-      const auto artifacts = chosen(all_artifacts(session, id), options.artifacts, id);
+      const auto artifacts = wanted_files(session, options, id);
       make_directory(directory, Access::kUmask);
       for (const v1::Artifact& artifact : artifacts) {
         const fs::path path = directory / artifact.name();

@@ -13,6 +13,7 @@ struct FetchOptions {
   std::vector<std::string> artifacts;  ///< names; empty: all
   bool force = false;                  ///< replace files that differ
   bool silent = false;                 ///< print nothing
+  bool inputs = false;                 ///< fetch the inputs instead of the results
 };
 
 /// `quasi fetch` downloads results into a directory and verifies each file by its digest. NAME.part

@@ -9,6 +9,7 @@
 
 #include "client/input/job_file.hpp"
 #include "client/input/job_ids.hpp"
+#include "client/session/waiting.hpp"
 #include "client/views/job_view.hpp"
 #include "client/views/outcome.hpp"
 #include "client/views/readable.hpp"
@@ -222,7 +223,8 @@ std::string jobs_table(const Console& console, const std::vector<v1::Job>& jobs,
   });
 }
 
-std::string job_page(const Console& console, const v1::Job& job, std::int64_t now_ms) {
+std::string job_page(const Console& console, const v1::Job& job, std::int64_t now_ms,
+                     const std::string& waiting) {
   std::string text =
       console.paint(Colour::kBold, job.id()) + "  " + printable(job.spec().name()) + "\n";
   const auto line = [&](const std::string& name, const std::string& value) {
@@ -236,6 +238,7 @@ std::string job_page(const Console& console, const v1::Job& job, std::int64_t no
     state += ": " + progress_cell(job);
   text += "  " + console.paint(Colour::kDim, "state      ") +
           console.paint(colour_of(job.state()), printable(state)) + "\n";
+  line("because", waiting);
   if (job.has_failure())
     line(job.state() == v1::JOB_STATE_FAILED ? "why" : "last try", failure_text(job.failure()));
   if (job.has_cancel_requested() && !is_final(job.state()))
@@ -312,15 +315,19 @@ ExitStatus show(Session& session, const ShowOptions& options) {
   bool first = true;
   for (const std::string& id : ids) {
     const Outcome outcome = fetch_outcome(session, id);
-    if (console.format() == Format::kJsonl) {
-      console.record(job_json(outcome.job, Detail::kFull));
-    } else if (console.format() == Format::kJson) {
-      document["jobs"].push_back(job_json(outcome.job, Detail::kFull));
+    const std::string waiting = waiting_reason(session, outcome.job);
+    if (console.json()) {
+      Json job = job_json(outcome.job, Detail::kFull);
+      job["waiting_because"] = waiting.empty() ? Json() : Json(waiting);
+      if (console.format() == Format::kJsonl)
+        console.record(job);
+      else
+        document["jobs"].push_back(std::move(job));
     } else if (console.format() == Format::kName) {
       console.data(id + "\n");
     } else {
       if (!first) console.data("\n");
-      console.data(job_page(console, outcome.job, now_unix_ms()));
+      console.data(job_page(console, outcome.job, now_unix_ms(), waiting));
       const std::string result = outcome.job.state() == v1::JOB_STATE_SUCCEEDED
                                      ? outcome_text(console, outcome, false)
                                      : "";

@@ -36,7 +36,8 @@ ExitStatus cancel(Session& session, const CancelOptions& options);
 /// The table of `quasi list`; only the ids for kName. It is public for tests.
 std::string jobs_table(const Console& console, const std::vector<v1::Job>& jobs,
                        std::int64_t now_ms);
-/// The page of `quasi show` for one job.
-std::string job_page(const Console& console, const v1::Job& job, std::int64_t now_ms);
+/// The page of `quasi show` for one job. `waiting` says why a queued job waits; "": not stated.
+std::string job_page(const Console& console, const v1::Job& job, std::int64_t now_ms,
+                     const std::string& waiting = "");
 
 }  // namespace quasi::client

@@ -37,17 +37,31 @@ void prefer_module_of_build_tree() {
 }
 
 void require_module() {
-  prefer_module_of_build_tree();
-  if (::access(python().c_str(), X_OK) == 0 &&
-      capture_engine(python(), {"-c", "import quasi.plot, matplotlib"}).end.status == 0)
-    return;
-  throw Failure(ExitStatus::kEngineUnavailable,
-                "the Python module that draws is missing for " + python().string(),
-                "install it: apt install python3-quasi; or name another interpreter: QUASI_PYTHON");
+  if (const std::string problem = drawing_problem(); !problem.empty())
+    throw Failure(
+        ExitStatus::kEngineUnavailable, problem,
+        "install it: apt install python3-quasi; or name another interpreter: QUASI_PYTHON");
 }
 
-/// True for a word that names a job: an id, a prefix of one, or `last`.
-bool names_a_job(const std::string& word) { return word == "last" || word.starts_with("j_"); }
+/// True for a word that names a job: an id, a prefix of one, or `last`. The first word is always a
+/// result, so any name of a job may stand there; later words may be figures.
+bool names_a_job(const std::string& word, bool is_first) {
+  return is_first || word == "last" || word.starts_with("j_");
+}
+
+/// The jobs of a word. A word that is neither an id nor a known name is left to the module, which
+/// says that no such file exists.
+std::vector<std::string> ids_or_none(Session& session, const std::string& word) {
+  try {
+    return resolve_job_ids(session, {word});
+  } catch (const Failure& failure) {
+    const bool is_id = word == "last" || word.starts_with("j_");
+    const bool is_unknown =
+        failure.status == ExitStatus::kUnreachable || failure.status == ExitStatus::kNotFound;
+    if (is_id || !is_unknown) throw;
+    return {};
+  }
+}
 
 /// Replaces every job among the words by the folder that its results were fetched into.
 std::vector<std::string> replace_jobs_by_folders(Session& session,
@@ -55,11 +69,14 @@ std::vector<std::string> replace_jobs_by_folders(Session& session,
   std::vector<std::string> places;
   std::error_code ignored;
   for (const std::string& word : words) {
-    if (fs::exists(word, ignored) || !names_a_job(word)) {
+    const bool is_first = &word == &words.front();
+    if (fs::exists(word, ignored) || !names_a_job(word, is_first)) {
       places.push_back(word);
       continue;
     }
-    for (const std::string& id : resolve_job_ids(session, {word})) {
+    const std::vector<std::string> ids = ids_or_none(session, word);
+    if (ids.empty()) places.push_back(word);
+    for (const std::string& id : ids) {
       const fs::path folder = session.state.directory() / "results" / id;
       if (!fs::exists(folder / "result.h5", ignored)) {
         fetch(session, {.jobs = {id},
@@ -104,6 +121,14 @@ ExitStatus start_module(Session& session, const std::string& command, const Plot
 }
 
 }  // namespace
+
+std::string drawing_problem() {
+  prefer_module_of_build_tree();
+  if (::access(python().c_str(), X_OK) == 0 &&
+      capture_engine(python(), {"-c", "import quasi.plot, matplotlib"}).end.status == 0)
+    return "";
+  return "the Python module that draws is missing for " + python().string();
+}
 
 ExitStatus plot(Session& session, const PlotOptions& options) {
   return start_module(session, "plot", options);

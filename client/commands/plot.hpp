@@ -21,6 +21,9 @@ struct PlotOptions {
 /// @throws Failure (kEngineUnavailable) that says how to install the module if it is missing.
 ExitStatus plot(Session& session, const PlotOptions& options);
 
+/// Says why the Python module that draws cannot be loaded; "" if it can.
+std::string drawing_problem();
+
 /// `quasi report` writes one HTML page about a result, with the same Python module.
 ExitStatus report(Session& session, const PlotOptions& options);
 

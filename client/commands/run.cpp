@@ -6,6 +6,7 @@
 #include "client/engine/engine_process.hpp"
 #include "client/engine/interrupt.hpp"
 #include "client/engine/local_check.hpp"
+#include "client/engine/output_folder.hpp"
 #include "client/input/job_file.hpp"
 #include "proto/wire/validate.hpp"
 
@@ -80,6 +81,23 @@ void mention_checkpoint(Console& console, const std::filesystem::path& output) {
                "' discards it");
 }
 
+/// Tells where the results are and how to look at them.
+void mention_results(Console& console, const OutputFolder& output) {
+  std::string names;
+  std::size_t more = 0;
+  constexpr std::size_t kNamed = 6;
+  for (const std::filesystem::path& file : output.files()) {
+    if (std::distance(output.files().begin(), output.files().find(file)) >= std::ptrdiff_t{kNamed})
+      ++more;
+    else
+      names += (names.empty() ? "" : ", ") + file.generic_string();
+  }
+  if (more > 0) names += " and " + std::to_string(more) + " more";
+  const std::string folder = output.path().string();
+  console.note("results in '" + folder + "': " + names);
+  console.note("see them: quasi plot " + folder + ", quasi report " + folder);
+}
+
 }  // namespace
 
 ExitStatus run(Console& console, const RunCommandOptions& options) {
@@ -101,6 +119,8 @@ ExitStatus run(Console& console, const RunCommandOptions& options) {
   if (console.json()) arguments.emplace_back("--json");
   if (console.quiet()) arguments.emplace_back("--quiet");
   console.flush();
+  OutputFolder output(options.output.empty() ? "quasi-out" : options.output, target.deck,
+                      options.force);
   const ChildEnd end = run_engine(engine, arguments);
   if (end.signal == SIGPIPE) {
     // If the reader of the output has ended, as in `quasi run ... | head`, this program ends by
@@ -109,11 +129,12 @@ ExitStatus run(Console& console, const RunCommandOptions& options) {
     ::raise(SIGPIPE);
   }
   const ExitStatus status = status_of_engine(end);
+  output.finish(status);
   if (const std::string crash = describe_engine_end(end); !crash.empty())
     throw Failure(status, crash,
                   "give it more memory or a smaller problem; report it if that does not help");
-  if (interrupt::requested())
-    mention_checkpoint(console, options.output.empty() ? "quasi-out" : options.output);
+  if (interrupt::requested()) mention_checkpoint(console, output.path());
+  if (status == ExitStatus::kOk) mention_results(console, output);
   return status;
 }
 

@@ -13,6 +13,7 @@ struct RunCommandOptions {
   std::string output;
   std::string device;
   std::vector<std::string> exports;
+  bool force = false;  ///< replace the results of an earlier run in the folder
 };
 
 /// `quasi run` runs a job on this machine with quasi-engine, which lies beside this program. It

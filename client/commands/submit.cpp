@@ -7,6 +7,7 @@
 
 #include "client/commands/watch.hpp"
 #include "client/engine/local_check.hpp"
+#include "client/input/job_ids.hpp"
 #include "client/session/upload.hpp"
 #include "client/views/job_view.hpp"
 #include "client/views/readable.hpp"
@@ -274,19 +275,9 @@ ExitStatus dry_run(Session& session, const std::vector<JobRequest>& requests) {
   return ExitStatus::kOk;
 }
 
-}  // namespace
-
-ExitStatus submit(Session& session, const SubmitOptions& options) {
-  if (!options.forget.empty()) return forget(session, options.forget);
-  if (options.resume) {
-    if (!options.job.words.empty())
-      throw Failure(ExitStatus::kUsage, "--resume repeats pending submissions and takes no files",
-                    "first: quasi submit --resume, then submit the new files");
-    return resume(session, options);
-  }
-  std::vector<JobRequest> requests = build_jobs(options.job);
-  check_limits(requests);
-  if (!options.no_check) check_decks(session, requests, !options.job.inputs.empty());
+/// Uploads what the server lacks, journals the request, and sends it.
+ExitStatus send_jobs(Session& session, const SubmitOptions& options,
+                     std::vector<JobRequest>& requests) {
   const v1::GetCapabilitiesResponse capabilities =
       session.server.call(&Jobs::GetCapabilities, v1::GetCapabilitiesRequest());
   hash_inputs(requests);
@@ -304,6 +295,56 @@ ExitStatus submit(Session& session, const SubmitOptions& options) {
                              .request_json = to_json(request)});
   const Submitted submitted = send(session, request);
   return report_submission(session, options, submitted, files);
+}
+
+/// A copy of a job on the server. Its inputs are named by their digests.
+JobRequest copy_of_job(Session& session, const std::string& id) {
+  v1::GetJobRequest request;
+  request.set_job_id(id);
+  JobRequest copy;
+  copy.source = id;
+  copy.spec = session.server.call(&Jobs::GetJob, request).job().spec();
+  copy.spec.clear_not_before();
+  return copy;
+}
+
+/// Removes the inputs of the earlier job that local files replace.
+void drop_replaced_inputs(JobRequest& request) {
+  auto& inputs = *request.spec.mutable_inputs();
+  for (const LocalInput& file : request.files)
+    inputs.erase(std::remove_if(inputs.begin(), inputs.end(),
+                                [&](const v1::Input& input) { return input.slot() == file.slot; }),
+                 inputs.end());
+}
+
+}  // namespace
+
+ExitStatus resubmit(Session& session, const SubmitOptions& options) {
+  std::vector<JobRequest> requests;
+  const std::vector<std::string> ids = resolve_job_ids(session, options.job.words);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    std::string name = options.job.name;
+    if (!name.empty() && ids.size() > 1) name += "[" + std::to_string(i) + "]";
+    requests.push_back(copy_of_job(session, ids[i]));
+    apply_flags(options.job, requests.back(), name);
+    drop_replaced_inputs(requests.back());
+  }
+  check_limits(requests);
+  return send_jobs(session, options, requests);
+}
+
+ExitStatus submit(Session& session, const SubmitOptions& options) {
+  if (!options.forget.empty()) return forget(session, options.forget);
+  if (options.resume) {
+    if (!options.job.words.empty())
+      throw Failure(ExitStatus::kUsage, "--resume repeats pending submissions and takes no files",
+                    "first: quasi submit --resume, then submit the new files");
+    return resume(session, options);
+  }
+  std::vector<JobRequest> requests = build_jobs(options.job);
+  check_limits(requests);
+  if (!options.no_check) check_decks(session, requests, !options.job.inputs.empty());
+  return send_jobs(session, options, requests);
 }
 
 }  // namespace quasi::client

@@ -40,6 +40,14 @@ struct SubmitOptions {
 /// @throws Failure naming file or flag.
 std::vector<JobRequest> build_jobs(const JobArguments& arguments);
 
+/// Applies the flags of the command line to one job. `name` replaces the job's name unless empty.
+/// @throws Failure naming the flag.
+void apply_flags(const JobArguments& arguments, JobRequest& request, const std::string& name);
+
 ExitStatus submit(Session& session, const SubmitOptions& options);
+
+/// `quasi resubmit` sends jobs again, with the inputs that the server holds. The words of
+/// `options.job` are jobs; its flags change the copies.
+ExitStatus resubmit(Session& session, const SubmitOptions& options);
 
 }  // namespace quasi::client

@@ -41,6 +41,7 @@ ExitStatus validate(Session& session, const ValidateOptions& options) {
   check_limits(requests);
   Console& console = session.console;
   Json document{{"ok", true}, {"jobs", Json::array()}, {"server", Json()}};
+  std::string text;
   for (const JobRequest& request : requests) {
     const std::string device = options.job.device == "cuda" ? "cuda:0" : "cpu";
     const DeckReport report =
@@ -53,10 +54,12 @@ ExitStatus validate(Session& session, const ValidateOptions& options) {
                                 {"checked", report.checked},
                                 {"report", report.checked ? report.report : Json()}});
     if (console.json()) continue;
-    console.data(console.paint(Colour::kBold, printable(request.source)) + "  " +
-                 std::string(wire::kind_of(request.spec)) + "\n");
+    // The verdict stands first. It is printed only when the server has been asked too.
+    text += console.paint(Colour::kGreen, "ok") + "  " +
+            console.paint(Colour::kBold, printable(request.source)) + "  " +
+            std::string(wire::kind_of(request.spec)) + "\n";
     if (report.checked)
-      console.data(report_text(console, report.report));
+      text += report_text(console, report.report);
     else
       console.note("deck not checked: " + report.why_not);
   }
@@ -96,7 +99,7 @@ ExitStatus validate(Session& session, const ValidateOptions& options) {
   if (console.json())
     console.document(document);
   else
-    console.data(console.paint(Colour::kGreen, "ok") + "\n");
+    console.data(text);
   return ExitStatus::kOk;
 }
 

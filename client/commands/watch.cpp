@@ -5,7 +5,9 @@
 #include <set>
 
 #include "client/commands/jobs.hpp"
+#include "client/engine/engine_process.hpp"
 #include "client/input/job_ids.hpp"
+#include "client/session/waiting.hpp"
 #include "client/views/job_view.hpp"
 #include "client/views/live_view.hpp"
 #include "client/views/outcome.hpp"
@@ -87,6 +89,7 @@ class Narrator {
 
   /// Ends the display and leaves the last lines on the screen.
   void end() { live_.clear(); }
+  LiveView& live() { return live_; }
 
  private:
   /// Prints a line for each state and for each phase, for output that cannot be rewritten.
@@ -118,6 +121,56 @@ class Narrator {
   Console& console_;
   LiveView live_;
   std::map<std::string, std::string> shown_, phase_, said_;
+};
+
+/// Runs the command of --notify once for each job that ends.
+class Notifier {
+ public:
+  Notifier(Console& console, std::string command)
+      : console_(console), command_(std::move(command)) {}
+
+  void on_event(const v1::WatchEvent& event, const std::map<std::string, v1::Job>& jobs) {
+    const auto job = jobs.find(event.job_id());
+    if (command_.empty() || job == jobs.end() || !is_final(job->second.state())) return;
+    if (!told_.insert(job->first).second) return;
+    // Standard output belongs to the results of this program.
+    const ChildEnd end =
+        run_engine("/bin/sh", {"-c", "exec >&2\n" + command_, "quasi", job->first,
+                               job->second.spec().name(), state_word(job->second.state())});
+    if (end.status != 0 || end.signal != 0)
+      console_.warn("--notify: the command ended with " +
+                    (end.signal != 0 ? "signal " + std::to_string(end.signal)
+                                     : "status " + std::to_string(end.status)));
+  }
+
+ private:
+  Console& console_;
+  std::string command_;
+  std::set<std::string> told_;
+};
+
+/// Asks the server from time to time why queued jobs wait, for the live lines.
+class WaitingReasons {
+ public:
+  WaitingReasons(Session& session, LiveView& live) : session_(session), live_(live) {}
+
+  void on_tick(const std::map<std::string, v1::Job>& jobs) {
+    const std::int64_t now_ms = now_unix_ms();
+    if (now_ms < next_ms_) return;
+    next_ms_ = now_ms + kIntervalMs;
+    int asked = 0;
+    for (const auto& [id, job] : jobs) {
+      const bool waits = job.state() == v1::JOB_STATE_QUEUED && ++asked <= kAtMost;
+      live_.set_waiting(id, waits ? waiting_reason(session_, job) : "");
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kIntervalMs = 5000;
+  static constexpr int kAtMost = 5;  ///< a long list would load the server
+  Session& session_;
+  LiveView& live_;
+  std::int64_t next_ms_ = 0;
 };
 
 std::string plural(std::size_t count, const std::string& noun) {
@@ -167,43 +220,10 @@ void advise(Session& session, const std::vector<Outcome>& outcomes) {
   }
 }
 
-}  // namespace
-
-ExitStatus follow_and_report(Session& session, const std::vector<std::string>& job_ids, Until until,
-                             Narration narration, const Json& head) {
+/// Prints the jobs that have ended, in the form that the narration asks for.
+ExitStatus print_ends(Session& session, const std::vector<std::string>& ended, Narration narration,
+                      const Json& head) {
   Console& console = session.console;
-  std::map<std::string, v1::Job> jobs;
-  FollowOptions options{.job_ids = job_ids, .until = until};
-  if (session.timeout_given) options.limit_s = session.config.timeout_s.value;
-  FollowEnd end = FollowEnd::kDone;
-  if (narration == Narration::kShown) {
-    Narrator narrator(console, job_ids);
-    options.on_event = [&](const v1::WatchEvent& event) { narrator.on_event(event, jobs); };
-    options.on_tick = [&] { narrator.on_tick(jobs); };
-    options.on_away = [&](const std::string& why) { narrator.on_away(why); };
-    options.on_back = [&] { narrator.on_back(); };
-    end = follow(session.server, options, jobs);
-    narrator.end();
-  } else {
-    end = follow(session.server, options, jobs);
-  }
-
-  std::vector<std::string> ended;
-  for (const std::string& id : job_ids)
-    if (is_final(jobs[id].state())) ended.push_back(id);
-
-  if (end == FollowEnd::kInterrupted) {
-    Failure failure(static_cast<ExitStatus>(interrupt::exit_status()), "interrupted",
-                    way_back(session, job_ids));
-    throw failure;
-  }
-  if (end == FollowEnd::kTimedOut)
-    throw Failure(ExitStatus::kTimedOut,
-                  "after " + readable_seconds(session.config.timeout_s.value) + ", " +
-                      plural(job_ids.size() - ended.size(), "job") + " of " +
-                      std::to_string(job_ids.size()) + " had not ended",
-                  way_back(session, job_ids));
-
   std::vector<Outcome> outcomes;
   std::vector<v1::Job> final_jobs;
   for (const std::string& id : ended) {
@@ -232,6 +252,55 @@ ExitStatus follow_and_report(Session& session, const std::vector<std::string>& j
   return status_of_jobs(final_jobs);
 }
 
+}  // namespace
+
+ExitStatus follow_and_report(Session& session, const std::vector<std::string>& job_ids, Until until,
+                             Narration narration, const Json& head, const std::string& notify) {
+  Console& console = session.console;
+  std::map<std::string, v1::Job> jobs;
+  FollowOptions options{.job_ids = job_ids, .until = until};
+  if (session.timeout_given) options.limit_s = session.config.timeout_s.value;
+  FollowEnd end = FollowEnd::kDone;
+  Notifier notifier(console, notify);
+  options.on_event = [&](const v1::WatchEvent& event) { notifier.on_event(event, jobs); };
+  if (narration == Narration::kShown) {
+    Narrator narrator(console, job_ids);
+    WaitingReasons reasons(session, narrator.live());
+    options.on_event = [&](const v1::WatchEvent& event) {
+      narrator.on_event(event, jobs);
+      notifier.on_event(event, jobs);
+    };
+    options.on_tick = [&] {
+      if (console.terminal().err) reasons.on_tick(jobs);
+      narrator.on_tick(jobs);
+    };
+    options.on_away = [&](const std::string& why) { narrator.on_away(why); };
+    options.on_back = [&] { narrator.on_back(); };
+    end = follow(session.server, options, jobs);
+    narrator.end();
+  } else {
+    end = follow(session.server, options, jobs);
+  }
+
+  std::vector<std::string> ended;
+  for (const std::string& id : job_ids)
+    if (is_final(jobs[id].state())) ended.push_back(id);
+
+  if (end == FollowEnd::kInterrupted) {
+    Failure failure(static_cast<ExitStatus>(interrupt::exit_status()), "interrupted",
+                    way_back(session, job_ids));
+    throw failure;
+  }
+  if (end == FollowEnd::kTimedOut)
+    throw Failure(ExitStatus::kTimedOut,
+                  "after " + readable_seconds(session.config.timeout_s.value) + ", " +
+                      plural(job_ids.size() - ended.size(), "job") + " of " +
+                      std::to_string(job_ids.size()) + " had not ended",
+                  way_back(session, job_ids));
+
+  return print_ends(session, ended, narration, head);
+}
+
 ExitStatus watch(Session& session, const WatchOptions& options) {
   std::vector<std::string> ids;
   if (options.jobs.empty()) {
@@ -257,14 +326,15 @@ ExitStatus watch(Session& session, const WatchOptions& options) {
     // not answer at the start.
     (void)session.server.call(&Jobs::GetCapabilities, v1::GetCapabilitiesRequest());
   }
-  return follow_and_report(session, ids, Until::kAll, Narration::kShown, Json::object());
+  return follow_and_report(session, ids, Until::kAll, Narration::kShown, Json::object(),
+                           options.notify);
 }
 
 ExitStatus wait(Session& session, const WaitOptions& options) {
   const std::vector<std::string> ids = resolve_job_ids(session, options.jobs);
   (void)session.server.call(&Jobs::GetCapabilities, v1::GetCapabilitiesRequest());
   return follow_and_report(session, ids, options.any ? Until::kAny : Until::kAll,
-                           Narration::kSilent, Json::object());
+                           Narration::kSilent, Json::object(), options.notify);
 }
 
 }  // namespace quasi::client

@@ -10,11 +10,13 @@ namespace quasi::client {
 
 struct WatchOptions {
   std::vector<std::string> jobs;  ///< as typed; empty: every job that has not ended
+  std::string notify;             ///< shell command to run for each job that ends
 };
 
 struct WaitOptions {
   std::vector<std::string> jobs;
   bool any = false;
+  std::string notify;  ///< shell command to run for each job that ends
 };
 
 /// `quasi watch` shows the progress of jobs, live on a terminal and as lines elsewhere, and then
@@ -30,7 +32,9 @@ enum class Narration { kShown, kSilent };
 /// of watch, wait and submit.
 ///
 /// @param head  the first fields of the document of --json, e.g. those of the submission
+/// @param notify  a shell command that runs on this machine for each job that ends while it is
+/// followed. Its arguments $1, $2 and $3 are the job's id, name and state. "": none
 ExitStatus follow_and_report(Session& session, const std::vector<std::string>& job_ids, Until until,
-                             Narration narration, const Json& head);
+                             Narration narration, const Json& head, const std::string& notify = "");
 
 }  // namespace quasi::client

@@ -14,25 +14,60 @@
 namespace quasi::client {
 namespace {
 
-void add_lines(const Json& value, const std::string& indent, std::string& text) {
+/// One line or section of a plan.
+struct PlanLine {
+  int rank = 0;  ///< lines of lower rank come first
+  std::string name;
+  std::string value;  ///< "" for a section
+  const Json* section = nullptr;
+};
+
+/// Time and memory decide whether a job is worth its run, so they come first. The plan comes before
+/// the checks, and a limit after the value that it limits.
+int rank_of(const std::string& key, const Json& value) {
+  if (key == "plan") return 0;
+  if (key.find("seconds") != std::string::npos && value.is_number()) return 1;
+  if (key.ends_with("bytes")) return 2;
+  if (key == "limit" || key.starts_with("limit_") || key.ends_with("_limit")) return 4;
+  return value.is_object() ? 5 : 3;
+}
+
+PlanLine plan_line(const std::string& key, const Json& value, bool has_details) {
+  PlanLine line{.rank = rank_of(key, value), .name = key, .value = {}, .section = nullptr};
+  // The unit is printed after the value instead of in the name.
+  for (const char* unit : {"_bytes", "_seconds"})
+    if (value.is_number() && line.name.ends_with(unit))
+      line.name.resize(line.name.size() - std::string(unit).size());
+  if (value.is_number() && line.name.starts_with("seconds_"))
+    line.name = "time_" + line.name.substr(8);
+  const NamedUnit split = split_unit(line.name);
+  line.name = split.name;
+  if (value.is_object() && value.value("ok", false) && !has_details)
+    line.value = "ok";
+  else if (value.is_object())
+    line.section = &value;
+  else
+    line.value = readable_quantity(key, value) + (split.unit.empty() ? "" : " " + split.unit);
+  return line;
+}
+
+void add_lines(const Json& value, const std::string& indent, bool has_details, std::string& text) {
+  std::vector<PlanLine> lines;
   std::size_t width = 0;
-  for (const auto& [key, part] : value.items())
-    if (!part.is_object()) width = std::max(width, key.size());
   for (const auto& [key, part] : value.items()) {
-    std::string name = key;
-    // The unit is printed after the value instead of in the name.
-    for (const char* unit : {"_bytes", "_seconds"})
-      if (part.is_number() && name.ends_with(unit))
-        name.resize(name.size() - std::string(unit).size());
-    if (part.is_number() && name.starts_with("seconds_")) name = "time_" + name.substr(8);
-    std::replace(name.begin(), name.end(), '_', ' ');
-    if (part.is_object()) {
-      text += indent + printable(name) + "\n";
-      add_lines(part, indent + "  ", text);
+    lines.push_back(plan_line(key, part, has_details));
+    if (lines.back().section == nullptr) width = std::max(width, lines.back().name.size());
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const PlanLine& a, const PlanLine& b) { return a.rank < b.rank; });
+  for (PlanLine& line : lines) {
+    if (line.section != nullptr) {
+      text += indent + printable(line.name) + "\n";
+      add_lines(*line.section, indent + "  ", has_details, text);
       continue;
     }
-    name.resize(std::max(width, name.size()), ' ');
-    text += indent + printable(name + "  " + readable_quantity(key, part)) + "\n";
+    line.name.resize(std::max(width, line.name.size()), ' ');
+    text += indent + printable(line.name + "  " + line.value) + "\n";
   }
 }
 
@@ -157,7 +192,7 @@ std::string report_text(const Console& console, const Json& report) {
       rest[key] = value;
     }
   }
-  add_lines(rest, "  ", text);
+  add_lines(rest, "  ", console.verbose(), text);
   return text;
 }
 

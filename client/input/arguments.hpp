@@ -12,6 +12,7 @@
 #include "client/commands/submit.hpp"
 #include "client/commands/validate.hpp"
 #include "client/commands/watch.hpp"
+#include "client/diagnose/bug_report.hpp"
 #include "client/input/config.hpp"
 #include "client/views/console.hpp"
 
@@ -30,6 +31,7 @@ struct Arguments {
   bool verbose = false;
 
   SubmitOptions submit;
+  SubmitOptions resubmit;
   ValidateOptions validate;
   ListOptions list;
   ShowOptions show;
@@ -42,6 +44,7 @@ struct Arguments {
   PlotOptions plot;
   PlotOptions report;
   RunCommandOptions run;
+  BugReportOptions bug_report;
 };
 
 /// Parses a command line.

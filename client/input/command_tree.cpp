@@ -18,8 +18,22 @@ CLI::Option* list_option(CLI::App* app, const std::string& names, std::vector<st
   return app->add_option(names, into, what)->allow_extra_args(false)->type_name(type);
 }
 
+void add_files(CLI::App* app, JobArguments& job) {
+  app->add_option("FILE", job.words,
+                  "job files or TOML decks; or a KIND (" + kinds() + ") and its decks")
+      ->type_name("");
+}
+
 void add_job_ids(CLI::App* app, std::vector<std::string>& jobs) {
-  app->add_option("JOB", jobs, "ids, 'last', or '@' for standard input")->required()->type_name("");
+  app->add_option("JOB", jobs, "ids, names, 'last', or '@' for standard input")
+      ->required()
+      ->type_name("");
+}
+
+void add_notify(CLI::App* app, std::string& command) {
+  app->add_option("--notify", command,
+                  "run this for each job that ends; $1 is its id, $2 its name, $3 its state")
+      ->type_name("COMMAND");
 }
 
 }  // namespace
@@ -34,20 +48,23 @@ CommandTree::CommandTree(Arguments& arguments)
   app_.set_help_flag("-h,--help", "print this text and exit; 'quasi help COMMAND' says more");
   add_global_flags();
   add_submit();
+  add_resubmit();
   add_validate();
   add_seeing();
   add_following();
   add_results();
   add_pictures();
   add_here();
+  add_diagnosis();
   app_.footer(
       "\nExamples:\n"
       "  quasi submit KIND DECK --set KEY=VALUE --watch\n"
       "  quasi list --state active\n"
       "  quasi fetch last -d out\n"
       "  quasi run deck.toml --device cpu      (no server needed)\n"
-      "Job ids may be shortened; 'last' is the newest submission, '@' reads ids from standard "
-      "input.");
+      "A job is named by its id, the beginning of it, or its name; 'last' is the newest "
+      "submission, "
+      "'@' reads ids from standard input.");
 }
 
 void CommandTree::add_global_flags() {
@@ -71,16 +88,15 @@ void CommandTree::add_global_flags() {
   flag("--version", version_, "print the version and exit");
 }
 
-void CommandTree::add_job_arguments(CLI::App* app, JobArguments& job, bool for_submission) {
-  app->add_option("FILE", job.words,
-                  "job files or TOML decks; or a KIND (" + kinds() + ") and its decks")
-      ->type_name("");
+void CommandTree::add_deck_options(CLI::App* app, JobArguments& job) {
   list_option(app, "--set", job.settings, "override a key of the deck", "KEY=VALUE");
   list_option(app, "--input", job.inputs, "add a file: its place in the deck, and its path here",
               "SLOT=PATH");
   app->add_option("--device", job.device, "auto, cpu or cuda")->type_name("DEVICE");
   list_option(app, "--export", job.exports, "write a further output format", "FORMAT");
-  if (!for_submission) return;
+}
+
+void CommandTree::add_queue_options(CLI::App* app, JobArguments& job) {
   app->add_option("--name", job.name, "name of the job (that of the deck or the file)")
       ->type_name("TEXT");
   list_option(app, "--label", job.labels, "label to find jobs by: quasi list --label", "KEY=VALUE");
@@ -98,7 +114,9 @@ void CommandTree::add_job_arguments(CLI::App* app, JobArguments& job, bool for_s
 void CommandTree::add_submit() {
   SubmitOptions& options = arguments_.submit;
   CLI::App* app = add_command("submit", "send jobs to the server", "Work", Words::kKindsAndFiles);
-  add_job_arguments(app, options.job, true);
+  add_files(app, options.job);
+  add_deck_options(app, options.job);
+  add_queue_options(app, options.job);
   app->add_flag("-w,--watch", options.watch, "follow the jobs and print their results");
   app->add_flag("--wait", options.wait, "wait silently for their end");
   app->add_flag("--dry-run", options.dry_run, "check everything, send nothing");
@@ -115,10 +133,23 @@ void CommandTree::add_submit() {
       "invalid input.");
 }
 
+void CommandTree::add_resubmit() {
+  SubmitOptions& options = arguments_.resubmit;
+  CLI::App* app = add_command("resubmit", "send jobs again, with the inputs on the server", "Work",
+                              Words::kJobs);
+  add_job_ids(app, options.job.words);
+  add_deck_options(app, options.job);
+  add_queue_options(app, options.job);
+  app->add_flag("-w,--watch", options.watch, "follow the jobs and print their results");
+  app->add_flag("--wait", options.wait, "wait silently for their end");
+  app->footer("\nExample:\n  quasi resubmit last --set KEY=VALUE --watch");
+}
+
 void CommandTree::add_validate() {
   CLI::App* app = add_command("validate", "check jobs and decks, and show the plan", "Work",
                               Words::kKindsAndFiles);
-  add_job_arguments(app, arguments_.validate.job, false);
+  add_files(app, arguments_.validate.job);
+  add_deck_options(app, arguments_.validate.job);
   app->add_flag("--offline", arguments_.validate.offline, "do not ask the server's rules");
   app->footer("\nExample:\n  quasi validate deck.toml --set KEY=VALUE");
 }
@@ -151,12 +182,15 @@ void CommandTree::add_seeing() {
 void CommandTree::add_following() {
   CLI::App* app = add_command("watch", "follow jobs as they run, then print their results",
                               "Follow", Words::kJobs);
-  app->add_option("JOB", arguments_.watch.jobs, "ids; none: all that have not ended")
+  app->add_option("JOB", arguments_.watch.jobs, "ids or names; none: all that have not ended")
       ->type_name("");
+  add_notify(app, arguments_.watch.notify);
+  app->footer("\nExample:\n  quasi watch last --notify 'notify-send \"$2 $3\"'");
 
   app = add_command("wait", "wait silently until jobs have ended", "Follow", Words::kJobs);
   add_job_ids(app, arguments_.wait.jobs);
   app->add_flag("--any", arguments_.wait.any, "until one of them has ended");
+  add_notify(app, arguments_.wait.notify);
   app->footer("\nExample:\n  quasi wait last --timeout 30m && quasi fetch last");
 
   LogsOptions& logs = arguments_.logs;
@@ -174,6 +208,7 @@ void CommandTree::add_results() {
   app->add_option("-d,--directory", options.directory, "directory for the files (named by the id)")
       ->type_name("DIR");
   list_option(app, "--artifact", options.artifacts, "fetch only this file", "NAME");
+  app->add_flag("--inputs", options.inputs, "fetch the inputs of the job instead of its results");
   app->add_flag("--force", options.force, "replace files that differ");
   app->footer("\nA broken download is continued by the same command.");
 
@@ -220,6 +255,7 @@ void CommandTree::add_here() {
   list_option(app, "--set", options.settings, "override a key of the deck", "KEY=VALUE");
   app->add_option("-d,--output", options.output, "directory for the results (quasi-out)")
       ->type_name("DIR");
+  app->add_flag("--force", options.force, "replace the results of an earlier run in DIR");
   app->add_option("--device", options.device, "auto, cpu, cuda:N, or several: cuda:0,cuda:1")
       ->type_name("DEVICE");
   list_option(app, "--export", options.exports, "write a further output format", "FORMAT");
@@ -236,6 +272,18 @@ void CommandTree::add_here() {
   app->footer("\nExample:\n  source <(quasi completion bash)");
   app = add_command("help", "print this text, or that of a command", "Here", Words::kCommands);
   app->add_option("COMMAND", help_about_, "a command, e.g. submit")->type_name("");
+}
+
+void CommandTree::add_diagnosis() {
+  add_command("doctor", "check what is installed, reachable and able to run", "Here",
+              Words::kNothing);
+  BugReportOptions& options = arguments_.bug_report;
+  CLI::App* app = add_command("bug-report", "write a file with all that a maintainer asks for",
+                              "Here", Words::kJobs);
+  app->add_option("JOB", options.job, "a job to include, with the end of its log")->type_name("");
+  app->add_option("-o,--output", options.output, "file to write (quasi-bug-report-TIME.json)")
+      ->type_name("FILE");
+  app->footer("\nThe file holds no inputs, no labels and no values of environment variables.");
 }
 
 CLI::App* CommandTree::add_command(const std::string& name, const std::string& description,

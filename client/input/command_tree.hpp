@@ -34,14 +34,17 @@ class CommandTree {
   CLI::App* add_command(const std::string& name, const std::string& description,
                         const std::string& group, Words words);
   void add_global_flags();
-  void add_job_arguments(CLI::App* app, JobArguments& job, bool for_submission);
+  void add_deck_options(CLI::App* app, JobArguments& job);
+  void add_queue_options(CLI::App* app, JobArguments& job);
   void add_submit();
+  void add_resubmit();
   void add_validate();
   void add_seeing();
   void add_following();
   void add_results();
   void add_pictures();
   void add_here();
+  void add_diagnosis();
   void set_format();
   /// Makes `text` the whole answer to the command line.
   void answer_text(const std::string& text);

@@ -19,13 +19,40 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kTomlLimitBytes = 8 << 20;
 
-[[noreturn]] void refuse_link(const fs::path& path) {
-  const std::string file = path.filename().string();
-  throw Failure(
-      ExitStatus::kInvalidInput,
-      "'" + path.string() + "' is a symbolic link, and a deck must consist of plain files",
-      "replace it by its target: cp --remove-destination \"$(readlink -f '" + path.string() +
-          "')\" '" + path.string() + "'");
+[[noreturn]] void refuse_link(const fs::path& link, const std::string& why) {
+  throw Failure(ExitStatus::kInvalidInput,
+                "'" + link.string() + "' is a symbolic link, and " + why +
+                    "; such a file is not sent to a server",
+                "replace the link by the file that the deck needs: cp --remove-destination FILE '" +
+                    link.string() + "'");
+}
+
+/// True for a path below a folder of the system or with a hidden component. Keys and settings live
+/// there.
+bool is_private(const fs::path& path) {
+  static const std::set<std::string> kSystem{"boot", "dev", "etc", "proc", "run", "sys"};
+  int depth = 0;
+  for (const fs::path& part : path) {
+    const std::string name = part.string();
+    if (name.starts_with('.') || (++depth == 2 && kSystem.contains(name))) return true;
+  }
+  return false;
+}
+
+/// Resolves the links in the path of a file, because workflows link large files into a deck. A deck
+/// from elsewhere could link a private file of its user, so a link must not lead to one.
+fs::path resolve_links(const fs::path& directory, const fs::path& file) {
+  std::error_code error;
+  const fs::path path = directory / file;
+  const fs::path real = fs::canonical(path, error);
+  if (error) refuse_link(path, "it leads nowhere: " + error.message());
+  const fs::path home = fs::canonical(directory, error);
+  const fs::path below = real.lexically_relative(home);
+  const bool is_inside = !below.empty() && *below.begin() != "..";
+  if (is_private(is_inside ? below : real))
+    refuse_link(path,
+                "it leads to '" + real.string() + "', which is hidden or belongs to the system");
+  return real;
 }
 
 bool slot_character(char c) {
@@ -91,7 +118,7 @@ std::vector<NamedFile> files_named_in(const fs::path& deck) {
     if (text.empty() || text.size() > kNameBytes) return;
     const fs::path named = fs::path(text).lexically_normal();
     std::error_code error;
-    const auto status = fs::symlink_status(deck.parent_path() / named, error);
+    const auto status = fs::status(deck.parent_path() / named, error);
     if (error || !fs::exists(status)) return;
     const std::string origin = where(deck, node);
     if (!fs::is_directory(status)) return files.push_back({named, origin});
@@ -109,13 +136,8 @@ std::vector<NamedFile> files_of(const std::string& kind, const fs::path& deck, b
   return is_directory ? files_below(deck) : files_named_in(deck);
 }
 
-/// Refuses a file outside the deck's directory, and a link in the path to it.
-void require_plain_place(const fs::path& directory, const NamedFile& file) {
-  fs::path at = file.path.is_absolute() ? fs::path() : directory;
-  for (const fs::path& part : file.path) {
-    at /= part;
-    if (part != ".." && fs::is_symlink(fs::symlink_status(at))) refuse_link(at);
-  }
+/// Refuses a file that the deck names outside its directory.
+void require_place_below(const fs::path& directory, const NamedFile& file) {
   if (file.path.is_absolute() || file.path.begin()->string() == "..")
     throw Failure(ExitStatus::kInvalidInput,
                   (file.origin.empty() ? "" : file.origin + ": ") + "'" + file.path.string() +
@@ -198,10 +220,12 @@ Deck collect_deck(const std::string& kind, const fs::path& path) {
   std::set<fs::path> seen;
   for (const NamedFile& file : files_of(kind, path, is_directory)) {
     if ((!is_directory && file.path == name) || !seen.insert(file.path).second) continue;
-    require_plain_place(directory, file);
-    if (!fs::is_regular_file(fs::symlink_status(directory / file.path))) continue;
-    const std::string slot = "deck/" + file.path.generic_string();
-    deck.inputs.push_back(checked_input(slot, directory / file.path));
+    require_place_below(directory, file);
+    const fs::path place = directory / file.path;
+    if (!fs::is_symlink(fs::symlink_status(place)) && !fs::is_regular_file(place)) continue;
+    const fs::path real = resolve_links(directory, file.path);
+    if (!fs::is_regular_file(real)) continue;
+    deck.inputs.push_back(checked_input("deck/" + file.path.generic_string(), real));
   }
   std::sort(deck.inputs.begin(), deck.inputs.end(),
             [](const LocalInput& a, const LocalInput& b) { return a.slot < b.slot; });

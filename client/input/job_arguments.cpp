@@ -46,6 +46,8 @@ void refuse_unless_exists(const std::string& word, bool first) {
                 "check the spelling; usage: quasi submit FILE…, or quasi submit KIND DECK…");
 }
 
+}  // namespace
+
 void apply_flags(const JobArguments& arguments, JobRequest& request, const std::string& name) {
   v1::JobSpec& spec = request.spec;
   v1::DeckWork* work = wire::mutable_deck_of(spec);
@@ -105,8 +107,6 @@ void apply_flags(const JobArguments& arguments, JobRequest& request, const std::
         (*seconds - static_cast<double>(static_cast<std::int64_t>(*seconds))) * 1e9));
   }
 }
-
-}  // namespace
 
 std::vector<JobRequest> build_jobs(const JobArguments& arguments) {
   if (arguments.words.empty())

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kFullLength = 28;
 constexpr std::size_t kShortestPrefix = 8;  // "j_" and 6 characters
-constexpr std::size_t kPage = 1000;
+constexpr int kPage = 1000;
 
 bool is_base32(char c) {
   return (c >= '0' && c <= '9') ||
@@ -31,6 +31,32 @@ std::string canonical(const std::string& typed) {
 bool could_be_id(const std::string& id) {
   return id.starts_with("j_") && id.size() <= kFullLength &&
          std::all_of(id.begin() + 2, id.end(), is_base32);
+}
+
+/// Resolves the name of one job. A name of several jobs is refused, because `cancel` must not
+/// guess.
+std::string id_of_name(Session& session, const std::string& name) {
+  v1::ListJobsRequest request;
+  request.mutable_filter()->set_name_prefix(name);
+  request.set_page_size(kPage);
+  std::vector<std::string> ids;
+  while (true) {
+    const v1::ListJobsResponse page = session.server.call(&Jobs::ListJobs, request);
+    for (const v1::Job& job : page.jobs())
+      if (job.spec().name() == name && wire::is_id(job.id(), 'j')) ids.push_back(job.id());
+    if (page.next_page_token().empty()) break;
+    request.set_page_token(page.next_page_token());
+  }
+  if (ids.empty())
+    throw Failure(
+        ExitStatus::kNotFound, "'" + name + "' is neither an id nor the name of a job",
+        "ids look like j_01J9QK3V8N; 'last' is the newest submission, see also: quasi list");
+  if (ids.size() > 1)
+    throw Failure(ExitStatus::kUsage,
+                  std::to_string(ids.size()) + " jobs have the name '" + name +
+                      "'; the newest is " + ids.front(),
+                  "name one by its id: quasi list --name " + name);
+  return ids.front();
 }
 
 std::vector<std::string> read_standard_input() {
@@ -64,10 +90,11 @@ std::vector<std::string> resolve_job_ids(Session& session, const std::vector<std
   std::set<std::string> taken;
   for (const std::string& word : words) {
     std::string id = canonical(word);
-    if (!could_be_id(id))
-      throw Failure(
-          ExitStatus::kUsage, "'" + word + "' is no job id",
-          "ids look like j_01J9QK3V8N; 'last' is the newest submission, see also: quasi list");
+    if (!could_be_id(id)) {
+      id = id_of_name(session, word);
+      if (taken.insert(id).second) ids.push_back(id);
+      continue;
+    }
     if (id.size() < kShortestPrefix)
       throw Failure(ExitStatus::kUsage,
                     "'" + word + "' is too short; at least 6 characters after 'j_' are needed",

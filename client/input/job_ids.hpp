@@ -7,12 +7,12 @@
 
 namespace quasi::client {
 
-/// Resolves typed words to full ids. A word is a full id, a unique prefix, `last` or `@`. A prefix
-/// has at least 6 characters after "j_". `last` means every job of the newest submission from this
-/// machine. `@` reads ids from standard input, separated by blanks or newlines. Duplicates are
-/// dropped; the order stays.
+/// Resolves typed words to full ids. A word is a full id, a unique prefix, the name of exactly one
+/// job, `last` or `@`. A prefix has at least 6 characters after "j_". `last` means every job of the
+/// newest submission from this machine. `@` reads words from standard input, separated by blanks or
+/// newlines. Duplicates are dropped; the order stays.
 ///
-/// @throws Failure: kUsage for a word that cannot be an id, kNotFound for an id without a job.
+/// @throws Failure: kUsage for a name of several jobs, kNotFound for a word without a job.
 std::vector<std::string> resolve_job_ids(Session& session, const std::vector<std::string>& typed);
 
 /// Resolves a word that must name exactly one job.

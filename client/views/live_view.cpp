@@ -127,13 +127,18 @@ std::string LiveView::line(const v1::Job& job, const std::string& id, std::int64
                                                 progress.metrics().end());
     // A metric is shown only if all of it fits.
     for (const auto& [name, value] : metrics) {
-      const std::string metric = "  " + printable(name) + " " + figure(value);
+      const NamedUnit metric_name = split_unit(name);
+      const std::string metric = "  " + printable(metric_name.name) + " " + figure(value) +
+                                 (metric_name.unit.empty() ? "" : " " + metric_name.unit);
       if (display_width(text) + display_width(metric) <= columns) text += metric;
     }
   } else if (job.state() == v1::JOB_STATE_RUNNING && job.has_started()) {
     text += "  " + readable_seconds(static_cast<double>(now_ms - unix_ms(job.started())) / 1e3);
   } else if (job.has_failure()) {
     text += "  " + printable(failure_text(job.failure()));
+  } else if (const auto why = waiting_.find(job.id());
+             why != waiting_.end() && job.state() == v1::JOB_STATE_QUEUED) {
+    text += "  " + printable(why->second);
   }
   return fitted(text, columns);
 }

@@ -42,6 +42,13 @@ class LiveView {
 
   void see(const v1::Progress& progress, const std::string& job_id, std::int64_t now_ms);
   void set_remark(std::string remark) { remark_ = std::move(remark); }
+  /// Sets the text that says why a queued job waits. "" removes it.
+  void set_waiting(const std::string& job_id, std::string why) {
+    if (why.empty())
+      waiting_.erase(job_id);
+    else
+      waiting_[job_id] = std::move(why);
+  }
   void draw(const std::map<std::string, v1::Job>& jobs, std::int64_t now_ms);
   void clear();
 
@@ -57,6 +64,7 @@ class LiveView {
   std::vector<std::string> ids_;
   std::vector<std::string> shown_ids_;
   std::map<std::string, PaceOfJob> pace_;
+  std::map<std::string, std::string> waiting_;  ///< by job id
   std::string remark_;
   std::size_t drawn_ = 0;
 };

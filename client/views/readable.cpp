@@ -1,10 +1,13 @@
 #include "client/views/readable.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <utility>
+#include <vector>
 
 namespace quasi::client {
 namespace {
@@ -142,6 +145,24 @@ std::string printable(std::string_view text) {
     }
   }
   return shown;
+}
+
+NamedUnit split_unit(std::string_view name) {
+  // "_k" alone may count k-points; only temperatures carry it as a unit.
+  static const std::vector<std::pair<std::string_view, std::string_view>> kUnits{
+      {"_a_per_m", "A/m"}, {"_w_per_mk", "W/m/K"},  {"_rad_ps", "rad/ps"}, {"_ev", "eV"},
+      {"_ry", "Ry"},       {"_nm", "nm"},           {"_fs", "fs"},         {"_ps", "ps"},
+      {"_v", "V"},         {"temperatures_k", "K"}, {"temperature_k", "K"}};
+  NamedUnit split{std::string(name), ""};
+  for (const auto& [ending, unit] : kUnits) {
+    if (!name.ends_with(ending)) continue;
+    split.name.resize(name.rfind('_'));
+    if (ending.front() == '_') split.name.resize(name.size() - ending.size());
+    split.unit = unit;
+    break;
+  }
+  std::replace(split.name.begin(), split.name.end(), '_', ' ');
+  return split;
 }
 
 std::int64_t now_unix_ms() {

@@ -35,6 +35,13 @@ std::size_t display_width(std::string_view utf8);
 /// or change colours. Tabs become spaces; newlines stay.
 std::string printable(std::string_view text);
 
+/// A name and its unit, e.g. "highest omega" and "rad/ps" for "highest_omega_rad_ps".
+struct NamedUnit {
+  std::string name;  ///< with blanks instead of underscores
+  std::string unit;  ///< "" if the name ends in no known unit
+};
+NamedUnit split_unit(std::string_view name);
+
 std::int64_t now_unix_ms();
 
 }  // namespace quasi::client

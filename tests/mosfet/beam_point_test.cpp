@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <iterator>
 
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/reference_data.hpp"
@@ -94,6 +95,10 @@ TEST(BeamPoint, AJobWritesItsFluxes) {
   EXPECT_NE(task->table(summary).find("converged"), std::string::npos);
   const auto rows = test::read_csv(directory.path() / "iv.csv");
   ASSERT_EQ(rows.size(), 2u);
+  // Numbers have the shortest digits that keep every bit: 0.1, not 0.10000000000000001.
+  std::ifstream csv(directory.path() / "iv.csv");
+  const std::string text{std::istreambuf_iterator<char>(csv), {}};
+  EXPECT_NE(text.find("\n0.1,0.2,"), std::string::npos) << text;
   const H5Reader file(directory.path() / "result.h5");
   const auto current = file.doubles("/points/1/current_x"),
              flux = file.doubles("/points/1/energy_flux"),

@@ -60,7 +60,7 @@ TEST(ClientArguments, HelpIsThereForEveryCommand) {
   const std::string overview = parse_arguments({}).text;
   for (const char* command :
        {"submit", "validate", "list", "show", "watch", "wait", "logs", "fetch", "cancel", "devices",
-        "run", "version", "completion", "help"}) {
+        "run", "resubmit", "doctor", "bug-report", "version", "completion", "help"}) {
     EXPECT_NE(overview.find(std::string("\n  ") + command + " "), std::string::npos) << command;
     const Arguments help = parse_arguments({"help", command});
     EXPECT_EQ(help.command, "text");

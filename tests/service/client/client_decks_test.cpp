@@ -32,14 +32,33 @@ TEST_F(ClientFiles, ADeckDirectoryTravelsWithoutItsResults) {
   EXPECT_SAYS(failure_in([&] { collect_deck("gw", path("si")); }), "holds no file of a gw deck");
 }
 
-TEST_F(ClientFiles, SymbolicLinksAreRefusedWithTheCommandThatHelps) {
-  file("wfn", "data");
+TEST_F(ClientFiles, LinksAreFollowedWhereTheyLeadToPlainFiles) {
+  file("scf/WFN", "data");
   fs::create_directories(path("gw"));
-  fs::create_symlink(path("wfn"), path("gw/WFN"));
-  const Failure failure = failure_in([&] { collect_deck("gw", path("gw")); });
-  EXPECT_EQ(failure.status, ExitStatus::kInvalidInput);
-  EXPECT_SAYS(failure, "symbolic link");
-  EXPECT_NE(failure.remedy.find("cp --remove-destination"), std::string::npos);
+  fs::create_symlink("../scf/WFN", path("gw/WFN"));
+  const Deck deck = collect_deck("gw", path("gw"));
+  ASSERT_EQ(deck.inputs.size(), 1u);
+  EXPECT_EQ(deck.inputs[0].slot, "deck/WFN");
+  // The file that was examined is the file that is sent, even if the link changes.
+  EXPECT_EQ(deck.inputs[0].path, fs::canonical(path("scf/WFN")));
+}
+
+TEST_F(ClientFiles, LinksToPrivateFilesAndToNothingAreRefused) {
+  file("home/.ssh/id_rsa", "secret");
+  fs::create_directories(path("gw"));
+  for (const fs::path& target : {path("home/.ssh/id_rsa"), fs::path("/etc/passwd"),
+                                 fs::path("/proc/self/environ"), path("nothing")}) {
+    fs::create_symlink(target, path("gw/WFN"));
+    const Failure failure = failure_in([&] { collect_deck("gw", path("gw")); });
+    EXPECT_EQ(failure.status, ExitStatus::kInvalidInput) << target;
+    EXPECT_SAYS(failure, "symbolic link");
+    EXPECT_NE(failure.remedy.find("cp --remove-destination"), std::string::npos);
+    fs::remove(path("gw/WFN"));
+  }
+  // A hidden folder above the deck itself is no reason to refuse.
+  file(".work/gw/kept", "data");
+  fs::create_symlink("kept", path(".work/gw/WFN"));
+  EXPECT_EQ(collect_deck("gw", path(".work/gw")).inputs.size(), 1u);
 }
 
 TEST_F(ClientFiles, ATomlDeckBringsTheFilesItNames) {
@@ -120,10 +139,8 @@ TEST_F(ClientFiles, WithoutAnEngineEveryFileOfTheDeckTravels) {
   for (int i = 0; i < 65; ++i) file("many/" + std::to_string(i), "x");
   EXPECT_SAYS(failure_in([&] { collect_deck("gw", path("many")); }), "holds 65 files");
   fs::create_directory_symlink(path("t/si"), path("t/link"));
-  EXPECT_SAYS(failure_in([&] {
-                collect_deck("thermal", file("t/l.toml", "directory = \"link/POSCAR\"\n"));
-              }),
-              "symbolic link");
+  EXPECT_EQ(slots_of(collect_deck("thermal", file("t/l.toml", "directory = \"link/POSCAR\"\n"))),
+            (std::vector<std::string>{"deck/l.toml", "deck/link/POSCAR"}));
 }
 
 TEST_F(ClientFiles, NamesThatCannotBeSlotsAreSaidToBeSo) {

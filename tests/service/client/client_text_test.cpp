@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "client/diagnose/bug_report.hpp"
 #include "client/views/job_view.hpp"
 #include "client/views/live_view.hpp"
 #include "client/views/readable.hpp"
@@ -178,6 +179,49 @@ TEST(ClientText, ColoursObeyEveryWayOfSayingNo) {
   const Console plain(Format::kTable, Terminal{.out = true, .err = true, .colour = false}, false,
                       false);
   EXPECT_EQ(plain.paint(Colour::kRed, "x"), "x");
+}
+
+TEST(ClientText, LiveLinesNameTheBiasPointAndTheReasonToWait) {
+  Console console = silent_console();
+  const std::string id = "j_01J9QK3V8NAAAAAAAAAAAAAAAA";
+  LiveView view(console, {id});
+  std::map<std::string, v1::Job> jobs{{id, running_job(id, "iv", 52, 100)}};
+  auto& metrics = *jobs[id].mutable_progress()->mutable_metrics();
+  metrics["current_a_per_m"] = 28.066;
+  metrics["bias_vgs_v"] = 0.4;
+  metrics["bias_vds_v"] = 0.05;
+  EXPECT_NE(view.lines(jobs, 0, 200, 20)
+                .at(0)
+                .find("  bias vds 0.05 V  bias vgs 0.4 V  current 28.07 A/m"),
+            std::string::npos)
+      << view.lines(jobs, 0, 200, 20).at(0);
+  jobs[id].set_state(v1::JOB_STATE_QUEUED);
+  view.set_waiting(id, "2 jobs are ahead of it");
+  EXPECT_NE(view.lines(jobs, 0, 200, 20).at(0).find("queued     2 jobs are ahead of it"),
+            std::string::npos)
+      << view.lines(jobs, 0, 200, 20).at(0);
+  view.set_waiting(id, "");
+  EXPECT_EQ(view.lines(jobs, 0, 200, 20).at(0).find("ahead"), std::string::npos);
+}
+
+TEST(ClientText, NamesGiveUpTheirUnits) {
+  const auto says = [](const char* key, const char* name, const char* unit) {
+    const NamedUnit split = split_unit(key);
+    EXPECT_EQ(split.name, name) << key;
+    EXPECT_EQ(split.unit, unit) << key;
+  };
+  says("highest_omega_rad_ps", "highest omega", "rad/ps");
+  says("current_a_per_m", "current", "A/m");
+  says("bias_vgs_v", "bias vgs", "V");
+  says("temperatures_k", "temperatures", "K");
+  says("points_k", "points k", "");  // a number of k-points has no unit
+  says("mesh", "mesh", "");
+}
+
+TEST(ClientText, AReportHidesTheHomeFolder) {
+  EXPECT_EQ(without_home("/home/a/x /home/a/y", "/home/a/"), "~/x ~/y");
+  EXPECT_EQ(without_home("/x", "/"), "/x");
+  EXPECT_EQ(without_home("/x", ""), "/x");
 }
 
 }  // namespace

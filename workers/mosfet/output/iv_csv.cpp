@@ -1,6 +1,7 @@
 #include "workers/mosfet/output/iv_csv.hpp"
 
-#include <cstdio>
+#include <array>
+#include <charconv>
 #include <fstream>
 
 #include "workers/backend/error.hpp"
@@ -13,15 +14,18 @@ constexpr const char* kCsvHeader =
     "m,"
     "current_drift_a_per_m,time_fs,steps,status\n";
 
+/// The shortest text that gives back every bit of a number: 0.3, not 0.29999999999999999.
+std::string shortest(double value) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
 std::string csv_row(const PointResult& point) {
-  char line[400];
-  const auto number = [&](const char* name) { return point.numbers.at(name); };
-  std::snprintf(line, sizeof line, "%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%s\n",
-                point.bias.vgs_v, point.bias.vds_v, number("current_a_per_m"),
-                number("current_source_a_per_m"), number("current_drain_a_per_m"),
-                number("current_spread_a_per_m"), number("current_drift_a_per_m"),
-                number("time_fs"), number("steps"), status_name(point.status));
-  return line;
+  std::string line = shortest(point.bias.vgs_v) + "," + shortest(point.bias.vds_v);
+  for (const char* name : {"current_a_per_m", "current_source_a_per_m", "current_drain_a_per_m",
+                           "current_spread_a_per_m", "current_drift_a_per_m", "time_fs", "steps"})
+    line += "," + shortest(point.numbers.at(name));
+  return line + "," + status_name(point.status) + "\n";
 }
 
 }  // namespace

@@ -264,7 +264,9 @@ class DeviceRun {
       const std::lock_guard lock(sweep_.mutex);
       finished = static_cast<std::int64_t>(sweep_.finished.size());
     }
-    sweep_.progress.metric("point", first.at.point);
+    const BiasPoint& bias = deck_.points[static_cast<std::size_t>(first.at.point)];
+    sweep_.progress.metric("bias_vgs_v", bias.vgs_v);
+    sweep_.progress.metric("bias_vds_v", bias.vds_v);
     sweep_.progress.metric("time_fs", first.time_fs);
     if (!first.at.history.empty()) {
       const double* last = &first.at.history[first.at.history.size() - kHistoryWidth];
