@@ -5,6 +5,7 @@
 #include "tests/support/reference_data.hpp"
 #include "workers/thermal/solver/four_phonon/sampling_4ph.hpp"
 #include "workers/thermal/solver/transport/kappa_error.hpp"
+#include "workers/thermal/solver/transport/subspace_conductivity.hpp"
 
 namespace quasi::thermal::test {
 
@@ -16,8 +17,11 @@ double kappa_with(const SolvedDeck4ph& exact, const Rates4ph& rates) {
   for (std::int64_t row = 0; row < exact.n_rows(); ++row)
     w[static_cast<std::size_t>(row)] +=
         rates.total_per_ps(0, row) - exact.four_phonon->rates.total_per_ps(0, row);
-  return total(mode_conductivity(exact.transport(), exact.deck.control.temperatures_k[0],
-                                 relaxation_time_field(exact.transport(), w)))[0][0];
+  const Transport transport = exact.transport();
+  const double temperature_k = exact.deck.control.temperatures_k[0];
+  return total(mode_conductivity(transport, temperature_k,
+                                 relaxation_time_field(transport, w)))[0][0] +
+         total(subspace_conductivity(transport, temperature_k, w))[0][0];
 }
 
 }  // namespace

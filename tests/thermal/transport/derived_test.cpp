@@ -76,6 +76,25 @@ TEST(Wire, ConductivityLiesBetweenBulkAndCasimir) {
         heat_capacity_kb(s->run.modes.omega_rad_ps[mode], r.temperature_k, c.hbar_over_kb_k_ps()) *
         along * along * 8.0 * 1e-7 / (3.0 * units::kPi * across);
   }
+  // Branches of a degenerate set have the root mean square speed across the axis.
+  for (std::int64_t q = 0; q < s->run.modes.n_q; ++q) {
+    const Symmetry& symmetry = s->deck.symmetry;
+    const Mat3& turn = symmetry.operations[symmetry.operation_to[q]].cartesian;
+    const Vec3 axis = transpose(turn) * thin.axis[0];
+    for (int b = 0; b < s->run.modes.n_branches; ++b) {
+      const std::int64_t row = symmetry.star_of[q] * s->run.modes.n_branches + b;
+      const Mat3 spread = t.velocity_variance(row);
+      const double along = dot(axis, spread * axis);
+      if (along == 0.0) continue;
+      const double* v = &s->run.modes.velocity_km_s[t.mode_of_row(row) * 3];
+      const double mean_along = dot(axis, {v[0], v[1], v[2]});
+      const double speed = t.speed_km_s(row);
+      casimir += heat_capacity_kb(s->run.modes.omega_rad_ps[t.mode_of_row(row)], r.temperature_k,
+                                  c.hbar_over_kb_k_ps()) *
+                 along * 8.0 * 1e-7 /
+                 (3.0 * units::kPi * std::sqrt(speed * speed - mean_along * mean_along - along));
+    }
+  }
   casimir *=
       c.kb_1e23_j_k * 1e-2 / (s->deck.crystal.volume_nm3() * static_cast<double>(s->run.modes.n_q));
   EXPECT_NEAR(thin.kappa_w_per_mk[0] / casimir, 1.0, 1e-5);

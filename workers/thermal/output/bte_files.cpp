@@ -188,7 +188,7 @@ void write_cumulative(const BteExport& x, const TemperatureResult& r, double fac
   const std::filesystem::path folder = x.directory / x.temperature_folder(r.temperature_k);
   const auto& by_mode = r.converged ? r.mode_kappa : r.mode_kappa_rta;
   const auto& field = r.converged ? r.solution.f : r.field_rta;
-  const Cumulative path = cumulative_by_path(x.transport, by_mode, field);
+  const Cumulative path = cumulative_by_path(x.transport, by_mode, field, r.rate_per_ps);
   const Cumulative spectrum = cumulative_by_omega(x.transport, by_mode);
   TextFile path_scalar(folder / "BTE.cumulative_kappa_scalar");
   TextFile path_tensor(folder / "BTE.cumulative_kappa_tensor");

@@ -50,6 +50,7 @@ void write_harmonic(const Deck& deck, const Transport& t, H5Writer& out) {
     for (int i = 0; i < 3; ++i) {
       velocity.push_back(kVelocity_thz_angstrom * v[i]);
       for (int j = 0; j < 3; ++j) product[i][j] = v[i] * v[j];
+      product[i] = product[i] + t.velocity_variance(row)[i];
     }
     if (deck.symmetry.folded) product = deck.symmetry.symmetrised(product);
     append_voigt(product,

@@ -57,7 +57,8 @@ void write_result_derived(const Deck& deck, const ConductivityRun& run, const De
               flat(cumulative.kappa_w_per_mk, factor), {n, 3, 3}, "W/(m K)");
     // Each half of a pair counts at the mean free path of its own mode.
     const Cumulative by_path =
-        cumulative_by_path(transport, c.by_row_w_per_mk, run.by_temperature[t].field_rta);
+        cumulative_by_path(transport, c.by_row_w_per_mk, run.by_temperature[t].field_rta,
+                           run.by_temperature[t].rate_per_ps);
     out.write(group + "/cumulative_by_path/kappa_coherence", flat(by_path.kappa_w_per_mk, factor),
               {static_cast<std::int64_t>(by_path.abscissa.size()), 3, 3}, "W/(m K)");
     out.write(group + "/spectrum_by_omega/kappa_coherence", flat(spectrum.kappa_w_per_mk, factor),

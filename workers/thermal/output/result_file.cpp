@@ -121,10 +121,12 @@ void write_temperature(std::size_t index, const TemperatureResult& r, const Tran
   out.write_scalar(group + "/temperature", r.temperature_k, "K");
   out.write(group + "/rate_total", r.rate_per_ps, {n_irr, nb}, "1/ps");
   out.write(group + "/kappa_rta", flat({r.kappa_rta_w_per_mk}, factor), {3, 3}, "W/(m K)");
+  out.write(group + "/kappa_subspace", flat({r.kappa_subspace_w_per_mk}, factor), {3, 3},
+            "W/(m K)");
   out.write(group + "/mode_kappa_rta", flat(r.mode_kappa_rta, factor), {n_irr, nb, 3, 3},
             "W/(m K)");
-  out.write(group + "/mean_free_path_rta", mean_free_path_nm(transport, r.field_rta), {n_irr, nb},
-            "nm");
+  out.write(group + "/mean_free_path_rta", mean_free_path_nm(transport, r.field_rta, r.rate_per_ps),
+            {n_irr, nb}, "nm");
   out.write_scalar(group + "/heat_capacity", r.heat_capacity_j_m3_k, "J/(m^3 K)");
   out.write(group + "/small_grain_kappa_per_size", flat({r.small_grain_w_per_mk_nm}, factor),
             {3, 3}, "W/(m K nm)");
@@ -134,8 +136,8 @@ void write_temperature(std::size_t index, const TemperatureResult& r, const Tran
     out.write(group + "/kappa", flat({r.kappa_w_per_mk}, factor), {3, 3}, "W/(m K)");
     out.write(group + "/mode_kappa", flat(r.mode_kappa, factor), {n_irr, nb, 3, 3}, "W/(m K)");
     out.write(group + "/field", r.solution.f, {n_irr, nb, 3}, "nm rad/ps");
-    out.write(group + "/mean_free_path", mean_free_path_nm(transport, r.solution.f), {n_irr, nb},
-              "nm");
+    out.write(group + "/mean_free_path", mean_free_path_nm(transport, r.solution.f, r.rate_per_ps),
+              {n_irr, nb}, "nm");
     out.write(group + "/rate_final", r.final_rate_per_ps, {n_irr, nb}, "1/ps");
     out.write(group + "/kappa_by_iteration", flat(r.solution.kappa_history_w_per_mk, factor),
               {static_cast<std::int64_t>(r.solution.kappa_history_w_per_mk.size()), 3, 3},
@@ -143,8 +145,8 @@ void write_temperature(std::size_t index, const TemperatureResult& r, const Tran
     out.write_scalar(group + "/residual", r.solution.residual, "1");
     out.write_scalar(group + "/iterations", static_cast<std::int64_t>(r.solution.iterations), "1");
   }
-  write_cumulative(group + "/cumulative_by_path", cumulative_by_path(transport, by_mode, field),
-                   "nm", factor, out);
+  write_cumulative(group + "/cumulative_by_path",
+                   cumulative_by_path(transport, by_mode, field, r.rate_per_ps), "nm", factor, out);
   write_cumulative(group + "/cumulative_by_omega", cumulative_by_omega(transport, by_mode),
                    "rad/ps", factor, out);
   const Cumulative spectrum = spectrum_by_omega(transport, by_mode);

@@ -25,6 +25,20 @@ void add(Mat3& sum, const Mat3& term) {
 
 }  // namespace
 
+double Transport::speed_km_s(std::int64_t row) const {
+  const Vec3 v = velocity(*this, mode_of_row(row));
+  const Mat3 variance = velocity_variance(row);
+  return std::sqrt(dot(v, v) + (variance[0][0] + variance[1][1] + variance[2][2]));
+}
+
+double conductivity_scale(const Transport& t, double temperature_k) {
+  const PhysicalConstants& constants = t.options.constants();
+  // ħ² in 1e-68, k_B in 1e-23, (rad/ps)² (nm/ps)² ps / nm³ = 1e45 in SI: the powers of ten cancel.
+  return constants.hbar_1e34_j_s * constants.hbar_1e34_j_s / constants.kb_1e23_j_k /
+         (temperature_k * temperature_k * t.crystal.volume_nm3() *
+          static_cast<double>(t.modes.n_q));
+}
+
 std::vector<double> relaxation_time_field(const Transport& t,
                                           const std::vector<double>& rate_per_ps) {
   std::vector<double> f(static_cast<std::size_t>(t.n_rows() * 3), 0.0);
@@ -41,10 +55,7 @@ std::vector<double> relaxation_time_field(const Transport& t,
 std::vector<Mat3> mode_conductivity(const Transport& t, double temperature_k,
                                     const std::vector<double>& f) {
   const PhysicalConstants& constants = t.options.constants();
-  // ħ² in 1e-68, k_B in 1e-23, (rad/ps)² (nm/ps)² ps / nm³ = 1e45 in SI: the powers of ten cancel.
-  const double scale =
-      constants.hbar_1e34_j_s * constants.hbar_1e34_j_s / constants.kb_1e23_j_k /
-      (temperature_k * temperature_k * t.crystal.volume_nm3() * static_cast<double>(t.modes.n_q));
+  const double scale = conductivity_scale(t, temperature_k);
   std::vector<Mat3> kappa(static_cast<std::size_t>(t.n_rows()), Mat3{});
 #pragma omp parallel for schedule(static)
   for (std::int64_t row = 0; row < t.n_rows(); ++row) {
@@ -86,12 +97,15 @@ Mat3 small_grain_w_per_mk_nm(const Transport& t, double temperature_k) {
     if (!t.conducts(row)) continue;
     const std::int64_t mode = t.mode_of_row(row);
     const Vec3 v = velocity(t, mode);
-    const double speed = length(v);
+    const double speed = t.speed_km_s(row);
     if (speed == 0.0) continue;
     const double weight =
         heat_capacity_kb(t.modes.omega_rad_ps[mode], temperature_k, constants.hbar_over_kb_k_ps()) *
         t.symmetry.multiplicity[row / t.modes.n_branches] / speed;
-    add(sum, outer(weight, v, v));
+    Mat3 mean = outer(weight, v, v);
+    const Mat3 variance = t.velocity_variance(row);
+    for (int i = 0; i < 3; ++i) mean[i] = mean[i] + weight * variance[i];
+    add(sum, mean);
   }
   // k_B 1e-23 · (nm/ps = 1e3 m/s) / nm³ (1e27) per metre of grain, then per nm.
   const double scale =
@@ -101,16 +115,21 @@ Mat3 small_grain_w_per_mk_nm(const Transport& t, double temperature_k) {
   return sum;
 }
 
-std::vector<double> mean_free_path_nm(const Transport& t, const std::vector<double>& f) {
+std::vector<double> mean_free_path_nm(const Transport& t, const std::vector<double>& f,
+                                      const std::vector<double>& rate_per_ps) {
   std::vector<double> path(static_cast<std::size_t>(t.n_rows()), 0.0);
   for (std::int64_t row = 0; row < t.n_rows(); ++row) {
     if (!t.conducts(row)) continue;
     const std::int64_t mode = t.mode_of_row(row);
     const Vec3 v = velocity(t, mode);
-    const double speed = length(v);
-    if (speed > 0.0)
-      path[row] = dot(v, {f[row * 3], f[row * 3 + 1], f[row * 3 + 2]}) /
-                  (t.modes.omega_rad_ps[mode] * speed);
+    const double speed = t.speed_km_s(row);
+    if (!(speed > 0.0)) continue;
+    const double omega = t.modes.omega_rad_ps[mode];
+    double along = dot(v, {f[row * 3], f[row * 3 + 1], f[row * 3 + 2]});
+    const Mat3 variance = t.velocity_variance(row);
+    if (rate_per_ps[row] > 0.0)
+      along += omega * (variance[0][0] + variance[1][1] + variance[2][2]) / rate_per_ps[row];
+    path[row] = along / (omega * speed);
   }
   return path;
 }
@@ -133,11 +152,13 @@ std::vector<Mat3> accumulate_below(const std::vector<double>& ticks, const std::
 }  // namespace
 
 Cumulative cumulative_by_path(const Transport& t, const std::vector<Mat3>& by_row,
-                              const std::vector<double>& f) {
+                              const std::vector<double>& f,
+                              const std::vector<double>& rate_per_ps) {
   Cumulative result;
   for (int i = 0; i < t.options.n_ticks; ++i)
     result.abscissa.push_back(std::pow(10.0, 8.0 * i / (t.options.n_ticks - 1) - 2.0));
-  result.kappa_w_per_mk = accumulate_below(result.abscissa, mean_free_path_nm(t, f), by_row);
+  result.kappa_w_per_mk =
+      accumulate_below(result.abscissa, mean_free_path_nm(t, f, rate_per_ps), by_row);
   return result;
 }
 
@@ -173,7 +194,7 @@ std::vector<double> boundary_rates_per_ps(const Transport& t, double length_nm) 
   std::vector<double> rates(static_cast<std::size_t>(t.n_rows()), 0.0);
   if (!(length_nm > 0.0)) return rates;
   for (std::int64_t row = 0; row < t.n_rows(); ++row)
-    if (t.conducts(row)) rates[row] = length(velocity(t, t.mode_of_row(row))) / length_nm;
+    if (t.conducts(row)) rates[row] = t.speed_km_s(row) / length_nm;
   return rates;
 }
 

@@ -28,7 +28,18 @@ struct Transport {
     return symmetry.irreducible[row / modes.n_branches] != 0 &&
            modes.active(mode_of_row(row), options.omega_max_rad_ps);
   }
+  /// Mean v ⊗ v beyond that of the mean velocity over the degenerate set of a row, (km/s)².
+  Mat3 velocity_variance(std::int64_t row) const {
+    return modes.velocity_variance_km2_s2.empty()
+               ? Mat3{}
+               : modes.velocity_variance_km2_s2[static_cast<std::size_t>(row)];
+  }
+  /// Root mean square of the velocity over the degenerate set of a row, km/s.
+  double speed_km_s(std::int64_t row) const;
 };
+
+/// ħ²/(k_B T² V Nq), which turns rad²/ps (km/s)² into W/m/K.
+double conductivity_scale(const Transport& transport, double temperature_k);
 
 /// F = ω v/w of the relaxation-time approximation, [n_rows][3]; 0 where w = 0 or the mode is
 /// inactive.
@@ -44,7 +55,7 @@ std::vector<Mat3> mode_conductivity(const Transport& transport, double temperatu
 Mat3 total(const std::vector<Mat3>& tensors);
 
 /// Heat capacity, k_B/(V Nq) Σ (x/sinh x)², in J/(m³ K); and small-grain κ per grain size,
-/// k_B/(V Nq) Σ (x/sinh x)² v⊗v/|v|, in W/m/K/nm.
+/// k_B/(V Nq) Σ (x/sinh x)² ⟨v⊗v⟩/c with means over degenerate sets, in W/m/K/nm.
 double heat_capacity_j_m3_k(const Transport& transport, double temperature_k);
 Mat3 small_grain_w_per_mk_nm(const Transport& transport, double temperature_k);
 
@@ -53,16 +64,20 @@ struct Cumulative {
   std::vector<double> abscissa;
   std::vector<Mat3> kappa_w_per_mk;
 };
-/// κ against the mean free path Λ = F·v/(ω|v|), with ticks 10^(8(i−1)/(n−1) − 2) nm.
+/// κ against the mean free path of mean_free_path_nm, with ticks 10^(8(i−1)/(n−1) − 2) nm.
 Cumulative cumulative_by_path(const Transport& transport, const std::vector<Mat3>& by_row,
-                              const std::vector<double>& f);
+                              const std::vector<double>& f, const std::vector<double>& rate_per_ps);
 /// κ against ω, with ticks ω_min + (1.1 ω_max − ω_min) i/n rad/ps.
 Cumulative cumulative_by_omega(const Transport& transport, const std::vector<Mat3>& by_row);
 
-/// Mean free path of every row along its velocity, nm.
-std::vector<double> mean_free_path_nm(const Transport& transport, const std::vector<double>& f);
+/// Mean free path Λ = (F·v/ω + tr 𝒱/w)/c of every row in nm, with the variance 𝒱 and the root mean
+/// square c of the velocity of its degenerate set. For a single mode Λ = F·v/(ω|v|).
+/// @param f  [n_rows][3], nm·rad/ps
+/// @param rate_per_ps  [n_rows]
+std::vector<double> mean_free_path_nm(const Transport& transport, const std::vector<double>& f,
+                                      const std::vector<double>& rate_per_ps);
 
-/// Boundary scattering |v|/L, [n_rows] in 1/ps.
+/// Boundary scattering c/L with the root mean square speed c, [n_rows] in 1/ps.
 std::vector<double> boundary_rates_per_ps(const Transport& transport, double length_nm);
 
 /// Density of states with the widths of elastic scattering, and its projection on the atoms.

@@ -11,6 +11,7 @@
 #include "workers/thermal/solver/three_phonon/sampling_3ph.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
 #include "workers/thermal/solver/transport/kappa_error.hpp"
+#include "workers/thermal/solver/transport/subspace_conductivity.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -120,6 +121,7 @@ ConductivityRun start_run(const LatticeModel& model, const HarmonicOptions& opti
   ConductivityRun run;
   PhaseTimer timer(run, "harmonic");
   run.modes = solve_harmonic(model.crystal, model.second_order, model.symmetry, options, progress);
+  if (!options.compat) set_subspace_velocities(model, options, run.modes);
   run.warnings = model.warnings;
   run.warnings.insert(run.warnings.end(), run.modes.warnings.begin(), run.modes.warnings.end());
   return run;
@@ -224,12 +226,27 @@ class TemperatureStep {
     }
   }
 
+  static void add_tensor(Mat3& sum, const Mat3& term) {
+    for (int i = 0; i < 3; ++i) sum[i] = sum[i] + term[i];
+  }
+
+  /// Adds the heat that branches carry inside degenerate subspaces to κ of the mean velocities.
+  std::vector<Mat3> with_subspaces(std::vector<Mat3> kappa) const {
+    for (std::size_t row = 0; row < kappa.size(); ++row)
+      add_tensor(kappa[row], result_.mode_kappa_subspace[row]);
+    return kappa;
+  }
+
   /// Fills in the relaxation-time approximation.
   void relax() {
     PhaseTimer timer(run_, "conductivity");
     const double temperature_k = result_.temperature_k;
     result_.field_rta = relaxation_time_field(transport_, result_.rate_per_ps);
-    result_.mode_kappa_rta = mode_conductivity(transport_, temperature_k, result_.field_rta);
+    result_.mode_kappa_subspace =
+        subspace_conductivity(transport_, temperature_k, result_.rate_per_ps);
+    result_.kappa_subspace_w_per_mk = total(result_.mode_kappa_subspace);
+    result_.mode_kappa_rta =
+        with_subspaces(mode_conductivity(transport_, temperature_k, result_.field_rta));
     result_.kappa_rta_w_per_mk = total(result_.mode_kappa_rta);
     result_.heat_capacity_j_m3_k = heat_capacity_j_m3_k(transport_, temperature_k);
     result_.small_grain_w_per_mk_nm = small_grain_w_per_mk_nm(transport_, temperature_k);
@@ -292,7 +309,10 @@ class TemperatureStep {
       return out;
     });
     result_.solution = solve_bte(transport_, result_.temperature_k, collision, site_.progress);
-    result_.mode_kappa = mode_conductivity(transport_, result_.temperature_k, result_.solution.f);
+    result_.mode_kappa =
+        with_subspaces(mode_conductivity(transport_, result_.temperature_k, result_.solution.f));
+    for (Mat3& kappa : result_.solution.kappa_history_w_per_mk)
+      add_tensor(kappa, result_.kappa_subspace_w_per_mk);
     result_.kappa_w_per_mk = total(result_.mode_kappa);
     result_.final_rate_per_ps = final_rates();
     result_.converged = true;

@@ -38,6 +38,8 @@ struct TemperatureResult {
   std::vector<double> field_rta;     ///< [n_rows][3]
   std::vector<Mat3> mode_kappa_rta;  ///< [n_rows]
   Mat3 kappa_rta_w_per_mk{};
+  std::vector<Mat3> mode_kappa_subspace;  ///< [n_rows] κ_Δ, a part of both mode_kappa…
+  Mat3 kappa_subspace_w_per_mk{};
   bool converged = false;  ///< the rest is filled
   IterativeSolution solution;
   std::vector<double> final_rate_per_ps;  ///< [n_rows] ω v²/(F·v)

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "workers/thermal/solver/transport/subspace_conductivity.hpp"
+
 namespace quasi::thermal {
 
 double relative_kappa_error(const Transport& transport, const ConductivityRun& run, std::size_t t,
@@ -16,13 +18,16 @@ double relative_kappa_error(const Transport& transport, const ConductivityRun& r
     if (!run.isotope_per_ps.empty()) w[row] += run.isotope_per_ps[row];
     if (!run.boundary_per_ps.empty()) w[row] += run.boundary_per_ps[row];
   }
-  const std::vector<Mat3> kappa = mode_conductivity(transport, transport.options.temperatures_k[t],
-                                                    relaxation_time_field(transport, w));
+  const double temperature_k = transport.options.temperatures_k[t];
+  const std::vector<Mat3> kappa =
+      mode_conductivity(transport, temperature_k, relaxation_time_field(transport, w));
+  const std::vector<Mat3> inside = subspace_conductivity(transport, temperature_k, w);
   double whole = 0.0;
   double variance = 0.0;
   double of_set = 0.0;
   for (std::int64_t row = 0; row < n_rows; ++row) {
-    const double trace = kappa[row][0][0] + kappa[row][1][1] + kappa[row][2][2];
+    double trace = 0.0;
+    for (int x = 0; x < 3; ++x) trace += kappa[row][x][x] + inside[row][x][x];
     whole += trace;
     const std::int64_t mode = transport.mode_of_row(row);
     const bool new_set = !transport.options.harmonic.average_degenerate ||

@@ -8,6 +8,7 @@
 #include "workers/thermal/solver/three_phonon/recomputed_sums_3ph.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
 #include "workers/thermal/solver/transport/iterative_bte.hpp"
+#include "workers/thermal/solver/transport/subspace_conductivity.hpp"
 #include "workers/units/constants.hpp"
 
 namespace quasi::thermal {
@@ -88,14 +89,53 @@ double speed_across(const Vec3& v, const Vec3& axis) {
 
 }  // namespace
 
+namespace {
+
+/// Rate of a row at a member of its star with the scattering of the walls, 1/ps: w/f, where the
+/// path in f is that of the root mean square speed across the axis.
+double rate_with_walls(const Transport& t, std::int64_t row, const Vec3& axis_at_member,
+                       double rate_per_ps, double radius_nm) {
+  if (!(rate_per_ps > 0.0)) return 0.0;
+  const double* v = &t.modes.velocity_km_s[static_cast<std::size_t>(t.mode_of_row(row) * 3)];
+  const double across = speed_across({v[0], v[1], v[2]}, axis_at_member);
+  const Mat3 variance = t.velocity_variance(row);
+  const double spread = variance[0][0] + variance[1][1] + variance[2][2] -
+                        dot(axis_at_member, variance * axis_at_member);
+  const double path = std::sqrt(across * across + std::max(0.0, spread)) / rate_per_ps;
+  return rate_per_ps / diffuse_wire_reduction(path, radius_nm);
+}
+
+/// κ along the axis that branches carry inside degenerate subspaces, beyond their mean velocity.
+double subspace_part(const Transport& t, double temperature_k,
+                     const std::vector<double>& rate_per_ps, const Vec3& axis, double radius_nm) {
+  std::vector<std::vector<const SubspacePair*>> of_star(
+      static_cast<std::size_t>(t.symmetry.n_irreducible()));
+  for (const SubspacePair& pair : t.modes.subspace_pairs)
+    of_star[static_cast<std::size_t>(pair.row / t.modes.n_branches)].push_back(&pair);
+  double sum = 0.0;
+  for (std::int64_t q = 0; q < t.modes.n_q; ++q) {
+    const auto operation = static_cast<std::size_t>(t.symmetry.operation_to[q]);
+    // The axis as the representative of the star sees it.
+    const Vec3 a = transpose(t.symmetry.operations[operation].cartesian) * axis;
+    for (const SubspacePair* pair : of_star[static_cast<std::size_t>(t.symmetry.star_of[q])]) {
+      const double weight = subspace_pair_weight(
+          t, *pair, temperature_k,
+          rate_with_walls(t, pair->row, a, rate_per_ps[pair->row], radius_nm),
+          rate_with_walls(t, pair->other, a, rate_per_ps[pair->other], radius_nm));
+      sum += (pair->row == pair->other ? 1.0 : 2.0) * weight * dot(a, pair->product_km2_s2 * a);
+    }
+  }
+  return conductivity_scale(t, temperature_k) * sum;
+}
+
+}  // namespace
+
 WireConductivity wire_conductivity(const Transport& t, double temperature_k,
                                    const std::vector<double>& rate_per_ps) {
   WireConductivity result = wires_of(t);
   const PhysicalConstants& constants = t.options.constants();
   const int nb = t.modes.n_branches;
-  const double scale =
-      constants.hbar_1e34_j_s * constants.hbar_1e34_j_s / constants.kb_1e23_j_k /
-      (temperature_k * temperature_k * t.crystal.volume_nm3() * static_cast<double>(t.modes.n_q));
+  const double scale = conductivity_scale(t, temperature_k);
   const auto n_axes = static_cast<std::int64_t>(result.axis.size());
   const auto n_radii = static_cast<std::int64_t>(result.radius_nm.size());
 #pragma omp parallel for schedule(static) collapse(2)
@@ -121,7 +161,9 @@ WireConductivity wire_conductivity(const Transport& t, double temperature_k,
                                         result.radius_nm[static_cast<std::size_t>(r)]);
         }
       }
-      result.kappa_w_per_mk[static_cast<std::size_t>(axis * n_radii + r)] = scale * sum;
+      result.kappa_w_per_mk[static_cast<std::size_t>(axis * n_radii + r)] =
+          scale * sum + subspace_part(t, temperature_k, rate_per_ps, a,
+                                      result.radius_nm[static_cast<std::size_t>(r)]);
     }
   return result;
 }
@@ -191,7 +233,9 @@ class WireAxis {
       return out;
     };
     const IterativeSolution solution = solve_bte(t_, temperature_k(), collision, progress);
-    return dot(axis_, total(mode_conductivity(t_, temperature_k(), solution.f)) * axis_);
+    return dot(axis_, total(mode_conductivity(t_, temperature_k(), solution.f)) * axis_) +
+           subspace_part(bulk_, temperature_k(), run_.by_temperature[k_].rate_per_ps, axis_,
+                         radius_nm);
   }
 
  private:
