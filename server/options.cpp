@@ -148,6 +148,14 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
           flags[entry.key].empty() && is_switch(entry) ? "true" : flags[entry.key],
           "flag " + flag_name(entry.key));
 
+  if (options.listen.empty())
+    throw BadConfiguration(
+        "listen: must name an address at which clients are served, got \"none\"");
+  for (const std::string& address : options.worker_listen)
+    if (!address.ends_with(":0") &&
+        std::count(options.listen.begin(), options.listen.end(), address) > 0)
+      throw BadConfiguration("worker_listen: " + address +
+                             " is an address of `listen` too; give workers one of their own");
   options.api.lease_ttl_ms = options.queue.lease_ttl_ms;
   options.api.heartbeat_interval_ms =
       std::min(options.api.heartbeat_interval_ms, options.queue.lease_ttl_ms / 3);

@@ -18,6 +18,8 @@ namespace quasi::server {
 struct ServerOptions {
   std::string data_directory = "/var/lib/quasi";
   std::vector<std::string> listen = {"127.0.0.1:7460"};
+  /// Addresses at which workers alone are served; empty: workers call at those of clients.
+  std::vector<std::string> worker_listen;
   bool allow_network_file_system = false;
   bool reflection = true;
   std::string log_level = "info";

@@ -109,6 +109,33 @@ Entry boolean(std::string key, std::string help, Get get) {
               }};
 }
 
+/// An entry for a list of local addresses, separated by commas. "none" is the empty list.
+template <class Get>
+Entry addresses(std::string key, std::string help, Get get) {
+  return {.key = std::move(key),
+          .help = std::move(help),
+          .set =
+              [get](ServerOptions& options, const std::string& text) {
+                std::vector<std::string>& list = get(options);
+                list.clear();
+                if (text == "none") return;
+                for (std::size_t start = 0; start <= text.size();) {
+                  const std::size_t end = std::min(text.find(',', start), text.size());
+                  const std::string address = text.substr(start, end - start);
+                  require_local(address);
+                  list.push_back(address);
+                  start = end + 1;
+                }
+              },
+          .show =
+              [get](const ServerOptions& options) {
+                std::string list;
+                for (const std::string& address : get(const_cast<ServerOptions&>(options)))
+                  list += (list.empty() ? "" : ", ") + shown(address);
+                return list.empty() ? std::string("\"none\"") : "[" + list + "]";
+              }};
+}
+
 /// Entries for the data directory, the addresses and the accepted work.
 std::vector<Entry> place_entries() {
   return {
@@ -120,26 +147,14 @@ std::vector<Entry> place_entries() {
              o.data_directory = text;
            },
        .show = [](const O& o) { return shown(o.data_directory); }},
-      {.key = "listen",
-       .help = "addresses, separated by commas: 127.0.0.1:7460, [::1]:7460, unix:/path",
-       .set =
-           [](O& o, const std::string& text) {
-             o.listen.clear();
-             for (std::size_t start = 0; start <= text.size();) {
-               const std::size_t end = std::min(text.find(',', start), text.size());
-               const std::string address = text.substr(start, end - start);
-               require_local(address);
-               o.listen.push_back(address);
-               start = end + 1;
-             }
-           },
-       .show =
-           [](const O& o) {
-             std::string list;
-             for (const std::string& address : o.listen)
-               list += (list.empty() ? "" : ", ") + shown(address);
-             return "[" + list + "]";
-           }},
+      addresses(
+          "listen", "addresses, separated by commas: 127.0.0.1:7460, [::1]:7460, unix:/path",
+          [](O & o) -> auto& { return o.listen; }),
+      addresses(
+          "worker_listen",
+          "addresses for workers alone; those of `listen` then serve clients alone; none: workers "
+          "call at `listen`",
+          [](O & o) -> auto& { return o.worker_listen; }),
       boolean(
           "enable_test_work", "accept jobs of kind test, for trying the service out",
           [](O & o) -> auto& { return o.api.enable_test_work; }),

@@ -14,6 +14,7 @@
 #include "server/api/bind.hpp"
 #include "server/api/blob_service.hpp"
 #include "server/api/job_service.hpp"
+#include "server/api/refused_calls.hpp"
 #include "server/api/starting_server.hpp"
 #include "server/api/status.hpp"
 #include "server/api/worker_service.hpp"
@@ -21,6 +22,23 @@
 
 namespace quasi::server {
 namespace {
+
+constexpr char kWorkerCalls[] = "/quasi.v1.WorkerService/";
+constexpr char kJobCalls[] = "/quasi.v1.JobService/";
+
+/// The status of a call to a service that an address does not serve.
+grpc::Status other_address(const std::string& method) {
+  using grpc::StatusCode;
+  if (method.starts_with(kWorkerCalls))
+    return {StatusCode::PERMISSION_DENIED,
+            "this address of the server serves clients alone; set the worker's key `server` to an "
+            "address of the server's key `worker_listen`"};
+  if (method.starts_with(kJobCalls))
+    return {StatusCode::PERMISSION_DENIED,
+            "this address of the server serves workers alone; use an address of the server's key "
+            "`listen`"};
+  return {StatusCode::UNIMPLEMENTED, "the server knows no call " + method.substr(0, 200)};
+}
 
 [[noreturn]] void end_process(const StorageFatal& error) {
   log(Level::kError, error.exit_status == 65 ? "database_corrupt" : "storage_failed",
@@ -38,7 +56,7 @@ struct Server::Parts {
   explicit Parts(const ServerOptions& options_)
       : options(options_),
         directory(options.data_directory, options.allow_network_file_system),
-        starting(std::make_unique<StartingServer>(options.listen)),
+        starting(std::make_unique<StartingServer>(options.listen, options.worker_listen)),
         logs(system_files(), options.data_directory),
         blobs(system_files(), options.data_directory),
         uploads(blobs),
@@ -69,9 +87,14 @@ struct Server::Parts {
         scrub(writer, files, blobs, options.scrub),
         jobs(services),
         workers(services),
-        blob_calls(services) {}
+        blob_calls(services),
+        worker_blob_calls(services) {}
 
   void listen();
+  /// Binds addresses and serves these services at them.
+  std::unique_ptr<grpc::Server> serve(const std::vector<std::string>& at, SocketRule rule,
+                                      const std::vector<grpc::Service*>& calls,
+                                      RefusedCalls& other_calls);
   void run_timer();
   void look_at_storage();
   /// Bytes that can be written before the server refuses new work; negative while it refuses.
@@ -96,9 +119,16 @@ struct Server::Parts {
   Scrub scrub;
   JobServiceApi jobs;
   WorkerServiceApi workers;
+  /// gRPC takes an object of a service for one server alone, and each server has its addresses.
   BlobServiceApi blob_calls;
+  BlobServiceApi worker_blob_calls;
+  RefusedCalls not_for_clients{other_address};
+  RefusedCalls not_for_workers{other_address};
   std::unique_ptr<grpc::Server> grpc_server;
+  /// Serves workers at addresses of their own; null if they call at those of clients.
+  std::unique_ptr<grpc::Server> worker_server;
   std::vector<std::string> addresses;
+  std::vector<std::string> worker_addresses;
 
   std::mutex timer_mutex;
   std::condition_variable timer_changed;
@@ -107,22 +137,37 @@ struct Server::Parts {
   bool stopped = false;
 };
 
+std::unique_ptr<grpc::Server> Server::Parts::serve(const std::vector<std::string>& at,
+                                                   SocketRule rule,
+                                                   const std::vector<grpc::Service*>& calls,
+                                                   RefusedCalls& other_calls) {
+  Bound bound = bind_server(at, options.api.keepalive_ms, rule, [&](grpc::ServerBuilder& builder) {
+    for (grpc::Service* service : calls) builder.RegisterService(service);
+    builder.RegisterCallbackGenericService(&other_calls);
+  });
+  bound.server->GetHealthCheckService()->SetServingStatus(true);
+  return std::move(bound.server);
+}
+
 void Server::Parts::listen() {
   addresses = starting->addresses();
+  worker_addresses = starting->worker_addresses();
   // The next object binds the same addresses. A call in between finds no server for a moment and is
   // repeated.
   starting.reset();
   if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  Bound bound =
-      bind_server(addresses, options.api.keepalive_ms, [this](grpc::ServerBuilder& builder) {
-        builder.RegisterService(&jobs);
-        builder.RegisterService(&workers);
-        builder.RegisterService(&blob_calls);
-      });
-  grpc_server = std::move(bound.server);
+  if (worker_addresses.empty()) {
+    grpc_server =
+        serve(addresses, SocketRule::kGroup, {&jobs, &workers, &blob_calls}, not_for_clients);
+  } else {
+    grpc_server = serve(addresses, SocketRule::kGroup, {&jobs, &blob_calls}, not_for_clients);
+    worker_server = serve(worker_addresses, SocketRule::kOwnerOrDirectoryGroup,
+                          {&workers, &worker_blob_calls}, not_for_workers);
+  }
   for (const std::string& address : addresses)
     log(Level::kInfo, "listening", {{"address", address}});
-  grpc_server->GetHealthCheckService()->SetServingStatus(true);
+  for (const std::string& address : worker_addresses)
+    log(Level::kInfo, "listening", {{"address", address}, {"for", "workers"}});
   timer = std::thread([this] { run_timer(); });
 }
 
@@ -192,19 +237,26 @@ Server::~Server() { stop(); }
 
 const std::vector<std::string>& Server::addresses() const { return parts_->addresses; }
 
+const std::vector<std::string>& Server::worker_addresses() const {
+  return parts_->worker_addresses;
+}
+
 void Server::stop() {
   Parts& parts = *parts_;
   if (parts.stopped) return;
   parts.stopped = true;
   parts.services.draining = true;
-  if (parts.grpc_server) {
-    if (auto* health = parts.grpc_server->GetHealthCheckService()) health->SetServingStatus(false);
-    // Streams and long polls end by themselves after this. The remaining calls are cut at the
-    // deadline.
-    parts.hub.close();
-    parts.grpc_server->Shutdown(std::chrono::system_clock::now() +
-                                std::chrono::milliseconds(parts.options.shutdown_ms));
-  }
+  const auto deadline =
+      std::chrono::system_clock::now() + std::chrono::milliseconds(parts.options.shutdown_ms);
+  const auto servers = {parts.grpc_server.get(), parts.worker_server.get()};
+  for (grpc::Server* server : servers)
+    if (server != nullptr)
+      if (auto* health = server->GetHealthCheckService()) health->SetServingStatus(false);
+  // Streams and long polls end by themselves after this. The remaining calls are cut at the
+  // deadline.
+  if (parts.grpc_server) parts.hub.close();
+  for (grpc::Server* server : servers)
+    if (server != nullptr) server->Shutdown(deadline);
   if (parts.timer.joinable()) {
     {
       const std::lock_guard lock(parts.timer_mutex);
@@ -214,11 +266,13 @@ void Server::stop() {
     parts.timer.join();
   }
   parts.grpc_server.reset();
+  parts.worker_server.reset();
   parts.files.close();
   parts.writer.close();
   parts.readers.close();
-  for (const std::string& address : parts.addresses)
-    if (address.starts_with("unix:")) remove_socket(address.substr(5));
+  for (const auto* list : {&parts.addresses, &parts.worker_addresses})
+    for (const std::string& address : *list)
+      if (address.starts_with("unix:")) remove_socket(address.substr(5));
 }
 
 }  // namespace quasi::server

@@ -21,6 +21,8 @@ class Server {
 
   /// The addresses as bound. Port 0 is replaced by the port that was bound.
   const std::vector<std::string>& addresses() const;
+  /// Those of workers, as bound; empty if workers call at the addresses of clients.
+  const std::vector<std::string>& worker_addresses() const;
 
   /// Refuses new calls, lets open calls end within `shutdown_ms`, and commits the queued writes.
   void stop();

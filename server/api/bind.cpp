@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "proto/wire/limits.hpp"
@@ -31,6 +32,13 @@ bool is_answered(const std::string& path) {
   return answered;
 }
 
+/// The mode of the socket at `path` under a rule.
+mode_t mode_of(const std::string& path, SocketRule rule) {
+  if (rule == SocketRule::kGroup) return 0660;
+  struct stat found {};
+  return ::stat(path.c_str(), &found) == 0 && found.st_gid != ::getegid() ? 0660 : 0600;
+}
+
 }  // namespace
 
 bool remove_socket(const std::string& path) {
@@ -42,11 +50,12 @@ bool remove_socket(const std::string& path) {
 }
 
 Bound bind_server(const std::vector<std::string>& addresses, std::int64_t keepalive_ms,
-                  const std::function<void(grpc::ServerBuilder&)>& add) {
+                  SocketRule rule, const std::function<void(grpc::ServerBuilder&)>& add) {
   // One reference to gRPC's library is kept for the whole process. Destroying the last object would
   // otherwise wait up to 10 s for gRPC's own poller at the end of the process.
   static const bool held = (grpc_init(), true);
   (void)held;
+  const std::string key = rule == SocketRule::kGroup ? "listen: " : "worker_listen: ";
   grpc::ServerBuilder builder;
   std::vector<int> ports(addresses.size(), -1);
   for (std::size_t i = 0; i < addresses.size(); ++i) {
@@ -54,10 +63,10 @@ Bound bind_server(const std::vector<std::string>& addresses, std::int64_t keepal
     if (addresses[i].starts_with("unix:")) {
       const std::string path = addresses[i].substr(5);
       if (is_answered(path))
-        throw BadConfiguration("listen: another server answers at " + addresses[i] +
+        throw BadConfiguration(key + "another server answers at " + addresses[i] +
                                "; stop it, or name another path");
       if (!remove_socket(path))
-        throw BadConfiguration("listen: " + path +
+        throw BadConfiguration(key + path +
                                " is there and is no socket; move it away, or name another path");
     }
     builder.AddListeningPort(addresses[i], grpc::InsecureServerCredentials(), &ports[i]);
@@ -82,13 +91,14 @@ Bound bind_server(const std::vector<std::string>& addresses, std::int64_t keepal
     const bool is_unix = address.starts_with("unix:");
     if (!bound.server || (!is_unix && ports[i] <= 0))
       throw BadConfiguration(
-          "listen: cannot bind " + address +
+          key + "cannot bind " + address +
           "; free the address if it is in use, or check that its directory exists "
           "and is writable");
-    if (is_unix)
-      ::chmod(address.substr(5).c_str(), 0660);
-    else
-      address = address.substr(0, address.rfind(':') + 1) + std::to_string(ports[i]);
+    const std::string path = is_unix ? address.substr(5) : "";
+    if (is_unix && ::chmod(path.c_str(), mode_of(path, rule)) != 0)
+      throw BadConfiguration(key + "cannot set the mode of " + path + ": " + std::strerror(errno) +
+                             "; name a path on a local file system");
+    if (!is_unix) address = address.substr(0, address.rfind(':') + 1) + std::to_string(ports[i]);
     bound.addresses.push_back(address);
   }
   return bound;

@@ -16,14 +16,23 @@ struct Bound {
   std::vector<std::string> addresses;  ///< with port 0 replaced by the port that was bound
 };
 
+/// Users that a Unix socket admits.
+enum class SocketRule {
+  kGroup,  ///< its owner and its group: mode 0660
+  /// Its owner: mode 0600. If the socket's directory gives the socket another group than the
+  /// process has (a setgid directory), that group is admitted too: mode 0660.
+  kOwnerOrDirectoryGroup,
+};
+
 /// Builds and starts a gRPC server on these addresses, with the limits of proto/wire/limits.hpp. A
 /// Unix socket that a killed server left is removed and bound again: the holder of the lock of the
 /// data directory owns the sockets. Another kind of file at the socket's path is not touched.
 /// @param keepalive_ms  a silent peer is pinged after this time
+/// @param rule          the users that the Unix sockets among the addresses admit
 /// @param add           registers the services
 /// @throws BadConfiguration if an address is not local or cannot be bound.
 Bound bind_server(const std::vector<std::string>& addresses, std::int64_t keepalive_ms,
-                  const std::function<void(grpc::ServerBuilder&)>& add);
+                  SocketRule rule, const std::function<void(grpc::ServerBuilder&)>& add);
 
 /// Removes the Unix socket at `path`. @return false if a file of another kind lies at `path`.
 bool remove_socket(const std::string& path);

@@ -1,61 +1,66 @@
 #include "server/api/starting_server.hpp"
 
-#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/health_check_service_interface.h>
 
 #include <chrono>
 
 #include "proto/wire/status.hpp"
 #include "server/api/bind.hpp"
+#include "server/api/refused_calls.hpp"
 #include "server/api/status.hpp"
 
 namespace quasi::server {
 
 constexpr std::int64_t kKeepaliveMs = 60'000;
 
+namespace {
+
+grpc::Status starting(const std::string&) {
+  return to_status(Refused(Refusal::kUnavailable, wire::reason::kStarting,
+                           "the server is starting: its store is being opened and checked; "
+                           "try again in a moment")
+                       .retry_in(500));
+}
+
+}  // namespace
+
 struct StartingServer::Parts {
-  /// One call of any method, refused without reading its request.
-  class RefusedCall : public grpc::ServerGenericBidiReactor {
-   public:
-    explicit RefusedCall(grpc::GenericCallbackServerContext* context) {
-      constexpr std::int64_t kRetryMs = 500;
-      context->AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(kRetryMs));
-      Finish(to_status(Refused(Refusal::kUnavailable, wire::reason::kStarting,
-                               "the server is starting: its store is being opened and checked; "
-                               "try again in a moment")
-                           .retry_in(kRetryMs)));
-    }
-    void OnDone() override { delete this; }
-  };
+  void bind(Bound& bound, const std::vector<std::string>& addresses, SocketRule rule,
+            RefusedCalls& service) {
+    bound = bind_server(addresses, kKeepaliveMs, rule, [&](grpc::ServerBuilder& builder) {
+      builder.RegisterCallbackGenericService(&service);
+    });
+    bound.server->GetHealthCheckService()->SetServingStatus(false);
+  }
 
-  class RefuseAll : public grpc::CallbackGenericService {
-   public:
-    grpc::ServerGenericBidiReactor* CreateReactor(
-        grpc::GenericCallbackServerContext* context) override {
-      return new RefusedCall(context);
-    }
-  };
-
-  RefuseAll service;
-  Bound bound;
+  RefusedCalls to_clients{starting};
+  RefusedCalls to_workers{starting};
+  Bound clients;
+  Bound workers;  ///< empty if workers call at the addresses of clients
 };
 
-StartingServer::StartingServer(const std::vector<std::string>& addresses)
+StartingServer::StartingServer(const std::vector<std::string>& listen,
+                               const std::vector<std::string>& worker_listen)
     : parts_(std::make_unique<Parts>()) {
   grpc::EnableDefaultHealthCheckService(true);
-  parts_->bound = bind_server(addresses, kKeepaliveMs, [this](grpc::ServerBuilder& builder) {
-    builder.RegisterCallbackGenericService(&parts_->service);
-  });
-  parts_->bound.server->GetHealthCheckService()->SetServingStatus(false);
+  parts_->bind(parts_->clients, listen, SocketRule::kGroup, parts_->to_clients);
+  if (!worker_listen.empty())
+    parts_->bind(parts_->workers, worker_listen, SocketRule::kOwnerOrDirectoryGroup,
+                 parts_->to_workers);
 }
 
 StartingServer::~StartingServer() {
   // A refused call ends at once, so only watchers of the health service are still connected.
-  parts_->bound.server->Shutdown(std::chrono::system_clock::now());
+  for (Bound* bound : {&parts_->clients, &parts_->workers})
+    if (bound->server) bound->server->Shutdown(std::chrono::system_clock::now());
 }
 
 const std::vector<std::string>& StartingServer::addresses() const {
-  return parts_->bound.addresses;
+  return parts_->clients.addresses;
+}
+
+const std::vector<std::string>& StartingServer::worker_addresses() const {
+  return parts_->workers.addresses;
 }
 
 }  // namespace quasi::server

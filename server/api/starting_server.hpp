@@ -6,19 +6,22 @@
 
 namespace quasi::server {
 
-/// Holds the server's addresses while the store is opened and recovered. Every call is answered
-/// with UNAVAILABLE / STARTING, and the health service says NOT_SERVING. It registers no service,
-/// so no call can reach a store that is not ready. Its destructor frees the addresses.
+/// Holds the server's addresses, those of clients and those of workers, while the store is opened
+/// and recovered. Every call is answered with UNAVAILABLE / STARTING, and the health service says
+/// NOT_SERVING. It registers no service, so no call can reach a store that is not ready. Its
+/// destructor frees the addresses.
 class StartingServer {
  public:
   /// @throws BadConfiguration if an address is not local or cannot be bound.
-  explicit StartingServer(const std::vector<std::string>& addresses);
+  StartingServer(const std::vector<std::string>& listen,
+                 const std::vector<std::string>& worker_listen);
   ~StartingServer();
   StartingServer(const StartingServer&) = delete;
   StartingServer& operator=(const StartingServer&) = delete;
 
   /// The addresses as bound. Port 0 is replaced by the port that was bound.
   const std::vector<std::string>& addresses() const;
+  const std::vector<std::string>& worker_addresses() const;
 
  private:
   struct Parts;

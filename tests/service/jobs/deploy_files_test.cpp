@@ -41,7 +41,7 @@ class Deploy : public EndToEnd {
 
 TEST_F(Deploy, UnitsStartTheProgramsWithWhatTheyUnderstand) {
   const std::string config =
-      file("worker-gpu.toml", "server = \"unix:/run/quasi/server.sock\"\ndevices = \"nvml\"\n")
+      file("worker-gpu.toml", "server = \"unix:/run/quasi/worker.sock\"\ndevices = \"nvml\"\n")
           .string();
   for (const char* unit : {"quasi-server.service", "quasi-worker@.service"}) {
     // systemd joins a line that ends with a backslash to the next line.

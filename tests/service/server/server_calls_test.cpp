@@ -284,6 +284,11 @@ TEST(Configuration, AnUnknownKeyNamesItsFileAndTheNearestKey) {
   EXPECT_EQ(complaint("colour = 1"),
             "unknown key 'colour' in " + path + "; quasi-server --help lists the keys");
   EXPECT_EQ(complaint("lease_ttl = 30"), "accepted");
+  EXPECT_EQ(complaint("listen = 'unix:/s'\nworker_listen = ['unix:/w', '127.0.0.1:0']"),
+            "accepted");
+  EXPECT_EQ(complaint("listen = 'unix:/s'\nworker_listen = 'unix:/s'"),
+            "worker_listen: unix:/s is an address of `listen` too; give workers one of their own");
+  EXPECT_EQ(complaint("worker_listen = '0.0.0.0:1'").substr(0, path.size()), path);
 }
 
 }  // namespace

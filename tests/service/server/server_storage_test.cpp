@@ -213,5 +213,56 @@ TEST_F(Storage, AFileInThePlaceOfTheSocketIsKept) {
   submit();
 }
 
+// With `worker_listen` a worker is served at that address alone and a client at `listen` alone. The
+// worker's socket admits its owner alone.
+TEST_F(Storage, WorkersAndClientsHaveAddressesOfTheirOwn) {
+  restart_with([&](ServerOptions& options) { options.worker_listen = {"unix:" + root_ + "/w"}; });
+  const auto register_at = [&](const std::string& address) {
+    const auto stub = v1::WorkerService::NewStub(wire::open_channel(address));
+    grpc::ClientContext context;
+    limit(context);
+    v1::RegisterRequest request;
+    request.set_worker_id("w_00000000000000000000000001");
+    request.set_incarnation(wire::make_uuid());
+    request.set_name("mallory");
+    request.set_version("1");
+    request.set_pool("default");
+    v1::RegisterResponse response;
+    return stub->Register(&context, request, &response);
+  };
+  const auto find_blob_at = [&](const std::string& address) {
+    const auto stub = v1::BlobService::NewStub(wire::open_channel(address));
+    grpc::ClientContext context;
+    limit(context);
+    v1::FindMissingBlobsRequest request;
+    request.add_digests(std::string(64, 'a'));
+    v1::FindMissingBlobsResponse response;
+    return stub->FindMissingBlobs(&context, request, &response);
+  };
+  const grpc::Status refused = register_at(options_.listen[0]);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED) << refused.error_message();
+  EXPECT_NE(refused.error_message().find("worker_listen"), std::string::npos);
+  const grpc::Status taken = register_at(options_.worker_listen[0]);
+  EXPECT_TRUE(taken.ok()) << taken.error_message();
+
+  EXPECT_NE(submit(), "");
+  jobs_ = v1::JobService::NewStub(wire::open_channel(options_.worker_listen[0]));
+  grpc::ClientContext context;
+  limit(context);
+  v1::ListJobsResponse list;
+  EXPECT_EQ(jobs_->ListJobs(&context, v1::ListJobsRequest(), &list).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  for (const auto& addresses : {options_.listen, options_.worker_listen})
+    EXPECT_TRUE(find_blob_at(addresses[0]).ok()) << addresses[0];
+
+  const auto mode = [](const std::string& path) {
+    return static_cast<int>(fs::status(path).permissions());
+  };
+  EXPECT_EQ(mode(root_ + "/s"), 0660);
+  EXPECT_EQ(mode(root_ + "/w"), 0600);
+  server_.reset();
+  EXPECT_FALSE(fs::exists(root_ + "/w"));
+}
+
 }  // namespace
 }  // namespace quasi::server
