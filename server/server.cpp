@@ -241,6 +241,8 @@ const std::vector<std::string>& Server::worker_addresses() const {
   return parts_->worker_addresses;
 }
 
+std::uint64_t Server::reads() const { return parts_->readers.done(); }
+
 void Server::stop() {
   Parts& parts = *parts_;
   if (parts.stopped) return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ class Server {
   const std::vector<std::string>& addresses() const;
   /// Those of workers, as bound; empty if workers call at the addresses of clients.
   const std::vector<std::string>& worker_addresses() const;
+
+  /// Number of reads of the store by calls since the start.
+  std::uint64_t reads() const;
 
   /// Refuses new calls, lets open calls end within `shutdown_ms`, and commits the queued writes.
   void stop();

@@ -105,6 +105,7 @@ void QueueEngine::recover(LogStore& logs, RandomSource& random) {
 void QueueEngine::roll_back() {
   try {
     database_.rollback_if_open();
+    store_.take_changes();
     queue_.recover(clock_.now());
   } catch (const SqliteError& error) {
     die(error);  // the memory cannot be rebuilt: end properly instead of by std::terminate
@@ -163,8 +164,9 @@ GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
   }
   if (outcome.wrote && mark_ != nullptr)
     mark_->write({.event = store_.newest_event(), .fence = store_.newest_fence()});
+  outcome.changes = store_.take_changes();
   // A bug left state in memory half changed, so that state is rebuilt.
-  if (memory_is_stale) queue_.recover(clock_.now());
+  if (memory_is_stale) roll_back();
   outcome.jobs_ready = queue_.take_ready_flag();
   finish_all(nullptr);
   return outcome;

@@ -6,6 +6,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "server/queue/clock.hpp"
 #include "server/queue/queue_core.hpp"
@@ -38,8 +39,9 @@ struct WriteTask {
 
 /// The changes of a group.
 struct GroupOutcome {
-  bool wrote = false;       ///< something was committed
-  bool jobs_ready = false;  ///< jobs became ready to be granted
+  bool wrote = false;                ///< something was committed
+  bool jobs_ready = false;           ///< jobs became ready to be granted
+  std::vector<Change> changes = {};  ///< what was committed about jobs
 };
 
 /// Begin here: server/service runs the queue over its database. This class opens, recovers and
@@ -87,6 +89,7 @@ class QueueEngine {
   void recover(LogStore& logs, RandomSource& random);
   void compare_with_mark();
   /// Rolls back an open transaction and rebuilds the state that lives only in memory.
+  /// @throws StorageFatal if the store cannot be read.
   void roll_back();
 
   const Clock& clock_;

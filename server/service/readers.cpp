@@ -50,6 +50,7 @@ void WorkPool::run() {
       waiting_.pop_front();
     }
     work();
+    ++done_;
   }
   own_store.reset();
 }

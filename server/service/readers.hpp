@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -22,6 +24,8 @@ class WorkPool {
   /// @return false if the queue is full or closed.
   bool post(std::function<void()> work);
   void close();
+  /// Number of pieces of work done since the start.
+  std::uint64_t done() const { return done_; }
 
  protected:
   WorkPool(std::size_t threads, std::function<void()> on_thread_start);
@@ -33,6 +37,7 @@ class WorkPool {
   std::condition_variable changed_;
   std::deque<std::function<void()>> waiting_;
   bool closed_ = false;
+  std::atomic<std::uint64_t> done_{0};
   std::vector<std::thread> threads_;
 };
 

@@ -59,16 +59,28 @@ std::string end_of_prefix(std::string prefix) {
   return prefix;
 }
 
-void restrict(Where& where, const JobQuery& query) {
+/// A query by name reads the index of names if at most this many jobs match, and sorts them by
+/// submission. Otherwise it reads jobs in the order of submission and finds matches soon.
+constexpr std::int32_t kFewNames = 1'024;
+
+/// Adds the conditions of a query. The caller has joined the first label if `first_label` is 1.
+void restrict(Where& where, const JobQuery& query, std::size_t first_label = 0,
+              bool by_name_index = false) {
   where.any_of("j.uid", query.uids);
   where.any_of("j.state", query.states);
   where.any_of("j.kind", query.kinds);
-  for (const auto& [key, value] : query.labels) {
+  for (std::size_t i = first_label; i < query.labels.size(); ++i) {
+    const auto& [key, value] = query.labels[i];
     where.add("EXISTS (SELECT 1 FROM job_labels l WHERE l.job_id=j.id AND l.key=? AND l.value=?)");
     where.push(key);
     where.push(value);
   }
-  if (!query.name_prefix.empty()) {
+  if (by_name_index) {
+    const std::string end = end_of_prefix(query.name_prefix);
+    where.add("j.id IN (SELECT id FROM jobs INDEXED BY jobs_by_name WHERE name>=? AND name<?)");
+    where.push(query.name_prefix);
+    where.push(end);
+  } else if (!query.name_prefix.empty()) {
     where.add("substr(CAST(j.name AS BLOB), 1, ?) = CAST(? AS BLOB)");
     where.push(static_cast<std::int64_t>(query.name_prefix.size()));
     where.push(query.name_prefix);
@@ -89,14 +101,26 @@ const std::string kViewColumns =
     ", coalesce((SELECT log_bytes FROM attempts a WHERE a.job_id=j.id ORDER BY a.number DESC "
     "LIMIT 1), 0)"
     ", c.sequence, c.step, c.digest, c.size_bytes, c.fence, c.created_ms";
-const std::string kViewFrom =
-    " FROM jobs j LEFT JOIN checkpoints c ON c.job_id=j.id AND c.sequence="
+const std::string kCheckpointJoin =
+    " LEFT JOIN checkpoints c ON c.job_id=j.id AND c.sequence="
     "(SELECT max(sequence) FROM checkpoints x WHERE x.job_id=j.id)";
 constexpr int kAfterJob = 34;  ///< number of columns in kJobColumns
 
 }  // namespace
 
 ReadStore::ReadStore(const std::string& path) : database_(path, Database::Mode::kReader) {}
+
+ReadStore::Transaction::Transaction(ReadStore& store) : database_(store.database_) {
+  database_.execute("BEGIN");
+}
+
+ReadStore::Transaction::~Transaction() {
+  try {
+    database_.rollback_if_open();
+  } catch (const SqliteError&) {
+    // A failed rollback of a reader changes nothing, and its next statement reports the cause.
+  }
+}
 
 JobView ReadStore::read_view(const Statement& row) {
   JobView view;
@@ -115,7 +139,8 @@ JobView ReadStore::read_view(const Statement& row) {
 }
 
 std::optional<JobView> ReadStore::find(const std::string& uid_or_prefix) {
-  Statement statement(database_, "SELECT " + kViewColumns + ", j.summary" + kViewFrom +
+  Statement statement(database_, "SELECT " + kViewColumns + ", j.summary FROM jobs j" +
+                                     kCheckpointJoin +
                                      " WHERE j.uid >= ? AND j.uid < ? ORDER BY j.uid LIMIT 2");
   Rows rows(statement.bind(uid_or_prefix, end_of_prefix(uid_or_prefix)));
   if (!rows.next()) return std::nullopt;
@@ -128,18 +153,41 @@ std::optional<JobView> ReadStore::find(const std::string& uid_or_prefix) {
   return view;
 }
 
+bool ReadStore::is_rare(const std::string& name_prefix) {
+  const std::string end = end_of_prefix(name_prefix);
+  if (end.empty()) return false;  // no prefix, or one that ends nowhere
+  Statement statement(database_,
+                      "SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_by_name "
+                      "WHERE name>=? AND name<? LIMIT ?)");
+  Rows rows(statement.bind(name_prefix, end, kFewNames + 1));
+  return rows.next() && rows->integer(0) <= kFewNames;
+}
+
 std::vector<JobView> ReadStore::list(const JobQuery& query, Order order, RowId cursor,
                                      std::int32_t limit) {
   Where where;
-  restrict(where, query);
+  // The index of labels is sorted by job within a label, so a page of a common label is short and a
+  // rare label costs nothing more.
+  const bool by_label = !query.labels.empty();
+  const std::string id = by_label ? "l.job_id" : "j.id";
+  if (by_label) {
+    where.add("l.key=?");
+    where.push(query.labels.front().first);
+    where.add("l.value=?");
+    where.push(query.labels.front().second);
+  }
+  restrict(where, query, by_label ? 1 : 0, !by_label && is_rare(query.name_prefix));
   const bool down = order == Order::kDescending;
   if (cursor > 0) {
-    where.add(down ? "j.id < ?" : "j.id > ?");
+    where.add(id + (down ? " < ?" : " > ?"));
     where.push(cursor);
   }
   where.push(static_cast<std::int64_t>(limit));
-  Statement statement(database_, "SELECT " + kViewColumns + kViewFrom + where.text() +
-                                     " ORDER BY j.id " + (down ? "DESC" : "ASC") + " LIMIT ?");
+  Statement statement(
+      database_, "SELECT " + kViewColumns + " FROM " +
+                     (by_label ? "job_labels l CROSS JOIN jobs j ON j.id=l.job_id" : "jobs j") +
+                     kCheckpointJoin + where.text() + " ORDER BY " + id +
+                     (down ? " DESC" : " ASC") + " LIMIT ?");
   where.bind(statement);
   std::vector<JobView> views;
   Rows rows(statement);
@@ -163,6 +211,13 @@ std::optional<std::string> ReadStore::uid_of(RowId job) {
   Rows rows(statement.bind(job));
   if (!rows.next()) return std::nullopt;
   return rows->text(0);
+}
+
+std::optional<RowId> ReadStore::job_id_of(const std::string& uid) {
+  Statement statement(database_, "SELECT id FROM jobs WHERE uid=?");
+  Rows rows(statement.bind(uid));
+  if (!rows.next()) return std::nullopt;
+  return rows->integer(0);
 }
 
 RowId ReadStore::newest_job() {

@@ -62,15 +62,28 @@ class ReadStore {
  public:
   explicit ReadStore(const std::string& path);
 
+  /// Reads within the life of this object see the store at one moment. It must be short.
+  class Transaction {
+   public:
+    explicit Transaction(ReadStore& store);
+    ~Transaction();
+    Transaction(const Transaction&) = delete;
+    Transaction& operator=(const Transaction&) = delete;
+
+   private:
+    Database& database_;
+  };
+
   /// Finds a job by its uid or by a unique prefix of it.
   /// @throws Refused INVALID_ARGUMENT if the prefix fits several jobs.
   std::optional<JobView> find(const std::string& uid_or_prefix);
   /// Jobs beyond `cursor` in the requested order, at most `limit`. Cursor 0 starts at the end of
-  /// the table.
+  /// the table. A query by label, or by a name that few jobs have, reads these jobs alone.
   enum class Order { kAscending, kDescending };
   std::vector<JobView> list(const JobQuery& query, Order order, RowId cursor, std::int32_t limit);
   bool matches(const JobQuery& query, RowId job);
   std::optional<std::string> uid_of(RowId job);
+  std::optional<RowId> job_id_of(const std::string& uid);
   RowId newest_job();
 
   std::vector<AttemptRow> attempts_of(RowId job, std::int32_t limit);
@@ -99,6 +112,8 @@ class ReadStore {
 
  private:
   JobView read_view(const Statement& row);
+  /// True if at most `kFewNames` jobs have a name with this prefix.
+  bool is_rare(const std::string& name_prefix);
   Database database_;
 };
 

@@ -36,6 +36,7 @@ RowId SqliteStore::insert_job(const NewJob& job) {
 }
 
 void SqliteStore::update_job(const JobRow& row) {
+  changes_.push_back({.job = row.id, .event = {}});
   sql("UPDATE jobs SET state=?, reason=?, message=?, exit_status=?, signal=?, placement=?, "
       "memory_bytes=?, not_before_ms=?, ready=?, attempts=?, grants=?, crashes=?, gpu_ooms=?, "
       "host_ooms=?, fence=?, open_attempt=?, avoid_device=?, revision=?, job_seq=?, started_ms=?, "
@@ -125,6 +126,7 @@ std::int32_t SqliteStore::promote_delayed(std::int64_t now_ms) {
 }
 
 RowId SqliteStore::insert_attempt(const AttemptRow& row) {
+  changes_.push_back({.job = row.job_id, .event = {}});
   sql("INSERT INTO attempts (uid, job_id, number, fence, worker_id, incarnation, device_ids, "
       "acquire_id, granted_ms) VALUES (?,?,?,?,?,?,?,?,?)")
       .bind(row.uid, row.job_id, row.number, row.fence, row.worker_id, row.incarnation,
@@ -134,6 +136,7 @@ RowId SqliteStore::insert_attempt(const AttemptRow& row) {
 }
 
 void SqliteStore::update_attempt(const AttemptRow& row) {
+  changes_.push_back({.job = row.job_id, .event = {}});
   std::optional<bool> isolated;
   if (row.isolation) isolated = row.isolation->is_whole;
   sql("UPDATE attempts SET incarnation=?, started_ms=?, ended_ms=?, outcome=?, reason=?, "
@@ -190,6 +193,7 @@ std::int64_t SqliteStore::newest_event() {
 }
 
 std::int64_t SqliteStore::append_event(const EventRow& event) {
+  changes_.push_back({.job = event.job_id, .event = event.type});
   const bool checkpoint = event.type == EventType::kCheckpoint;
   const auto if_checkpoint = [&](std::int64_t value) {
     return checkpoint ? std::optional<std::int64_t>(value) : std::nullopt;

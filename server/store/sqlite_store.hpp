@@ -4,9 +4,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/queue/store.hpp"
+#include "server/store/change.hpp"
 #include "server/store/sqlite.hpp"
 
 namespace quasi::server {
@@ -90,14 +92,18 @@ class SqliteStore : public Store {
   /// of deleted rows.
   std::int64_t prune(std::int64_t now_ms, std::int64_t events_before_ms, std::int32_t limit);
 
+  /// Returns the changes since the last call and forgets them. Changes that were rolled back are
+  /// among them.
+  std::vector<Change> take_changes() { return std::exchange(changes_, {}); }
+
  private:
-  /// Prepares a statement once. The key is the address of the text, which is fixed for each call
-  /// site.
+  /// Prepares a statement once and finds it again by its text.
   Statement& sql(std::string_view text);
 
   Database& database_;
   /// Prepared statements by their text.
   std::map<std::string, Statement, std::less<>> statements_;
+  std::vector<Change> changes_;
 };
 
 /// Columns of a jobs row in the order that read_job expects.

@@ -19,6 +19,11 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
  protected:
   const char* method() const override { return "ReadLogs"; }
 
+  bool is_concerned(const GroupOutcome& outcome) const override {
+    return std::any_of(outcome.changes.begin(), outcome.changes.end(),
+                       [this](const Change& change) { return change.job == job_; });
+  }
+
   Next fill(ReadStore& store, std::deque<v1::ReadLogsResponse>& page, grpc::Status&) override {
     if (job_ == 0) {
       const auto view = store.find(request_.job_id());

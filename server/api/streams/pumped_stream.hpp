@@ -42,7 +42,13 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
   }
 
   void on_commit(const GroupOutcome& outcome) override {
-    if (outcome.wrote) wake();
+    if (!outcome.wrote) return;
+    {
+      // A stream that is not idle may be reading the changed rows, so it reads once more.
+      const std::lock_guard lock(mutex_);
+      if (idle_ && !is_concerned(outcome)) return;
+    }
+    wake();
   }
   void on_tick(std::int64_t monotonic_ms) override {
     {
@@ -81,13 +87,16 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
   enum class Next {
     kWrite,   ///< messages were added to the page
     kAgain,   ///< nothing to write yet, but there is more to read
-    kIdle,    ///< there is nothing new; the next commit wakes the stream
+    kIdle,    ///< there is nothing new; the next commit that concerns the stream wakes it
     kFinish,  ///< `status` ends the stream, after the page
   };
   /// Reads the next messages into `page`. It may throw Refused.
   virtual Next fill(ReadStore& store, std::deque<Message>& page, grpc::Status& status) = 0;
   /// True if an idle stream must be woken at this time. It is called under the stream's lock.
   virtual bool tick_due(std::int64_t) { return false; }
+  /// True if an idle stream has something to write after this commit. It is called on the writer's
+  /// thread, under the stream's lock, while no page is being read; it must not read the store.
+  virtual bool is_concerned(const GroupOutcome&) const { return true; }
   virtual void on_done() {}
   virtual const char* method() const = 0;
 

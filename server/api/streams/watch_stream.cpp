@@ -1,12 +1,15 @@
 // WatchJobs is a cursor over the table of events.
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "proto/wire/limits.hpp"
 #include "proto/wire/status.hpp"
 #include "server/api/convert.hpp"
 #include "server/api/job_service.hpp"
 #include "server/api/streams/pumped_stream.hpp"
+#include "server/api/streams/snapshot_ranges.hpp"
 #include "server/api/tokens.hpp"
 
 namespace quasi::server {
@@ -47,7 +50,7 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
       }
       if (bytes > kPageBytes) break;
     }
-    if (cursor_ >= snapshot_end_) shown_.clear();
+    if (cursor_ >= snapshot_end_) shown_.clear();  // later events are in no snapshot
     if (!page.empty()) {
       last_sent_ms_ = services_.clock.now().monotonic_ms;
       return Next::kWrite;
@@ -62,6 +65,20 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
 
   bool tick_due(std::int64_t monotonic_ms) override {
     return monotonic_ms - last_sent_ms_ >= services_.options.bookmark_ms;
+  }
+
+  /// Skips commits about jobs that the filter is known not to select. Such a watch moves its token
+  /// forward with the next bookmark.
+  bool is_concerned(const GroupOutcome& outcome) const override {
+    return std::any_of(outcome.changes.begin(), outcome.changes.end(),
+                       [this](const Change& change) {
+                         if (!change.event) return false;
+                         if (*change.event == EventType::kProgress && !include_progress_)
+                           return false;
+                         if (!query_.uids.empty() && !named_.contains(change.job)) return false;
+                         const auto known = matches_.find(change.job);
+                         return known == matches_.end() || !known->second.empty();
+                       });
   }
 
   void on_done() override {
@@ -88,6 +105,8 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
       cursor_ = seq;
     }
     last_job_ = store.newest_job();
+    for (const std::string& uid : query_.uids)
+      if (const auto job = store.job_id_of(uid)) named_.insert(*job);
     snapshot_end_ = phase_ == Phase::kSnapshot ? -1 : 0;
   }
 
@@ -95,6 +114,9 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
   /// arrive as events. A page may show a newer state than `cursor_`; events that it already
   /// includes are skipped.
   Next fill_snapshots(ReadStore& store, std::deque<v1::WatchEvent>& page) {
+    // One transaction: the page includes exactly the events up to the newest one.
+    const ReadStore::Transaction moment(store);
+    const std::int64_t newest_event = store.newest_event();
     const auto views =
         store.list(query_, ReadStore::Order::kAscending, last_shown_, kPageSnapshots);
     bool over = views.empty();
@@ -104,7 +126,6 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
         break;
       }
       last_shown_ = view.row.id;
-      shown_[view.row.id] = view.row.job_seq;
       v1::WatchEvent event;
       event.set_job_id(view.row.uid);
       event.set_job_seq(static_cast<std::uint64_t>(view.row.job_seq));
@@ -112,9 +133,13 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
       *event.mutable_snapshot() = to_job(view);
       page.push_back(std::move(event));
     }
+    if (!shown_.add(over ? last_job_ : last_shown_, newest_event))
+      throw Refused(Refusal::kResourceExhausted, wire::reason::kRateLimited,
+                    "more jobs changed during the snapshot than a watch can follow; narrow its "
+                    "filter, e.g. by a label, or watch without a snapshot");
     if (over) {
       phase_ = Phase::kEvents;
-      snapshot_end_ = store.newest_event();
+      snapshot_end_ = newest_event;
       page.push_back(bookmark());
     }
     last_sent_ms_ = services_.clock.now().monotonic_ms;
@@ -124,10 +149,7 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
   /// Tells if the filter selects the event's job, and fills `uid_` if so.
   bool wanted(ReadStore& store, const EventRow& event) {
     if (event.type == EventType::kProgress && !include_progress_) return false;
-    if (event.job_seq > 0) {
-      const auto shown = shown_.find(event.job_id);
-      if (shown != shown_.end() && event.job_seq <= shown->second) return false;
-    }
+    if (event.job_seq > 0 && shown_.include(event.job_id, event.seq)) return false;
     // The filter depends only on properties that never change, so the newest 1,024 answers are
     // kept.
     auto known = matches_.find(event.job_id);
@@ -165,7 +187,8 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
   std::int64_t snapshot_end_ = 0;
   RowId last_job_ = 0;
   RowId last_shown_ = 0;
-  std::map<RowId, std::int64_t> shown_;  ///< job_seq that the snapshot of the job includes
+  SnapshotRanges shown_;
+  std::set<RowId> named_;  ///< the jobs that the filter names
   std::map<RowId, std::string> matches_;
   std::string uid_;
   std::atomic<std::int64_t> last_sent_ms_{0};

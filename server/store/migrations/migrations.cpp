@@ -10,9 +10,15 @@ ALTER TABLE attempts ADD COLUMN isolated INTEGER CHECK (isolated IN (0, 1));
 ALTER TABLE attempts ADD COLUMN walls TEXT NOT NULL DEFAULT '';
 )sql";
 
+// Listings by the beginning of a name. Labels have an index since version 1.
+constexpr char kIndexOfNames[] = R"sql(
+CREATE INDEX jobs_by_name ON jobs (name);
+)sql";
+
 constexpr Migration kMigrations[] = {
     {1, kVersion1},
     {2, kIsolationOfAttempts},
+    {3, kIndexOfNames},
 };
 
 }  // namespace
