@@ -44,6 +44,7 @@ class GwTask : public Task {
     Plan plan = make_plan(deck, field, budget > 0 ? budget : default_budget_bytes(device),
                           outer ? &*outer : nullptr);
     require_room(plan, memory_limit_bytes(device));
+    require_host_room(plan, find_device("cpu").memory_bytes);
     DeviceTeam team(*kernels);
     if (!outer) estimate_seconds(field, team, &plan);
     nlohmann::json planned = summary_of_plan(plan);
@@ -62,6 +63,7 @@ class GwTask : public Task {
     const Workplace place{.team = team,
                           .memory_budget_bytes = budget > 0 ? budget : default_budget_bytes(device),
                           .memory_limit_bytes = budget > 0 ? budget : memory_limit_bytes(device),
+                          .host_limit_bytes = find_device("cpu").memory_bytes,
                           .checkpoint_directory = options.ranks->leads()
                                                       ? options.checkpoint_directory
                                                       : std::filesystem::path{}};

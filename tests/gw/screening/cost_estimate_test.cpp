@@ -105,6 +105,37 @@ TEST(Memory, MatricesThatDoNotFitAreRefused) {
   }
 }
 
+// States, ε⁻¹ and W of a host are counted before the start; the states alone are exact.
+TEST(Memory, AHostThatIsTooSmallIsRefused) {
+  SilentProgress silent;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  DeviceTeam team(*kernels);
+  const Deck deck = small_deck("");
+  const Calculation whole =
+      run_calculation(deck, {.team = team, .memory_budget_bytes = std::int64_t{1} << 30}, silent);
+  double states = 0.0;
+  for (const KPointWaves& at : whole.field.waves.waves)
+    states += 16.0 * static_cast<double>(at.coefficients[0].size());
+  EXPECT_GT(static_cast<double>(whole.plan.host_bytes), states);
+  EXPECT_GT(whole.plan.host_bytes, whole.plan.screening_bytes);
+  const auto start_with = [&](std::int64_t host_bytes) {
+    run_calculation(deck,
+                    {.team = team,
+                     .memory_budget_bytes = std::int64_t{1} << 30,
+                     .host_limit_bytes = host_bytes},
+                    silent);
+  };
+  EXPECT_NO_THROW(start_with(whole.plan.host_bytes));
+  try {
+    start_with(whole.plan.host_bytes - 1);
+    FAIL() << "no error";
+  } catch (const OutOfMemory& error) {
+    const std::string message = error.what();
+    for (const char* word : {"GiB of host memory", "the host has", "epsilon.cutoff_ry = 3"})
+      EXPECT_NE(message.find(word), std::string::npos) << message;
+  }
+}
+
 // What can be cut is: bands on the box and their products in ever smaller blocks, up to the clear
 // error of a budget that holds not one.
 TEST(Memory, BandsComeInBlocks) {

@@ -152,8 +152,9 @@ CMat3 macroscopic_tensor(const Calculation& run, const DielectricMatrix& m, std:
 nlohmann::json summary_of_plan(const Plan& plan) {
   return {{"epsilon_gflop", plan.epsilon_gflop}, {"sigma_evaluations", plan.sigma_evaluations},
           {"memory_bytes", plan.memory_bytes},   {"screening_bytes", plan.screening_bytes},
-          {"epsilon_bands", plan.epsilon.bands}, {"sigma_bands", plan.sigma.bands},
-          {"band_min", plan.sigma.band_min},     {"band_max", plan.sigma.band_max}};
+          {"host_bytes", plan.host_bytes},       {"epsilon_bands", plan.epsilon.bands},
+          {"sigma_bands", plan.sigma.bands},     {"band_min", plan.sigma.band_min},
+          {"band_max", plan.sigma.band_max}};
 }
 
 nlohmann::json summary_of(const Calculation& run, const Device& device, int n_devices) {

@@ -231,6 +231,7 @@ void plan_job(const Deck& deck, const MeanField* outer, const Workplace& place, 
   run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer);
   for (const std::string& note : run.plan.notes) progress.log(note);
   require_room(run.plan, place.memory_limit_bytes);
+  require_host_room(run.plan, place.host_limit_bytes);
   if (outer != nullptr)
     return;  // WFN_outer has another symmetry, which the estimate knows nothing of
   const PhaseClock clock(&run.seconds["estimate"]);

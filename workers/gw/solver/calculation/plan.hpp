@@ -29,6 +29,9 @@ struct Plan {
   std::int64_t least_memory_bytes = 0;
   /// Upper bound of the memory of the host: ε⁻¹ of all q, and W of the q at which Σ is summed.
   std::int64_t screening_bytes = 0;
+  /// Estimate of the memory of the host: the states, ε⁻¹ and W, the poles of one q, and a matrix of
+  /// the self-test.
+  std::int64_t host_bytes = 0;
   /// Upper bound of the number of vectors of the static subspace of ε⁻¹; 0: no subspace.
   std::int64_t subspace_vectors = 0;
   double epsilon_seconds = 0.0;  ///< expected (cost_estimate.hpp); 0: not estimated
@@ -54,5 +57,8 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
 
 /// @throws OutOfMemory if a device of `limit_bytes` (0: not known) cannot hold the matrices
 void require_room(const Plan& plan, std::int64_t limit_bytes);
+
+/// @throws OutOfMemory if a host of `limit_bytes` (0: not known) cannot hold states and matrices
+void require_host_room(const Plan& plan, std::int64_t limit_bytes);
 
 }  // namespace quasi::gw

@@ -50,6 +50,13 @@ double numbers_of_w(const Sizes& n, const SigmaOptions& s, const CoulombOptions&
   return n.n_f * n.n_g * n.n_g;
 }
 
+double bytes_of_states(const Wavefunctions& waves) {
+  double numbers = 0.0;
+  for (const KPointWaves& at : waves.waves)
+    for (const auto& spin : at.coefficients) numbers += static_cast<double>(spin.size());
+  return 16.0 * numbers;
+}
+
 }  // namespace
 
 void estimate_memory(const Deck& deck, const MeanField& screening, const MeanField& field,
@@ -80,6 +87,14 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
   plan->screening_bytes = static_cast<std::int64_t>(
       16.0 * (of_q * static_cast<double>(screening.waves.n_k()) +
               (wants_w ? numbers_of_w(n, s, deck.coulomb, screening) : 0.0)));
+  const double of_states = bytes_of_states(screening.waves) +
+                           (screening.shifted ? bytes_of_states(*screening.shifted) : 0.0) +
+                           (&field != &screening ? bytes_of_states(field.waves) : 0.0);
+  const bool wants_poles = uses_plasmon_poles(s.method) && !deck.stop_after_epsilon;
+  plan->host_bytes = plan->screening_bytes +
+                     static_cast<std::int64_t>(
+                         of_states + (wants_poles ? 40.0 * n.n_screened * n.n_screened : 0.0) +
+                         (deck.self_test ? 16.0 * n_g * n_g : 0.0));
   // States on the box, a batch of transforms, and pair products: two blocks where χ is static, else
   // as many as the budget allows.
   constexpr auto kBlock_bytes = static_cast<double>(kChiBlock_bytes),
@@ -109,6 +124,20 @@ void require_room(const Plan& plan, std::int64_t limit_bytes) {
                 "with more memory",
                 plan.epsilon.epsilon_cutoff_ry, need / kGib, limit / kGib,
                 0.99 * plan.epsilon.epsilon_cutoff_ry * std::cbrt(limit / need));
+  throw OutOfMemory(text);
+}
+
+void require_host_room(const Plan& plan, std::int64_t limit_bytes) {
+  if (limit_bytes <= 0 || plan.host_bytes <= limit_bytes) return;
+  constexpr double kGib = 1073741824.0;
+  char text[400];
+  std::snprintf(
+      text, sizeof text,
+      "states, ε⁻¹ and W need %.3g GiB of host memory, %.3g GiB of them for matrices; the "
+      "host has %.3g GiB. Lower epsilon.cutoff_ry = %.6g or the bands, ask for fewer "
+      "frequencies, set epsilon.subspace_tolerance, or take a host with more memory",
+      static_cast<double>(plan.host_bytes) / kGib, static_cast<double>(plan.screening_bytes) / kGib,
+      static_cast<double>(limit_bytes) / kGib, plan.epsilon.epsilon_cutoff_ry);
   throw OutOfMemory(text);
 }
 
