@@ -253,6 +253,24 @@ TEST_F(FalseMeanField, CutOffsAndBandsBeyondTheStates) {
   EXPECT_TRUE(notes_hold(run(), "epsilon.bands = 10 takes all bands of the wavefunctions"));
   epsilon_ = "";
   EXPECT_FALSE(notes_hold(run(), "takes all bands"));
+  const auto with_cutoff = [&](const char* cutoff_ry) {
+    const auto kernels = make_gw_kernels(find_device("cpu"));
+    SilentProgress silent;
+    return run_calculation(
+        parse_deck(kTables, {{"epsilon.cutoff_ry", cutoff_ry}}, "deck.toml", directory_.path()),
+        *kernels, std::int64_t{1} << 30, silent);
+  };
+  const Calculation high = with_cutoff("4.5");
+  EXPECT_TRUE(notes_hold(high, "epsilon.cutoff_ry = 4.5 exceeds the cut-off of the wavefunctions"));
+  EXPECT_EQ(high.plan.sigma.bare_cutoff_ry, 4.5) << "exchange reaches as far as W";
+  try {
+    with_cutoff("17");
+    FAIL() << "accepted";
+  } catch (const InvalidInput& failure) {
+    EXPECT_NE(std::string(failure.what()).find("epsilon.cutoff_ry = 17 exceeds 16 Ry"),
+              std::string::npos)
+        << failure.what();
+  }
 }
 
 // The density of a coarse grid differs from RHO of a fine one, and is no error: 0.076, 0.015 and

@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
 #include "tests/gw/support/silicon_files.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "workers/backend/error.hpp"
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/output/summary.hpp"
+#include "workers/gw/physics/interpolation.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -75,6 +78,18 @@ TEST_F(JobOutput, TheSpectralFunctionIsAbsentWithoutVxc) {
   EXPECT_TRUE(notes_hold(with, "sigma.spectrum_step_ev = 0.25 exceeds"));
 }
 
+// The table shows what the bands beyond sigma.bands hold of the static Coulomb hole.
+TEST_F(JobOutput, TheTableShowsTheTruncationOfTheBandSum) {
+  const Calculation job = run(
+      "[meanfield]\nsource = \"epm\"\ncutoff_ry = 4.0\nbands = 8\n[epsilon]\ncutoff_ry = 2.0\n");
+  auto summary = summary_of(job, find_device("cpu"), 1);
+  EXPECT_NE(table_of(summary).find("static CH of the bands beyond sigma.bands:"),
+            std::string::npos);
+  EXPECT_EQ(table_of(summary).find("violated:"), std::string::npos);
+  summary["self_test"][0]["passed"] = false;
+  EXPECT_NE(table_of(summary).find("7 of 8 laws hold\nviolated: hermiticity\n"), std::string::npos);
+}
+
 // The gap of a job over some k-points is labelled as theirs, in the summary and in the table.
 TEST_F(JobOutput, AGapOverSomeKPointsIsLabelled) {
   const std::string deck =
@@ -88,6 +103,54 @@ TEST_F(JobOutput, AGapOverSomeKPointsIsLabelled) {
   EXPECT_NE(table_of(some).find("gaps are those of the 2 listed k-points of 3"), std::string::npos);
   EXPECT_TRUE(all.at("gap").at("over_all_k").get<bool>());
   EXPECT_EQ(table_of(all).find("listed k-points"), std::string::npos);
+}
+
+// All states share one list of energies, and Σ(E) on it is that of the energies around the state:
+// the interpolation between points 0.05 eV apart errs by less than 1e-4 eV away from poles.
+TEST_F(JobOutput, SpectraOnSharedEnergies) {
+  const std::string deck =
+      "[meanfield]\nsource = \"epm\"\ncutoff_ry = 4.0\nbands = 8\n[epsilon]\ncutoff_ry = 2.0\n"
+      "[sigma]\nband_min = 4\nband_max = 5\nspectrum_step_ev = 0.05\n";
+  const Calculation own = run(deck + "spectrum_window_ev = 2.0\n");
+  const Spectrum& around = own.spectra.at(0);
+  const double first_ev = std::floor(around.energy_ev.front() + 0.5);
+  const Calculation shared =
+      run(deck + "spectrum_origin = \"zero\"\nspectrum_points = 21\nspectrum_first_ev = " +
+          std::to_string(first_ev) + "\n");
+  for (const Spectrum& s : shared.spectra) {
+    ASSERT_EQ(s.energy_ev.size(), 21u);
+    EXPECT_NEAR(s.energy_ev.front(), first_ev, 1e-9);
+    EXPECT_NEAR(s.energy_ev.back(), first_ev + 1.0, 1e-9);
+  }
+  for (std::size_t i = 0; i < 21; ++i)
+    EXPECT_LT(std::abs(shared.spectra.at(0).sigma_ev[i] -
+                       cubic_at(around.energy_ev, around.sigma_ev, first_ev + 0.05 * i).value),
+              1e-4);
+  // From the middle of the gap.
+  const Calculation midgap =
+      run(deck + "spectrum_origin = \"midgap\"\nspectrum_points = 4\nspectrum_first_ev = -0.1\n");
+  const auto& waves = midgap.field.waves;
+  const double middle_ev = 0.5 * kRydberg_ev * (waves.energy(0, 0, 3) + waves.energy(0, 0, 4));
+  EXPECT_NEAR(midgap.spectra.at(0).energy_ev.front(), middle_ev - 0.1, 1e-9);
+}
+
+// ε⁻¹ alone needs no RHO: the density of the states serves.
+TEST_F(JobOutput, EpsilonAloneNeedsNoDensityFile) {
+  test::write_files_of(test::silicon_for_files(4.0, 10), directory_.path());
+  const std::string deck =
+      "stop_after = \"epsilon\"\n[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\n";
+  const Calculation with = run(deck + "rho = \"RHO\"\n[epsilon]\ncutoff_ry = 2.0\n");
+  std::filesystem::remove(path("RHO"));
+  std::ofstream(path("epsilon.inp")) << "epsilon_cutoff 2.0\n";
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  SilentProgress silent;
+  const Calculation without =
+      run_calculation(read_deck(directory_.path(), {}), *kernels, std::int64_t{1} << 30, silent);
+  ASSERT_EQ(without.epsilon.size(), with.epsilon.size());
+  for (std::size_t q = 0; q < with.epsilon.size(); ++q)
+    EXPECT_EQ(without.epsilon[q].inverse[0], with.epsilon[q].inverse[0]);
+  EXPECT_THROW(run("[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\n[epsilon]\ncutoff_ry = 2.0\n"),
+               InvalidInput);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "workers/gw/input/berkeleygw_inputs.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <vector>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/evaluation_grid.hpp"
 #include "workers/gw/input/inp_file.hpp"
 #include "workers/gw/physics/crystal.hpp"
 #include "workers/io/settings.hpp"
@@ -37,8 +37,8 @@ struct DeckText {
 
 std::string quoted(const std::string& s) { return '"' + s + '"'; }
 
-using Action = std::function<void(const InpFile&, const InpLine&)>;
-using Actions = std::map<std::string, Action>;
+using Actions = InpActions;
+using Action = Actions::mapped_type;
 
 /// Converts rows "x y z scale [flag…]" to points.
 std::string points_of(const InpFile& file, const std::vector<InpLine>& rows) {
@@ -141,6 +141,13 @@ int occupied_bands(const InpFile& f, const InpLine& l) {
   return occupied;
 }
 
+/// Adds the action of the keyword that chooses the method of a full-frequency calculation.
+void add_method(Actions& a) {
+  a["frequency_dependence_method"] = [](const InpFile& f, const InpLine& l) {
+    if (f.integer(l) != 2) f.fail(l, "only the contour-deformation method (2) is supported");
+  };
+}
+
 /// Adds the actions of the keywords of epsilon.inp that choose frequencies.
 void add_frequencies(Actions& a, DeckText& deck) {
   number(a, "broadening", deck.epsilon, "broadening_ev");
@@ -179,9 +186,7 @@ void add_frequencies(Actions& a, DeckText& deck) {
       f.fail(l, "frequency_dependence = " + std::to_string(value) +
                     " is not supported; 0, 2 and 3 are");
   };
-  a["frequency_dependence_method"] = [](const InpFile& f, const InpLine& l) {
-    if (f.integer(l) != 2) f.fail(l, "only the contour-deformation method (2) is supported");
-  };
+  add_method(a);
 }
 
 Actions epsilon_actions(DeckText& deck) {
@@ -286,7 +291,12 @@ void read_epsilon_inp(const fs::path& directory, DeckText& deck) {
 void read_sigma_inp(const fs::path& directory, bool epsilon, DeckText& deck) {
   const InpFile file(directory / "sigma.inp");
   int exact_ch = -1, method = 1;
-  apply(file, "sigma.inp", sigma_actions(deck, &exact_ch, &method));
+  EvaluationGrid grid;
+  Actions actions = sigma_actions(deck, &exact_ch, &method);
+  add_method(actions);
+  grid.add_actions(actions);
+  apply(file, "sigma.inp", actions);
+  if (method == 2) deck.sigma.merge(grid.sigma_keys());
   const char* names[] = {"cohsex", "hl-gpp", "contour", "gn-gpp"};
   deck.sigma["method"] = quoted(names[method]);
   // BerkeleyGW's defaults: CH is completed by closure for COHSEX, and poles have no remainder.
@@ -324,7 +334,8 @@ void name_files(const fs::path& directory, bool epsilon, bool sigma, DeckText& d
     throw InvalidInput("'" + outer + "' and '" + inner +
                        "' differ; one set of wavefunctions serves ε and Σ here: keep one of them");
   deck.mean_field["wfn"] = quoted(has_plain || !has_inner ? outer : inner);
-  deck.mean_field["rho"] = quoted("RHO");
+  // epsilon.x reads no density; the states have it.
+  if (sigma || fs::exists(directory / "RHO")) deck.mean_field["rho"] = quoted("RHO");
   if (fs::exists(directory / named("WFN_outer")))
     throw InvalidInput("'" + named("WFN_outer") +
                        "' lies beside the decks and would not be used: a TOML deck takes it "

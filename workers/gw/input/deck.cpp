@@ -67,7 +67,9 @@ void check_crystal_keys(TableReader& reader, std::size_t limit) {
 }
 
 /// Refuses keys of the built-in crystal if files are given, and files that exclude each other.
-void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t limit) {
+/// @param needs_density  false: a job that ends with ε⁻¹ takes the density of its states
+void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t limit,
+                     bool needs_density) {
   for (const char* key : {"crystal", "lattice_bohr", "stretch", "cell", "supercell", "origin_shift",
                           "cutoff_ry", "k_grid", "bands"})
     if (reader.has(key))
@@ -82,7 +84,7 @@ void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t
   if (own && m.vkb.empty())
     reader.fail("long_wave", "needs vsc and vkb, which make the Hamiltonian between the k-points");
   for (const char* key : {"wfn", "rho"})
-    if (!reader.has(key))
+    if (!reader.has(key) && (needs_density || key[0] == 'w'))
       reader.fail(key, std::string("is missing: name the ") + (key[0] == 'w' ? "WFN" : "RHO") +
                            " file, or set source = \"epm\"");
 }
@@ -118,7 +120,7 @@ void read_mean_field(const toml::table* table, const std::string& where,
   if (m.empirical)
     check_crystal_keys(reader, limit);
   else
-    check_file_keys(reader, m, limit);
+    check_file_keys(reader, m, limit, !deck->stop_after_epsilon);
   if (m.vsc.empty() != m.vkb.empty())
     reader.fail(m.vsc.empty() ? "vsc" : "vkb",
                 "is missing: bands beyond WFN need both vsc and vkb");
@@ -270,8 +272,8 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   if (kind != "gw") reader.fail("kind", "= \"" + kind + "\" is not \"gw\"");
   reader.table("job");  // the client reads name, priority and limits of the job
   deck.compatible = reader.choice("compat", 0, {"none", "bgw"}) == 1;
-  read_mean_field(reader.table("meanfield"), where, directory, &deck);
   deck.stop_after_epsilon = reader.choice("stop_after", 0, {"sigma", "epsilon"}) == 1;
+  read_mean_field(reader.table("meanfield"), where, directory, &deck);
   deck.self_test = reader.boolean("self_test", deck.self_test);
   read_common_keys(reader, &deck.common);
   read_epsilon(reader.table("epsilon"), where, directory, &deck);

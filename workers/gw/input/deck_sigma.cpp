@@ -112,15 +112,36 @@ void read_solution(TableReader& reader, bool compatible, SigmaRequest& s) {
       static_cast<Solution>(reader.choice("solution", 0, {"linearised", "graphical", "dyson"}));
 }
 
+/// Reads the keys of a spectrum on energies that all states share.
+void read_shared_energies(TableReader& reader, const SigmaRequest& s, SpectrumGrid& g) {
+  g.origin =
+      static_cast<SpectrumOrigin>(reader.choice("spectrum_origin", 0, {"state", "zero", "midgap"}));
+  g.first_ev = reader.number("spectrum_first_ev", 0.0, -1e4, 1e4);
+  g.points = reader.integer("spectrum_points", 0, 4, 100000);
+  if (g.origin == SpectrumOrigin::kState) {
+    for (const char* key : {"spectrum_first_ev", "spectrum_points"})
+      if (reader.has(key)) reader.fail(key, "belongs to spectrum_origin = \"zero\" or \"midgap\"");
+    return;
+  }
+  if (g.points == 0) reader.fail("spectrum_points", "is missing: the number of energies");
+  if (reader.has("spectrum_window_ev"))
+    reader.fail("spectrum_window_ev", "belongs to spectrum_origin = \"state\"");
+  if (s.outer.kind != OuterLoop::kNone)
+    reader.fail("spectrum_origin", "other than \"state\" is not allowed with outer_loop");
+}
+
 void read_spectrum(TableReader& reader, SigmaRequest& s) {
   SpectrumGrid& g = s.spectrum;
-  g.window_ev = reader.number("spectrum_window_ev", s.solution == Solution::kGraphical ? 5.0 : 0.0,
-                              0.0, 200.0);
+  read_shared_energies(reader, s, g);
+  const bool around_state = g.origin == SpectrumOrigin::kState;
+  g.window_ev =
+      reader.number("spectrum_window_ev",
+                    around_state && s.solution == Solution::kGraphical ? 5.0 : 0.0, 0.0, 200.0);
   g.step_ev = reader.number("spectrum_step_ev", g.step_ev, 1e-3, 5.0);
   g.broadening_ev = reader.number("spectrum_broadening_ev", g.broadening_ev, 0.0, 10.0);
   if (s.solution == Solution::kGraphical && !g.wanted())
     reader.fail("spectrum_window_ev", "= 0 leaves the graphical solution without a grid");
-  if (g.wanted() && g.window_ev < 2.0 * g.step_ev)
+  if (around_state && g.wanted() && g.window_ev < 2.0 * g.step_ev)
     reader.fail("spectrum_step_ev", "must be at most half of sigma.spectrum_window_ev");
   if (g.wanted() && s.method == SigmaMethod::kCohsex)
     reader.fail("spectrum_window_ev", "has no meaning for the static method \"cohsex\"");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -39,5 +40,8 @@ class InpFile {
   std::map<std::string, std::vector<InpLine>> blocks_;
   std::map<std::string, int> block_line_;
 };
+
+/// What each keyword of a file does.
+using InpActions = std::map<std::string, std::function<void(const InpFile&, const InpLine&)>>;
 
 }  // namespace quasi::gw

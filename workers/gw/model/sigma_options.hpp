@@ -104,13 +104,24 @@ struct DerivativeRule {
 /// Solution of the quasiparticle equation that is reported as E_qp1 (docs/theory/gw.md 6.6).
 enum class Solution { kLinearised, kGraphical, kDyson };
 
-/// Uniform energies around each state, for the graphical solution and the spectral function A(ω).
+/// Zero of the energies at which spectra are evaluated.
+enum class SpectrumOrigin {
+  kState,   ///< each state's own energy
+  kZero,    ///< the zero of the mean field
+  kMidgap,  ///< the middle of the mean-field gap of the listed k-points
+};
+
+/// Uniform energies for the graphical solution and the spectral function A(ω).
 struct SpectrumGrid {
+  SpectrumOrigin origin = SpectrumOrigin::kState;
+  double first_ev = 0.0;   ///< first energy from the origin, unless that is the state
+  int points = 0;          ///< number of energies, unless the origin is the state
   double window_ev = 0.0;  ///< Σ from E_l − window to E_l + window; 0: no spectrum
   double step_ev = 0.25;
   double broadening_ev = 0.1;  ///< added to |Im Σ| in A(ω)
 
-  bool wanted() const { return window_ev > 0.0; }
+  bool wanted() const { return window_ev > 0.0 || points > 0; }
+  /// Returns the energies around a state. @pre origin is kState
   std::vector<double> offsets_ry() const {
     std::vector<double> offsets;
     const int half = static_cast<int>(std::lround(window_ev / step_ev));

@@ -196,6 +196,10 @@ void solve_states(const Deck& deck, const ExchangeCorrelation& vxc, const StepCo
                            .band_max = run.plan.sigma.band_max,
                            .first_offset = run.plan.spectrum_offset,
                            .grid = deck.sigma.spectrum,
+                           .offsets_ry = {run.plan.sigma.offsets_ry.begin() +
+                                              static_cast<std::ptrdiff_t>(run.plan.spectrum_offset),
+                                          run.plan.sigma.offsets_ry.end()},
+                           .energy_ev = run.plan.spectrum_ev,
                            .remainder = deck.sigma.remainder});
     if (deck.sigma.solution == Solution::kGraphical)
       use_graphical_solution(run.spectra, run.quasiparticles);

@@ -213,8 +213,34 @@ void plan_outer_bands(const SigmaRequest& wanted, const MeanField& field, Plan* 
                           " are calculated");
 }
 
+/// Returns the offsets that reach from every outer state to all energies of a shared spectrum, with
+/// two further points at either end for the interpolation. Sets the energies.
+std::vector<double> offsets_of_shared_spectrum(const SpectrumGrid& grid, const MeanField& field,
+                                               Plan* plan) {
+  const SigmaOptions& s = plan->sigma;
+  double lowest = 1e300, highest = -1e300, top = -1e300, bottom = 1e300;
+  for (int spin = 0; spin < field.n_spins(); ++spin)
+    for (const int ik : s.kpoints) {
+      const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(spin)];
+      lowest = std::min(lowest, field.waves.energy(spin, ik, s.band_min - 1));
+      highest = std::max(highest, field.waves.energy(spin, ik, s.band_max - 1));
+      if (n_v > 0) top = std::max(top, field.waves.energy(spin, ik, n_v - 1));
+      bottom = std::min(bottom, field.waves.energy(spin, ik, n_v));
+    }
+  const double first_ev =
+      grid.first_ev +
+      (grid.origin == SpectrumOrigin::kMidgap ? 0.5 * (top + bottom) * kRydberg_ev : 0.0);
+  for (int i = 0; i < grid.points; ++i) plan->spectrum_ev.push_back(first_ev + i * grid.step_ev);
+  const double from_ev = first_ev - highest * kRydberg_ev - 2.0 * grid.step_ev,
+               to_ev = plan->spectrum_ev.back() - lowest * kRydberg_ev + 2.0 * grid.step_ev;
+  std::vector<double> offsets;
+  for (int i = 0; from_ev + (i - 1) * grid.step_ev < to_ev; ++i)
+    offsets.push_back((from_ev + i * grid.step_ev) / kRydberg_ev);
+  return offsets;
+}
+
 /// Sets the energies, relative to those of the states, at which Σ is evaluated.
-void plan_energies(const SigmaRequest& wanted, Plan* plan) {
+void plan_energies(const SigmaRequest& wanted, const MeanField& field, Plan* plan) {
   SigmaOptions& s = plan->sigma;
   plan->derivative = {wanted.derivative, wanted.derivative_step_ev / kRydberg_ev};
   s.offsets_ry =
@@ -222,7 +248,9 @@ void plan_energies(const SigmaRequest& wanted, Plan* plan) {
   s.slope = s.method != SigmaMethod::kCohsex && wanted.derivative == Derivative::kAnalytic;
   plan->spectrum_offset = s.offsets_ry.size();
   if (wanted.spectrum.wanted()) {
-    const auto grid = wanted.spectrum.offsets_ry();
+    const auto grid = wanted.spectrum.origin == SpectrumOrigin::kState
+                          ? wanted.spectrum.offsets_ry()
+                          : offsets_of_shared_spectrum(wanted.spectrum, field, plan);
     s.offsets_ry.insert(s.offsets_ry.end(), grid.begin(), grid.end());
   }
 }
@@ -253,7 +281,7 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   s.exact_static_ch = deck.sigma.remainder || deck.sigma.exact_ch;
   s.memory_budget_bytes = memory_budget_bytes;
   s.godby_needs_ry = deck.sigma.imaginary_frequency_ev / kRydberg_ev;
-  plan_energies(deck.sigma, &plan);
+  plan_energies(deck.sigma, field, &plan);
   set_frequencies(deck, field, &plan);
   estimate_memory(deck, screening, field, &plan);
   return plan;

@@ -20,6 +20,8 @@ struct Plan {
   DerivativeRule derivative;
   /// Index of the first of SigmaOptions::offsets_ry that belongs to the spectra.
   std::size_t spectrum_offset = 0;
+  /// Energies of the spectra that all states share, eV; empty: each state has its own.
+  std::vector<double> spectrum_ev;
   std::vector<std::string> notes;       ///< one sentence for each setting that was changed
   std::optional<StoredEpsilon> stored;  ///< description of the files that ε⁻¹ comes from
   double epsilon_gflop = 0.0;           ///< gigaflop of the products of χ

@@ -1,11 +1,14 @@
 #include "workers/gw/solver/mean_field/load_mean_field.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
+#include "workers/gw/solver/mean_field/density.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
+#include "workers/gw/solver/mean_field/mean_field_checks.hpp"
 #include "workers/gw/solver/self_energy/exchange_correlation.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -42,6 +45,20 @@ std::shared_ptr<const RadialProjectors> projectors_between(const MeanFieldOption
   return nonlocal;
 }
 
+/// Returns the density of RHO or, without that file, of the occupied states.
+PlaneWaveField density_of(const MeanFieldOptions& files, Wavefunctions& waves, GwKernels& kernels) {
+  if (!files.rho.empty()) return read_field(files.rho, "RHO");
+  std::int64_t points = 1;
+  for (const int n : waves.k_grid) points *= std::max(1, n);
+  complete_by_time_reversal(waves, points);
+  const BrillouinZone zone(waves.k, waves.header.crystal.symmetries, points, "WFN");
+  std::vector<int> occupied;
+  for (std::size_t spin = 0; spin < static_cast<std::size_t>(waves.header.n_spins); ++spin)
+    occupied.push_back(waves.last_occupied[spin * waves.k.size()]);
+  return {.header = waves.header,
+          .values = summed_density(waves, zone, occupied, waves.header.g, kernels)};
+}
+
 }  // namespace
 
 MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand& demand,
@@ -58,8 +75,8 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
       shifted = shifted_dense_states(waves, source.q0, read_field(source.vsc, "VSC"), *nonlocal,
                                      kernels, progress);
   }
-  MeanField field =
-      make_mean_field(std::move(waves), std::move(shifted), read_field(source.rho, "RHO"));
+  PlaneWaveField density = density_of(source, waves, kernels);
+  MeanField field = make_mean_field(std::move(waves), std::move(shifted), std::move(density));
   field.nonlocal = nonlocal;
   // The truncated interaction of a molecule is finite at q = 0, where ⟨v|c⟩ = 0. The head is then 1
   // and needs no second set of states.

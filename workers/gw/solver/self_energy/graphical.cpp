@@ -71,7 +71,8 @@ Spectrum sigma_of_multiplet(const MeanField& field, const SelfEnergyAtK& at,
   double evaluated_ev = 0.0;
   for (int n = begin; n < end; ++n)
     evaluated_ev += share * field.waves.energy(at.spin, at.k_index, n);
-  const std::vector<double> offsets = options.grid.offsets_ry();
+  const std::vector<double> offsets =
+      options.offsets_ry.empty() ? options.grid.offsets_ry() : options.offsets_ry;
   for (std::size_t e = 0; e < offsets.size(); ++e) {
     const std::size_t row = options.first_offset + e;
     Cplx value;
@@ -83,6 +84,12 @@ Spectrum sigma_of_multiplet(const MeanField& field, const SelfEnergyAtK& at,
     s.energy_ev.push_back(evaluated_ev + offsets[e] * kRydberg_ev);
     s.sigma_ev.push_back(value);
   }
+  if (options.energy_ev.empty()) return s;
+  std::vector<Cplx> sigma_ev;
+  for (const double energy : options.energy_ev)
+    sigma_ev.push_back(cubic_at(s.energy_ev, s.sigma_ev, energy).value);
+  s.energy_ev = options.energy_ev;
+  s.sigma_ev = std::move(sigma_ev);
   return s;
 }
 

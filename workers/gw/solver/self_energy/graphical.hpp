@@ -48,6 +48,10 @@ struct SpectrumOptions {
   /// Index of the first of SigmaOptions::offsets_ry that belongs to the grid.
   std::size_t first_offset = 0;
   SpectrumGrid grid;
+  /// Offsets that Σ was evaluated at from `first_offset` on, Ry; empty: those of the grid.
+  std::vector<double> offsets_ry = {};
+  /// Energies to which Σ is interpolated, eV; empty: those of the offsets.
+  std::vector<double> energy_ev = {};
   bool remainder = false;  ///< add the static remainder ½ (CH_exact − CH_partial)
 };
 
