@@ -32,6 +32,14 @@ if(TARGET quasi-server)
     faults TIMEOUT 900)
   add_dependencies(job_kill_test quasi-server quasi-worker quasi-engine quasi-cage)
 
+  # Tests of hostile decks, files and engines.
+  add_executable(hostile_engine jobs/hostile_engine.cpp
+    ${PROJECT_SOURCE_DIR}/tests/cage/escapes.cpp)
+  target_link_libraries(hostile_engine PRIVATE quasi_cage)
+  quasi_add_test(escape_test SOURCES jobs/escape_test.cpp support/hostile_decks.cpp
+    LIBS quasi_deck_jobs LABELS service TIMEOUT 900)
+  add_dependencies(escape_test quasi-server quasi-worker quasi-engine quasi-cage hostile_engine)
+
   # Tests of one attempt on several slots, as one process and as several.
   quasi_add_test(job_ranks_test SOURCES jobs/job_ranks_test.cpp LIBS quasi_deck_jobs LABELS service
     faults TIMEOUT 900)
