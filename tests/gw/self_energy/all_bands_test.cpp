@@ -31,8 +31,10 @@ class EightAtomsAllBands : public testing::Test {
     kernels_ = make_gw_kernels(find_device("cpu")).release();
     Wavefunctions waves = read_wavefunctions(files_->file("WFN"));
     SilentProgress silent;
-    replace_by_dense_states(waves, kBands, read_field(files_->file("VSC"), "VSC"),
-                            read_projectors(files_->file("VKB")), *kernels_, silent);
+    replace_by_dense_states(
+        waves, kBands,
+        {read_field(files_->file("VSC"), "VSC"), read_projectors(files_->file("VKB"))}, *kernels_,
+        silent);
     field_ =
         new MeanField(make_mean_field(std::move(waves), read_wavefunctions(files_->file("WFNq")),
                                       read_field(files_->file("RHO"), "RHO")));
@@ -207,8 +209,9 @@ TEST_F(SiliconAllBands, FiveHundredAndFourteenBands) {
   constexpr int kAll = 514;
   SilentProgress silent;
   Wavefunctions waves = field_->waves;
-  replace_by_dense_states(waves, kAll, read_field(files_->file("VSC"), "VSC"),
-                          read_projectors(files_->file("VKB")), *kernels_, silent);
+  replace_by_dense_states(
+      waves, kAll, {read_field(files_->file("VSC"), "VSC"), read_projectors(files_->file("VKB"))},
+      *kernels_, silent);
   const MeanField field = make_mean_field(std::move(waves), *field_->shifted, field_->density);
   std::vector<DielectricMatrix> epsilon;
   for (const Vec3& q : screening_points(field))

@@ -187,8 +187,9 @@ TEST(DisplacedSilicon, EigenvaluesOfTheDenseHamiltonian) {
     ReferenceCase files(name);
     Wavefunctions waves = read_wavefunctions(files.file("WFN"));
     const std::vector<double> stored = waves.energy_ry;
-    replace_by_dense_states(waves, 283, read_field(files.file("VSC"), "VSC"),
-                            read_projectors(files.file("VKB")), *kernels, silent);
+    replace_by_dense_states(
+        waves, 283, {read_field(files.file("VSC"), "VSC"), read_projectors(files.file("VKB"))},
+        *kernels, silent);
     double worst = 0.0;
     for (std::size_t n = 0; n < stored.size(); ++n)
       worst = std::max(worst, std::abs(waves.energy_ry[n] - stored[n]) * kRydberg_ev);

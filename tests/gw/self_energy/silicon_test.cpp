@@ -262,7 +262,7 @@ TEST_F(Silicon, EigenvaluesOfTheDenseHamiltonian) {
   SilentProgress silent;
   const PlaneWaveField vsc = read_field(files_->file("VSC"), "VSC");
   const Projectors vkb = read_projectors(files_->file("VKB"));
-  replace_by_dense_states(waves, 537, vsc, vkb, *kernels_, silent);
+  replace_by_dense_states(waves, 537, {vsc, vkb}, *kernels_, silent);
   const auto rows = test::read_number_rows(files_->file("out/eigenvalues_full_eV.txt"));
   ASSERT_EQ(rows.size(), waves.k.size());
   for (int ik = 0; ik < waves.n_k(); ++ik) {
@@ -276,7 +276,7 @@ TEST_F(Silicon, EigenvaluesOfTheDenseHamiltonian) {
   }
   // The potential of exchange and correlation in its place is noticed.
   Wavefunctions again = waves;
-  EXPECT_THROW(replace_by_dense_states(again, 100, read_field(files_->file("VXC"), "VSC"), vkb,
+  EXPECT_THROW(replace_by_dense_states(again, 100, {read_field(files_->file("VXC"), "VSC"), vkb},
                                        *kernels_, silent),
                InvalidInput);
 }

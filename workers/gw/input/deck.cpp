@@ -89,6 +89,18 @@ void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t
                            " file, or set source = \"epm\"");
 }
 
+/// Reads the choice of the eigensolver. @pre the files of `m` are read
+void read_eigensolver(TableReader& reader, MeanFieldOptions& m) {
+  EigensolverOptions& e = m.eigensolver;
+  e.method = static_cast<Eigensolver>(reader.choice("solver", 0, {"dense", "operator"}));
+  e.residual_ry = reader.number("residual_ry", e.residual_ry, 1e-11, 1e-4);
+  if (e.method == Eigensolver::kDense && reader.has("residual_ry"))
+    reader.fail("residual_ry", "belongs to solver = \"operator\"; remove it or set that");
+  if (e.method == Eigensolver::kOperator && !m.empirical && m.vsc.empty())
+    reader.fail("solver", "= \"operator\" needs vsc and vkb, which make the Hamiltonian");
+  m.crystal.eigensolver = e;
+}
+
 void read_mean_field(const toml::table* table, const std::string& where,
                      const std::filesystem::path& directory, Deck* deck) {
   TableReader reader(table, "meanfield", where);
@@ -117,6 +129,7 @@ void read_mean_field(const toml::table* table, const std::string& where,
     m.long_wave = LongWave::kDense;
   m.max_projector_residual =
       reader.number("max_projector_residual", m.max_projector_residual, 1e-12, 1.0);
+  read_eigensolver(reader, m);
   if (m.empirical)
     check_crystal_keys(reader, limit);
   else

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "workers/gw/model/eigensolver_options.hpp"
 #include "workers/gw/physics/crystal.hpp"
 
 namespace quasi::gw {
@@ -28,6 +29,7 @@ struct EmpiricalCrystal {
   Vec3 q0{0.001, 0.0, 0.0};
   /// True: q → 0 by k·p, which is exact because H is local. False: q → 0 by a second set of states.
   bool by_velocity = false;
+  EigensolverOptions eigensolver;
 };
 
 /// Form factors of one crystal, Ry, at |G|² = 3, 4, 8, 11 in units of (2π/a)²: the symmetric and

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "workers/gw/model/eigensolver_options.hpp"
 #include "workers/gw/model/empirical_crystal.hpp"
 
 namespace quasi::gw {
@@ -25,6 +26,7 @@ struct MeanFieldOptions {
   Vec3 q0{0.001, 0.0, 0.0};  ///< reduced; the shift of kDense and the direction of kVelocity
   /// Largest error of the projectors between the plane waves of VKB, relative to their maximum.
   double max_projector_residual = 1e-4;
+  EigensolverOptions eigensolver;  ///< for states that WFN and WFNq do not hold
 };
 
 }  // namespace quasi::gw

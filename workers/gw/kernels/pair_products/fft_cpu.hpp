@@ -2,6 +2,7 @@
 
 #include <fftw3.h>
 
+#include <algorithm>
 #include <array>
 #include <complex>
 #include <cstddef>
@@ -78,16 +79,21 @@ class FftPlan {
   fftw_plan plan_ = nullptr;
 };
 
-/// In-place transform f(r) → Σ_r f(r) e^{+iGr} of one box, if only the G of a sphere are needed.
+/// In-place transform f(r) → Σ_r f(r) e^{+iGr} of one box, if only the G of a sphere are needed, or
+/// f(G) → Σ_G f(G) e^{−iGr}, if f is 0 but for the G of a sphere.
 ///
-/// It transforms axis by axis, last axis first. After each axis it leaves out the lines of
-/// frequencies that no needed G has. If half of each axis is needed, 1 + ½ + ¼ of three passes
-/// remain. Other values are left undefined.
+/// It transforms axis by axis. Towards the sphere the last axis comes first. After each axis it
+/// leaves out the lines of frequencies that no needed G has. If half of each axis is needed,
+/// 1 + ½ + ¼ of three passes remain. Other values are left undefined. From the sphere the passes
+/// come in reverse order.
 class SphereTransform {
  public:
+  enum class Direction { kToSphere, kFromSphere };
   SphereTransform() = default;
-  /// @param box_index  (i·n1 + j)·n2 + k of the needed G
-  SphereTransform(std::array<int, 3> box, const std::vector<std::int32_t>& box_index) {
+  /// @param box_index  (i·n1 + j)·n2 + k of the G of the sphere
+  SphereTransform(std::array<int, 3> box, const std::vector<std::int32_t>& box_index,
+                  Direction direction = Direction::kToSphere)
+      : sign_(direction == Direction::kToSphere ? FFTW_BACKWARD : FFTW_FORWARD) {
     const std::array<std::vector<Range>, 3> wanted = wanted_ranges(box, box_index);
     FftArray scratch(std::int64_t{1} * box[0] * box[1] * box[2]);
     const std::lock_guard lock(fftw_planner());
@@ -100,6 +106,7 @@ class SphereTransform {
       for (const Range& k : wanted[2])
         add_plan(scratch, j.begin * box[2] + k.begin, {box[0], plane, plane},
                  {{j.size(), box[2], box[2]}, {k.size(), 1, 1}});
+    if (direction == Direction::kFromSphere) std::reverse(steps_.begin(), steps_.end());
   }
   ~SphereTransform() {
     const std::lock_guard lock(fftw_planner());
@@ -155,10 +162,11 @@ class SphereTransform {
                 std::vector<fftw_iodim> many) {
     auto* at = reinterpret_cast<fftw_complex*>(scratch.data() + offset);
     steps_.push_back({fftw_plan_guru_dft(1, &axis, static_cast<int>(many.size()), many.data(), at,
-                                         at, FFTW_BACKWARD, FFTW_ESTIMATE),
+                                         at, sign_, FFTW_ESTIMATE),
                       offset});
   }
 
+  int sign_ = FFTW_BACKWARD;
   std::vector<Step> steps_;
 };
 

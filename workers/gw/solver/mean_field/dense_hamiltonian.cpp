@@ -9,6 +9,7 @@
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/mean_field/brillouin_zone.hpp"
+#include "workers/gw/solver/mean_field/eigensolver/operator_states.hpp"
 #include "workers/gw/solver/mean_field/gauge.hpp"
 #include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
 #include "workers/gw/solver/screening/long_wave.hpp"
@@ -46,9 +47,9 @@ std::vector<Cplx> local_hamiltonian(const Crystal& crystal, const Vec3& k,
   return h;
 }
 
-/// H += Σ_p β_p(G) right_p(G'), right = D β*; both [n_projectors][n].
-void add_projectors(const std::vector<Cplx>& beta, const std::vector<Cplx>& right, std::size_t n,
-                    std::vector<Cplx>& h) {
+/// H += Σ_p β_p(G) right_p(G').
+void add_projectors(const ProjectorProducts& projectors, std::size_t n, std::vector<Cplx>& h) {
+  const auto& [beta, right] = projectors;
   const Cplx one{1.0, 0.0};
   const auto edge = static_cast<int>(n);
   if (beta.empty()) return;
@@ -62,15 +63,51 @@ std::vector<Cplx> conjugate(std::vector<Cplx> values) {
   return values;
 }
 
+/// Finds the n_bands lowest eigenstates at one k of WFN in the gauge of fix_gauge().
+LowestStates states_of_point(const Wavefunctions& waves, int k_index, int spin, int n_bands,
+                             const FileHamiltonian& hamiltonian, GwKernels& kernels) {
+  const auto& [potential, projectors, eigensolver] = hamiltonian;
+  const auto& g = waves.waves[static_cast<std::size_t>(k_index)].g;
+  const auto n = static_cast<std::int64_t>(g.size());
+  if (n < n_bands)
+    throw InvalidInput(std::to_string(n_bands) + " bands are wanted but k-point " +
+                       std::to_string(k_index + 1) + " has only " + std::to_string(n) +
+                       " plane waves");
+  if (eigensolver.method == Eigensolver::kOperator)
+    return operator_states(hamiltonian_parts(waves, k_index, spin, potential, projectors), g,
+                           n_bands, eigensolver);
+  LowestStates states;
+  const auto h = dense_hamiltonian(waves, k_index, spin, potential, projectors);
+  states.energy_ry.resize(static_cast<std::size_t>(n_bands));
+  states.coefficients.resize(static_cast<std::size_t>(n_bands * n));
+  kernels.dense().eigen_hermitian(view<const Cplx>(h, n, n),
+                                  view<double>(states.energy_ry, n_bands),
+                                  view<Cplx>(states.coefficients, n_bands, n));
+  fix_gauge(g, states.energy_ry, kDegenerateStates_ry, states.coefficients);
+  return states;
+}
+
+/// Compares the eigenvalues of H at one k with those of WFN.
+/// @throws InvalidInput if one differs by more than 1e-4 Ry
+void require_file_energies(const Wavefunctions& waves, int spin, int ik,
+                           const std::vector<double>& values) {
+  const int n_bands = static_cast<int>(values.size());
+  for (int band = 0; band < std::min(waves.n_bands, n_bands); ++band)
+    if (std::abs(values[static_cast<std::size_t>(band)] - waves.energy(spin, ik, band)) > 1e-4)
+      throw InvalidInput("the Hamiltonian of VSC and VKB has the eigenvalue " +
+                         std::to_string(values[static_cast<std::size_t>(band)]) + " Ry for band " +
+                         std::to_string(band + 1) + " at k-point " + std::to_string(ik + 1) +
+                         ", WFN has " + std::to_string(waves.energy(spin, ik, band)) +
+                         "; are meanfield.vsc and meanfield.vxc exchanged?");
+}
+
 }  // namespace
 
-std::vector<Cplx> dense_hamiltonian(const Wavefunctions& waves, int k_index, int spin,
-                                    const PlaneWaveField& potential, const Projectors& projectors) {
+ProjectorProducts projectors_of_point(const Wavefunctions& waves, int k_index, int spin,
+                                      const Projectors& projectors) {
   const auto& g = waves.waves[static_cast<std::size_t>(k_index)].g;
-  const Vec3& k = waves.k[static_cast<std::size_t>(k_index)];
   const std::size_t n = g.size();
-  std::vector<Cplx> h = local_hamiltonian(waves.header.crystal, k, g, potential, spin);
-  const int pk = projector_k_index(projectors, k);
+  const int pk = projector_k_index(projectors, waves.k[static_cast<std::size_t>(k_index)]);
   const auto& list = projectors.g[static_cast<std::size_t>(pk)];
   const GIndex projector_index(list);
   const auto n_proj = static_cast<std::size_t>(projectors.n_projectors);
@@ -85,7 +122,26 @@ std::vector<Cplx> dense_hamiltonian(const Wavefunctions& waves, int k_index, int
     for (std::size_t p = 0; p < n_proj; ++p)
       beta[p * n + i] = from[p * list.size() + static_cast<std::size_t>(at)];
   }
-  add_projectors(beta, apply_d(projectors, conjugate(beta), n, spin), n, h);
+  std::vector<Cplx> right = apply_d(projectors, conjugate(beta), n, spin);
+  return {std::move(beta), std::move(right)};
+}
+
+ProjectorProducts projectors_at(const Crystal& crystal, const Vec3& k, const std::vector<IVec3>& g,
+                                int spin, const RadialProjectors& projectors) {
+  std::vector<Vec3> points;
+  for (const IVec3& v : g)
+    points.push_back(to_cartesian(crystal.bvec, crystal.blat_per_bohr, k + to_real(v)));
+  std::vector<Cplx> beta = projectors.at(points);
+  std::vector<Cplx> right = projectors.apply_d(conjugate(beta), g.size(), spin);
+  return {std::move(beta), std::move(right)};
+}
+
+std::vector<Cplx> dense_hamiltonian(const Wavefunctions& waves, int k_index, int spin,
+                                    const PlaneWaveField& potential, const Projectors& projectors) {
+  const auto ik = static_cast<std::size_t>(k_index);
+  const auto& g = waves.waves[ik].g;
+  std::vector<Cplx> h = local_hamiltonian(waves.header.crystal, waves.k[ik], g, potential, spin);
+  add_projectors(projectors_of_point(waves, k_index, spin, projectors), g.size(), h);
   return h;
 }
 
@@ -94,17 +150,13 @@ std::vector<Cplx> dense_hamiltonian_at(const Crystal& crystal, const Vec3& k,
                                        const PlaneWaveField& potential,
                                        const RadialProjectors& projectors) {
   std::vector<Cplx> h = local_hamiltonian(crystal, k, g, potential, spin);
-  std::vector<Vec3> points;
-  for (const IVec3& v : g)
-    points.push_back(to_cartesian(crystal.bvec, crystal.blat_per_bohr, k + to_real(v)));
-  const std::vector<Cplx> beta = projectors.at(points);
-  add_projectors(beta, projectors.apply_d(conjugate(beta), g.size(), spin), g.size(), h);
+  add_projectors(projectors_at(crystal, k, g, spin, projectors), g.size(), h);
   return h;
 }
 
 DenseStates dense_states_at(const ContinuousHamiltonian& hamiltonian, const Vec3& k, int spin,
                             int n_bands, GwKernels& kernels) {
-  const auto& [crystal, cutoff_ry, potential, projectors] = hamiltonian;
+  const auto& [crystal, cutoff_ry, potential, projectors, eigensolver] = hamiltonian;
   DenseStates states{
       .sphere = make_g_sphere(crystal.bdot, k, cutoff_ry), .energy_ry = {}, .coefficients = {}};
   const std::int64_t n = states.sphere.size();
@@ -113,6 +165,15 @@ DenseStates dense_states_at(const ContinuousHamiltonian& hamiltonian, const Vec3
                        std::to_string(cutoff_ry) + " Ry gives only " + std::to_string(n) +
                        " plane waves at (" + std::to_string(k[0]) + ", " + std::to_string(k[1]) +
                        ", " + std::to_string(k[2]) + ")");
+  if (eigensolver.method == Eigensolver::kOperator) {
+    LowestStates lowest = operator_states(
+        hamiltonian_parts_at(crystal, k, states.sphere.g, spin, potential, projectors),
+        states.sphere.g, n_bands, eigensolver);
+    states.energy_ry = std::move(lowest.energy_ry);
+    states.coefficients = std::move(lowest.coefficients);
+    states.largest_residual_ry = lowest.largest_residual_ry;
+    return states;
+  }
   const auto h = dense_hamiltonian_at(crystal, k, states.sphere.g, spin, potential, projectors);
   states.energy_ry.resize(static_cast<std::size_t>(n_bands));
   states.coefficients.resize(static_cast<std::size_t>(n_bands * n));
@@ -124,8 +185,7 @@ DenseStates dense_states_at(const ContinuousHamiltonian& hamiltonian, const Vec3
 }
 
 Wavefunctions shifted_dense_states(const Wavefunctions& waves, const Vec3& q0,
-                                   const PlaneWaveField& potential,
-                                   const RadialProjectors& projectors, GwKernels& kernels,
+                                   const ContinuousHamiltonian& hamiltonian, GwKernels& kernels,
                                    Progress& progress) {
   Wavefunctions w;
   w.header = waves.header;
@@ -142,12 +202,12 @@ Wavefunctions shifted_dense_states(const Wavefunctions& waves, const Vec3& q0,
     w.n_bands =
         std::max(w.n_bands, waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k())] + 1);
   w.waves.resize(w.k.size());
+  double residual_ry = 0.0;
   for (int spin = 0; spin < n_spins; ++spin) {
     const int n_v = waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k())];
     for (std::size_t ik = 0; ik < w.k.size(); ++ik) {
-      DenseStates states =
-          dense_states_at({crystal, w.wavefunction_cutoff_ry, potential, projectors}, w.k[ik], spin,
-                          w.n_bands, kernels);
+      DenseStates states = dense_states_at(hamiltonian, w.k[ik], spin, w.n_bands, kernels);
+      residual_ry = std::max(residual_ry, states.largest_residual_ry);
       w.waves[ik].g = std::move(states.sphere.g);
       w.waves[ik].coefficients.push_back(std::move(states.coefficients));
       w.energy_ry.insert(w.energy_ry.end(), states.energy_ry.begin(), states.energy_ry.end());
@@ -160,47 +220,33 @@ Wavefunctions shifted_dense_states(const Wavefunctions& waves, const Vec3& q0,
           n_spins * static_cast<std::int64_t>(w.k.size()));
     }
   }
+  log_residual(hamiltonian.eigensolver, residual_ry, progress);
   return w;
 }
 
-void replace_by_dense_states(Wavefunctions& waves, int n_bands, const PlaneWaveField& potential,
-                             const Projectors& projectors, GwKernels& kernels, Progress& progress) {
-  require_same_crystal(waves.header, "WFN", potential.header, "VSC");
-  require_same_crystal(waves.header, "WFN", projectors.header, "VKB");
+void replace_by_dense_states(Wavefunctions& waves, int n_bands, const FileHamiltonian& hamiltonian,
+                             GwKernels& kernels, Progress& progress) {
+  require_same_crystal(waves.header, "WFN", hamiltonian.potential.header, "VSC");
+  require_same_crystal(waves.header, "WFN", hamiltonian.projectors.header, "VKB");
   const int n_spins = waves.header.n_spins;
   std::vector<double> energies, occupations;
+  double residual_ry = 0.0;
   for (int spin = 0; spin < n_spins; ++spin)
     for (int ik = 0; ik < waves.n_k(); ++ik) {
-      const auto& g = waves.waves[static_cast<std::size_t>(ik)].g;
-      const auto n = static_cast<std::int64_t>(g.size());
-      if (n < n_bands)
-        throw InvalidInput(std::to_string(n_bands) + " bands are wanted but k-point " +
-                           std::to_string(ik + 1) + " has only " + std::to_string(n) +
-                           " plane waves");
-      const auto h = dense_hamiltonian(waves, ik, spin, potential, projectors);
-      std::vector<double> values(static_cast<std::size_t>(n_bands));
-      std::vector<Cplx> vectors(static_cast<std::size_t>(n_bands * n));
-      kernels.dense().eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, n_bands),
-                                      view<Cplx>(vectors, n_bands, n));
-      for (int band = 0; band < std::min(waves.n_bands, n_bands); ++band)
-        if (std::abs(values[static_cast<std::size_t>(band)] - waves.energy(spin, ik, band)) > 1e-4)
-          throw InvalidInput("the Hamiltonian of VSC and VKB has the eigenvalue " +
-                             std::to_string(values[static_cast<std::size_t>(band)]) +
-                             " Ry for band " + std::to_string(band + 1) + " at k-point " +
-                             std::to_string(ik + 1) + ", WFN has " +
-                             std::to_string(waves.energy(spin, ik, band)) +
-                             "; are meanfield.vsc and meanfield.vxc exchanged?");
-      fix_gauge(g, values, kDegenerateStates_ry, vectors);
-      energies.insert(energies.end(), values.begin(), values.end());
+      LowestStates found = states_of_point(waves, ik, spin, n_bands, hamiltonian, kernels);
+      require_file_energies(waves, spin, ik, found.energy_ry);
+      residual_ry = std::max(residual_ry, found.largest_residual_ry);
+      energies.insert(energies.end(), found.energy_ry.begin(), found.energy_ry.end());
       for (int band = 0; band < n_bands; ++band)
         occupations.push_back(
             band < waves.last_occupied[static_cast<std::size_t>(spin * waves.n_k() + ik)] ? 1.0
                                                                                           : 0.0);
       waves.waves[static_cast<std::size_t>(ik)].coefficients[static_cast<std::size_t>(spin)] =
-          std::move(vectors);
+          std::move(found.coefficients);
       progress.report("diagonalisation", std::int64_t{1} * spin * waves.n_k() + ik + 1,
                       std::int64_t{1} * n_spins * waves.n_k());
     }
+  log_residual(hamiltonian.eigensolver, residual_ry, progress);
   waves.energy_ry = std::move(energies);
   waves.occupation = std::move(occupations);
   waves.n_bands = n_bands;

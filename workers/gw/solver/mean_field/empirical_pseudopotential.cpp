@@ -164,10 +164,10 @@ class LocalPotential {
     if (imaginary < 1e-13 * largest)
       for (auto& [g, value] : values_) value = value.real();
   }
-  const std::vector<std::pair<IVec3, Cplx>>& values() const { return values_; }
+  const PotentialElements& values() const { return values_; }
 
  private:
-  std::vector<std::pair<IVec3, Cplx>> values_;
+  PotentialElements values_;
 };
 
 double lattice_of(const EmpiricalCrystal& wanted, const FormFactors& factors) {
@@ -188,12 +188,13 @@ struct LocalHamiltonian {
   const Crystal& crystal;
   const LocalPotential& potential;
   double cutoff_ry = 0.0;
+  EigensolverOptions eigensolver;
 };
 
 /// Lowest eigenstates of H at one k on its own sphere, in a gauge that depends on H alone.
 DenseStates states_at(const LocalHamiltonian& hamiltonian, const Vec3& k, int n_bands,
                       GwKernels& kernels, StepClock& clock) {
-  const auto& [crystal, potential, cutoff_ry] = hamiltonian;
+  const auto& [crystal, potential, cutoff_ry, eigensolver] = hamiltonian;
   DenseStates states{
       .sphere = make_g_sphere(crystal.bdot, k, cutoff_ry), .energy_ry = {}, .coefficients = {}};
   const GSphere& sphere = states.sphere;
@@ -202,10 +203,19 @@ DenseStates states_at(const LocalHamiltonian& hamiltonian, const Vec3& k, int n_
     throw InvalidInput("meanfield.bands = " + std::to_string(n_bands) + " but the cut-off of " +
                        std::to_string(cutoff_ry) + " Ry gives only " + std::to_string(n) +
                        " plane waves; raise meanfield.cutoff_ry");
+  if (eigensolver.method == Eigensolver::kOperator) {
+    LowestStates lowest = operator_states(local_parts(crystal, k, sphere.g, potential.values()),
+                                          sphere.g, n_bands, eigensolver);
+    states.energy_ry = std::move(lowest.energy_ry);
+    states.coefficients = std::move(lowest.coefficients);
+    states.largest_residual_ry = lowest.largest_residual_ry;
+    clock.step("eigensolver");
+    return states;
+  }
   // V differs from 0 at a few dozen G: each is found once and scattered, instead of n² structure
   // factors.
   const GIndex index(sphere.g);
-  const std::vector<std::pair<IVec3, Cplx>>& elements = potential.values();
+  const PotentialElements& elements = potential.values();
   // Every thread is the first to touch the rows it fills: gigabytes set to 0 by one thread would
   // take as long as the rest.
   const std::unique_ptr<double[]> storage(new double[static_cast<std::size_t>(2 * n * n)]);
@@ -238,7 +248,7 @@ struct BandsOnGrid {
   int n_occupied = 0;
 };
 
-/// Diagonalises H at the irreducible points of a grid.
+/// Finds the lowest states of H at the irreducible points of a grid.
 Wavefunctions states_on_grid(const LocalHamiltonian& hamiltonian, const MeanFieldHeader& header,
                              const BandsOnGrid& wanted, GwKernels& kernels, Progress& progress,
                              StepTimes* times) {
@@ -254,8 +264,10 @@ Wavefunctions states_on_grid(const LocalHamiltonian& hamiltonian, const MeanFiel
   for (const int s : little_group(header.crystal.symmetries, shift, true))
     group.push_back(header.crystal.symmetries[static_cast<std::size_t>(s)]);
   irreducible_points(grid, shift, group, &w.k, &w.weight);
+  double residual_ry = 0.0;
   for (std::size_t ik = 0; ik < w.k.size(); ++ik) {
     DenseStates states = states_at(hamiltonian, w.k[ik], n_bands, kernels, clock);
+    residual_ry = std::max(residual_ry, states.largest_residual_ry);
     w.waves.push_back({std::move(states.sphere.g), {std::move(states.coefficients)}});
     w.energy_ry.insert(w.energy_ry.end(), states.energy_ry.begin(), states.energy_ry.end());
     for (int band = 0; band < n_bands; ++band)
@@ -265,6 +277,7 @@ Wavefunctions states_on_grid(const LocalHamiltonian& hamiltonian, const MeanFiel
     progress.report("mean field", static_cast<std::int64_t>(ik) + 1,
                     static_cast<std::int64_t>(w.k.size()));
   }
+  log_residual(hamiltonian.eigensolver, residual_ry, progress);
   return w;
 }
 
@@ -285,13 +298,17 @@ void keep_bands(Wavefunctions& w, int n) {
 
 }  // namespace
 
+PotentialElements empirical_potential(const EmpiricalCrystal& crystal) {
+  return potential_of(crystal).values();
+}
+
 StatesAt empirical_states(const EmpiricalCrystal& wanted, const Crystal& crystal,
                           GwKernels& kernels) {
   auto potential = std::make_shared<const LocalPotential>(potential_of(wanted));
-  return [potential, crystal, cutoff = wanted.wavefunction_cutoff_ry, &kernels](
-             const Vec3& k, int /*spin*/, int n_bands) {
+  return [potential, crystal, cutoff = wanted.wavefunction_cutoff_ry,
+          eigensolver = wanted.eigensolver, &kernels](const Vec3& k, int /*spin*/, int n_bands) {
     StepClock unwatched(nullptr);
-    return states_at({crystal, *potential, cutoff}, k, n_bands, kernels, unwatched);
+    return states_at({crystal, *potential, cutoff, eigensolver}, k, n_bands, kernels, unwatched);
   };
 }
 
@@ -322,7 +339,8 @@ MeanField empirical_mean_field(const EmpiricalCrystal& wanted, GwKernels& kernel
                                        1.0 * k / wanted.k_grid[2]},
                                       wanted.wavefunction_cutoff_ry)
                                 .size() > wanted.bands;
-  const LocalHamiltonian hamiltonian{header.crystal, potential, wanted.wavefunction_cutoff_ry};
+  const LocalHamiltonian hamiltonian{header.crystal, potential, wanted.wavefunction_cutoff_ry,
+                                     wanted.eigensolver};
   Wavefunctions waves = states_on_grid(hamiltonian, header,
                                        {.grid = wanted.k_grid,
                                         .shift = {},

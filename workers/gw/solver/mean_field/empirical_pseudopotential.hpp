@@ -4,16 +4,20 @@
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/model/empirical_crystal.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
+#include "workers/gw/solver/mean_field/eigensolver/operator_states.hpp"
 #include "workers/gw/solver/mean_field/problem.hpp"
 #include "workers/gw/solver/step_times.hpp"
 
 namespace quasi::gw {
 
-/// Diagonalises the Hamiltonian of a built-in crystal (docs/theory/gw.md 11) at the irreducible
-/// points of its grid and sums the density of the occupied bands. Without `by_velocity` it
-/// diagonalises at the points of the grid shifted by q₀ too.
+/// Finds the lowest states of a built-in crystal (docs/theory/gw.md 11) at the irreducible points
+/// of its grid and sums the density of the occupied bands. Without `by_velocity` it finds them at
+/// the points of the grid shifted by q₀ too.
 MeanField empirical_mean_field(const EmpiricalCrystal& crystal, GwKernels& kernels,
                                Progress& progress, StepTimes* times = nullptr);
+
+/// Returns V(G) of a built-in crystal where it is not 0.
+PotentialElements empirical_potential(const EmpiricalCrystal& crystal);
 
 /// Returns a function that diagonalises the same Hamiltonian at any k. The kernels must outlive
 /// that function.

@@ -24,8 +24,10 @@ void add_bands(const MeanFieldOptions& files, int wanted, Wavefunctions& waves, 
                        "' holds matrix elements of other states than the " +
                        std::to_string(wanted) +
                        " that are made from VSC and VKB; give the file VXC itself");
-  replace_by_dense_states(waves, wanted, read_field(files.vsc, "VSC"), read_projectors(files.vkb),
-                          kernels, progress);
+  const PlaneWaveField potential = read_field(files.vsc, "VSC");
+  const Projectors projectors = read_projectors(files.vkb);
+  replace_by_dense_states(waves, wanted, {potential, projectors, files.eigensolver}, kernels,
+                          progress);
 }
 
 /// Returns the projectors between the plane waves of VKB, for q → 0 without WFNq.
@@ -71,9 +73,13 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
   std::shared_ptr<const RadialProjectors> nonlocal;
   if (source.long_wave != LongWave::kStates && demand.screening) {
     nonlocal = projectors_between(source, waves.header, progress);
-    if (source.long_wave == LongWave::kDense)
-      shifted = shifted_dense_states(waves, source.q0, read_field(source.vsc, "VSC"), *nonlocal,
+    if (source.long_wave == LongWave::kDense) {
+      const PlaneWaveField potential = read_field(source.vsc, "VSC");
+      shifted = shifted_dense_states(waves, source.q0,
+                                     {waves.header.crystal, waves.wavefunction_cutoff_ry, potential,
+                                      *nonlocal, source.eigensolver},
                                      kernels, progress);
+    }
   }
   PlaneWaveField density = density_of(source, waves, kernels);
   MeanField field = make_mean_field(std::move(waves), std::move(shifted), std::move(density));

@@ -1,0 +1,182 @@
+#include "workers/gw/kernels/hamiltonian/hamiltonian_operator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <type_traits>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/kernels/dense/zgemm_cpu.hpp"
+
+namespace quasi::gw {
+namespace {
+
+/// Complex states that one thread handles at a time.
+constexpr std::int64_t kBatch = 8;
+
+/// Number of states of type T that one complex vector holds.
+template <typename T>
+constexpr std::int64_t kStatesPerVector = std::is_same_v<T, double> ? 2 : 1;
+
+/// Copies the states [first, first + count) into complex vectors, [vectors][n]. Two real states
+/// a, b become a + ib, because a real H maps both parts apart.
+void load(View<const Cplx, 2> states, std::int64_t first, std::int64_t count, Cplx* to) {
+  std::copy_n(states.data + first * states.extent[1], count * states.extent[1], to);
+}
+
+void load(View<const double, 2> states, std::int64_t first, std::int64_t count, Cplx* to) {
+  const std::int64_t n = states.extent[1];
+  for (std::int64_t v = 0; 2 * v < count; ++v)
+    for (std::int64_t i = 0; i < n; ++i)
+      to[v * n + i] = {states(first + 2 * v, i),
+                       2 * v + 1 < count ? states(first + 2 * v + 1, i) : 0.0};
+}
+
+void store(const Cplx* from, std::int64_t first, std::int64_t count, View<Cplx, 2> states) {
+  std::copy_n(from, count * states.extent[1], states.data + first * states.extent[1]);
+}
+
+void store(const Cplx* from, std::int64_t first, std::int64_t count, View<double, 2> states) {
+  const std::int64_t n = states.extent[1];
+  for (std::int64_t s = 0; s < count; ++s)
+    for (std::int64_t i = 0; i < n; ++i) {
+      const Cplx& c = from[s / 2 * n + i];
+      states(first + s, i) = s % 2 == 0 ? c.real() : c.imag();
+    }
+}
+
+}  // namespace
+
+/// Applies H to one batch of complex vectors on one thread, with the thread's own work space.
+class HamiltonianOperator::Worker {
+ public:
+  explicit Worker(const HamiltonianOperator& h)
+      : h_(h),
+        n_(h.size()),
+        n_projectors_(n_ > 0 ? static_cast<std::int64_t>(h.parts_.beta.size()) / n_ : 0),
+        box_(static_cast<std::int64_t>(h.potential_.size())),
+        overlap_(static_cast<std::size_t>(kBatch * n_projectors_)) {}
+
+  /// Computes y = H x; both [count][n_pw].
+  void apply(const Cplx* x, Cplx* y, std::int64_t count) {
+    for (std::int64_t v = 0; v < count; ++v) apply_local(x + v * n_, y + v * n_);
+    if (n_projectors_ == 0) return;
+    const HamiltonianParts& p = h_.parts_;
+    zgemm({CblasTrans, count, n_projectors_, n_}, {x, n_}, {p.right.data(), n_},
+          {overlap_.data(), n_projectors_});
+    zgemm({.transpose_b = CblasNoTrans, .m = count, .n = n_, .k = n_projectors_, .beta = 1.0},
+          {overlap_.data(), n_projectors_}, {p.beta.data(), n_}, {y, n_});
+  }
+
+ private:
+  void apply_local(const Cplx* x, Cplx* y) {
+    const HamiltonianParts& p = h_.parts_;
+    const auto n = static_cast<std::size_t>(n_);
+    for (std::size_t i = 0; i < n; ++i) y[i] = p.kinetic_ry[i] * x[i];
+    if (h_.potential_.empty()) return;
+    Cplx* box = box_.data();
+    std::fill_n(box, box_.size(), Cplx{});
+    for (std::size_t i = 0; i < n; ++i) box[p.box_index[i]] = x[i];
+    h_.to_box_.run(box);
+    for (std::int64_t r = 0; r < box_.size(); ++r)
+      box[r] *= h_.potential_[static_cast<std::size_t>(r)];
+    h_.to_sphere_.run(box);
+    for (std::size_t i = 0; i < n; ++i) y[i] += box[p.box_index[i]];
+  }
+
+  const HamiltonianOperator& h_;
+  std::int64_t n_, n_projectors_;
+  FftArray box_;
+  std::vector<Cplx> overlap_;  ///< ⟨Dβ_p|x⟩, [kBatch][n_projectors]
+};
+
+HamiltonianOperator::HamiltonianOperator(HamiltonianParts parts) : parts_(std::move(parts)) {
+  is_real_ = parts_.beta.empty();
+  for (const auto& [position, value] : parts_.potential_ry)
+    is_real_ = is_real_ && value.imag() == 0.0;
+  if (parts_.potential_ry.empty()) return;
+  FftArray box(std::int64_t{1} * parts_.box[0] * parts_.box[1] * parts_.box[2]);
+  std::fill_n(box.data(), box.size(), Cplx{});
+  for (const auto& [position, value] : parts_.potential_ry) box.data()[position] = value;
+  // Both transforms of a state go to −r, so that both leave out empty lines.
+  FftPlan(parts_.box, FftPlan::Sign::kMinus).run(box.data());
+  double largest = 0.0, imaginary = 0.0;
+  for (std::int64_t r = 0; r < box.size(); ++r) {
+    largest = std::max(largest, std::abs(box.data()[r]));
+    imaginary = std::max(imaginary, std::abs(box.data()[r].imag()));
+    potential_.push_back(box.data()[r].real() / static_cast<double>(box.size()));
+  }
+  if (imaginary > 1e-8 * largest)
+    throw InvalidInput("the local potential has an imaginary part of " + std::to_string(imaginary) +
+                       " Ry in real space, so that V(−G) differs from V*(G); is the file whole?");
+  to_box_ = {parts_.box, parts_.box_index, SphereTransform::Direction::kFromSphere};
+  to_sphere_ = {parts_.box, parts_.box_index, SphereTransform::Direction::kToSphere};
+}
+
+template <typename T>
+void HamiltonianOperator::apply_in_batches(View<const T, 2> states, View<T, 2> result) const {
+  const std::int64_t per_batch = kBatch * kStatesPerVector<T>, n_states = states.extent[0];
+  const auto work = static_cast<std::size_t>(kBatch * size());
+#pragma omp parallel
+  {
+    Worker worker(*this);
+    std::vector<Cplx> x(work), y(work);
+#pragma omp for schedule(dynamic)
+    for (std::int64_t first = 0; first < n_states; first += per_batch) {
+      const std::int64_t count = std::min(per_batch, n_states - first);
+      load(states, first, count, x.data());
+      worker.apply(x.data(), y.data(), (count - 1) / kStatesPerVector<T> + 1);
+      store(y.data(), first, count, result);
+    }
+  }
+}
+
+template <typename T>
+void HamiltonianOperator::filter_in_batches(const ChebyshevFilter& filter,
+                                            View<T, 2> states) const {
+  const std::int64_t per_batch = kBatch * kStatesPerVector<T>, n_states = states.extent[0];
+  const auto work = static_cast<std::size_t>(kBatch * size());
+  const double half = (filter.upper_ry - filter.lower_ry) / 2.0;
+  const double centre = (filter.upper_ry + filter.lower_ry) / 2.0;
+  const double first_scale = half / (filter.lowest_ry - centre);
+#pragma omp parallel
+  {
+    Worker worker(*this);
+    std::vector<Cplx> x(work), y(work), hy(work);
+#pragma omp for schedule(dynamic)
+    for (std::int64_t first = 0; first < n_states; first += per_batch) {
+      const std::int64_t count = std::min(per_batch, n_states - first);
+      const std::int64_t vectors = (count - 1) / kStatesPerVector<T> + 1;
+      const auto values = static_cast<std::size_t>(vectors * size());
+      load(View<const T, 2>{states.data, {n_states, size()}}, first, count, x.data());
+      // The scaled three-term recursion: x = p_(l−1), y = p_l.
+      worker.apply(x.data(), y.data(), vectors);
+      double scale = first_scale;
+      for (std::size_t i = 0; i < values; ++i) y[i] = (y[i] - centre * x[i]) * (scale / half);
+      for (int l = 1; l < filter.degree; ++l) {
+        const double next = 1.0 / (2.0 / first_scale - scale);
+        worker.apply(y.data(), hy.data(), vectors);
+        for (std::size_t i = 0; i < values; ++i)
+          x[i] = (hy[i] - centre * y[i]) * (2.0 * next / half) - scale * next * x[i];
+        std::swap(x, y);
+        scale = next;
+      }
+      store(y.data(), first, count, states);
+    }
+  }
+}
+
+void HamiltonianOperator::apply(View<const Cplx, 2> states, View<Cplx, 2> result) const {
+  apply_in_batches(states, result);
+}
+void HamiltonianOperator::apply(View<const double, 2> states, View<double, 2> result) const {
+  apply_in_batches(states, result);
+}
+void HamiltonianOperator::filter(const ChebyshevFilter& filter, View<Cplx, 2> states) const {
+  filter_in_batches(filter, states);
+}
+void HamiltonianOperator::filter(const ChebyshevFilter& filter, View<double, 2> states) const {
+  filter_in_batches(filter, states);
+}
+
+}  // namespace quasi::gw

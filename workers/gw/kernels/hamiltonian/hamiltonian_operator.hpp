@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "workers/backend/view.hpp"
+#include "workers/gw/kernels/pair_products/fft_cpu.hpp"
+#include "workers/gw/kernels/pair_products/pair_product_kernels.hpp"
+
+namespace quasi::gw {
+
+/// Parts of the mean-field Hamiltonian at one k on the plane waves of its sphere
+/// (docs/theory/gw.md 9.1), Ry.
+struct HamiltonianParts {
+  FftBox box{};                         ///< holds G and all differences G − G' without wrapping
+  std::vector<std::int32_t> box_index;  ///< position of each G, [n_pw]
+  std::vector<double> kinetic_ry;       ///< |k+G|², [n_pw]
+  /// Positions of the plane waves of the local potential and V(G), where it is not 0.
+  std::vector<std::pair<std::int32_t, Cplx>> potential_ry;
+  std::vector<Cplx> beta;   ///< projectors β_p(k+G), [n_projectors][n_pw]
+  std::vector<Cplx> right;  ///< Σ_q D_pq β*_q(k+G), [n_projectors][n_pw]
+};
+
+/// Polynomial of H that enlarges states below an interval against those inside it.
+struct ChebyshevFilter {
+  double lower_ry = 0.0;   ///< lower end of the interval
+  double upper_ry = 0.0;   ///< upper end, not below the largest eigenvalue of H
+  double lowest_ry = 0.0;  ///< estimate of the lowest eigenvalue, below `lower_ry`
+  int degree = 20;
+};
+
+/// Begin here: the mean-field Hamiltonian as an operator on blocks of states, on the processor
+/// (docs/theory/gw.md 9.1):
+///
+///   H c = |k+G|² c + FFT[V(r) FFT⁻¹ c] + Σ_pq β_p D_pq ⟨β_q|c⟩.
+///
+/// Matrices are never stored. Results do not depend on the number of threads: states are handled in
+/// batches of one size, each by one thread.
+class HamiltonianOperator {
+ public:
+  /// @throws InvalidInput if V(−G) differs from V*(G), so that H is not Hermitian.
+  explicit HamiltonianOperator(HamiltonianParts parts);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(parts_.kinetic_ry.size()); }
+  const std::vector<double>& kinetic_ry() const { return parts_.kinetic_ry; }
+  /// True if all matrix elements are real: V(G) is real and there is no projector. Two real states
+  /// then share each complex transform.
+  bool is_real() const { return is_real_; }
+
+  /// Calculates result[n] = H states[n], Ry; both [n_states][n_pw]. @pre is_real() for real states
+  void apply(View<const Cplx, 2> states, View<Cplx, 2> result) const;
+  void apply(View<const double, 2> states, View<double, 2> result) const;
+
+  /// Replaces each state by p(H) of it; [n_states][n_pw]. p is the Chebyshev polynomial of the
+  /// first kind on the interval of the filter [zhou2006], scaled so that p = 1 at `lowest_ry`.
+  /// @pre is_real() for real states
+  void filter(const ChebyshevFilter& filter, View<Cplx, 2> states) const;
+  void filter(const ChebyshevFilter& filter, View<double, 2> states) const;
+
+ private:
+  class Worker;
+  HamiltonianParts parts_;
+  bool is_real_ = false;
+  std::vector<double> potential_;  ///< V(−r)/N_r on the box; empty if V = 0
+  SphereTransform to_box_, to_sphere_;
+
+  template <typename T>
+  void apply_in_batches(View<const T, 2> states, View<T, 2> result) const;
+  template <typename T>
+  void filter_in_batches(const ChebyshevFilter& filter, View<T, 2> states) const;
+};
+
+}  // namespace quasi::gw
