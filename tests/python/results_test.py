@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import doctest
+import hashlib
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import h5py
@@ -14,6 +18,8 @@ from quasi import quantity
 from quasi.gw import GwResult, read_blocks
 from quasi.mosfet import MosfetResult
 from quasi.thermal import ThermalResult
+
+from conftest import SOURCE, run_engine
 
 
 def test_doctests() -> None:
@@ -90,6 +96,63 @@ def test_quasiparticles(quasiparticles: Path) -> None:
     assert result.spectra()[0].energy.size > 3
     with pytest.raises(quasi.ResultError, match="no V_xc"):
         _ = result.quasiparticle
+
+
+@pytest.mark.parametrize("kind", ["thermal", "mosfet", "gw"])
+def test_every_result_says_where_it_comes_from(kind: str, request: pytest.FixtureRequest) -> None:
+    fixture = {"thermal": "silicon", "mosfet": "transistor", "gw": "quasiparticles"}[kind]
+    result = quasi.open(request.getfixturevalue(fixture))
+    attributes = result.attributes()
+    assert attributes["format"] == "quasi.result"
+    assert attributes["format_version"] == "2"
+    assert attributes["kind"] == kind
+    assert attributes["program"].startswith("quasi 0.")
+    if kind == "thermal":
+        assert result.settings == ["ngrid=6,6,6", "T=200,300,400"]
+        source = SOURCE / "examples/thermal/silicon"
+        assert result.deck["CONTROL"] == (source / "CONTROL").read_text()
+        assert "FORCE_CONSTANTS_3RD" not in result.deck, "long files are kept by their digests"
+    else:
+        assert result.settings == []
+        assert len(result.deck) == 1 and "[" in next(iter(result.deck.values()))
+    lines = dict(reversed(line.split("  ")) for line in result.text("input/digests").splitlines())
+    for name, text in result.deck.items():
+        assert lines[name] == hashlib.sha256(text.encode()).hexdigest()
+    assert isinstance(result.warnings, list)
+
+
+def test_every_dataset_has_units_or_is_text(silicon: Path, transistor: Path,
+                                            quasiparticles: Path) -> None:
+    for place in (silicon, transistor, quasiparticles):
+        with h5py.File(place / "result.h5") as file:
+            def look(name: str, item: h5py.Dataset | h5py.Group) -> None:
+                if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu":
+                    assert "units" in item.attrs, f"{place}: {name}"
+            file.visititems(look)
+
+
+def test_equal_jobs_have_equal_bytes(transistor: Path, tmp_path: Path) -> None:
+    again = run_engine("mosfet", SOURCE / "examples/mosfet/equilibrium.toml", tmp_path / "again")
+    assert (again / "result.h5").read_bytes() == (transistor / "result.h5").read_bytes()
+
+
+def test_the_lines_of_the_reader_page_run(silicon: Path, transistor: Path, quasiparticles: Path,
+                                          tmp_path: Path) -> None:
+    page = (SOURCE / "docs/reference/results.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", page, flags=re.S | re.M)
+    assert len(blocks) == 4
+    for kind, place in (("thermal", silicon), ("mosfet", transistor), ("gw", quasiparticles)):
+        (tmp_path / kind).symlink_to(place)
+    for block in blocks:
+        done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True,
+                              text=True, check=False)
+        assert done.returncode == 0, f"{block}{done.stderr}"
+        assert done.stdout.strip()
+
+
+def test_older_results_still_open(made_thermal: Path) -> None:
+    result = quasi.open(made_thermal)
+    assert result.settings == [] and result.deck == {} and result.warnings == []
 
 
 def test_blocks_of_text_tables() -> None:

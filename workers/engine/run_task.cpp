@@ -6,6 +6,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/stopwatch.hpp"
+#include "workers/engine/input_record.hpp"
 #include "workers/engine/task_registry.hpp"
 #include "workers/engine/utf8.hpp"
 
@@ -85,7 +86,9 @@ nlohmann::json run_task(const std::string& kind, const RunOptions& options, Prog
                           {"device", options.devices.front().name()},
                           {"device_model", options.devices.front().model},
                           {"ranks", options.ranks->size()}};
-  document["summary"] = task->run(options, progress);
+  RunOptions recorded = options;
+  if (options.ranks->leads()) recorded.inputs = read_input_record(kind, options.deck);
+  document["summary"] = task->run(recorded, progress);
   document["wall_seconds"] = clock.seconds();
 
   if (!options.ranks->leads()) return document;

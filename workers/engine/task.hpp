@@ -10,6 +10,7 @@
 #include "workers/backend/device/device.hpp"
 #include "workers/backend/progress.hpp"
 #include "workers/backend/ranks/ranks.hpp"
+#include "workers/io/result_root.hpp"
 #include "workers/io/settings.hpp"
 
 namespace quasi {
@@ -30,6 +31,7 @@ struct RunOptions {
                                                ///< checkpoint
   std::int64_t memory_budget_bytes = 0;        ///< per device; 0: the kind's own default
   std::vector<std::string> exports;            ///< e.g. "bte"
+  InputRecord inputs;                          ///< what result.h5 keeps of the deck
   /// Processes that share this job. Each runs the task on its own devices, and rank 0 alone writes.
   Ranks* ranks = &one_rank();
 };

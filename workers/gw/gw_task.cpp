@@ -78,7 +78,7 @@ class GwTask : public Task {
           CoulombInteraction(run.field.crystal(), run.field.waves.k_grid, deck.coulomb));
     if (!deck.stop_after_epsilon) write_energies(options.output_directory, run);
     write_sigma_tables(options.output_directory, run);
-    write_result(options.output_directory / "result.h5", run, study);
+    write_result(options.output_directory / "result.h5", run, study, options.inputs);
     nlohmann::json summary = summary_of(run, options.devices.front(), team.size());
     if (study) summary["convergence"] = summarise_study(run, *study);
     return summary;

@@ -130,7 +130,7 @@ class MosfetTask : public Task {
     openblas_set_num_threads(1);  // columns run in parallel, and each calls BLAS on small matrices
     const std::vector<PointResult> points = solve_points(deck, options, progress);
     if (!options.ranks->leads()) return {};
-    write_results(deck, options.output_directory, points);
+    write_results(deck, options.output_directory, points, options.inputs);
     return summary_of(deck, points);
   }
 

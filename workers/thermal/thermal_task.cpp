@@ -74,6 +74,7 @@ class ThermalTask : public Task {
     };
     if (solved.precision) write_precision("/precision", *solved.precision);
     if (solved.precision_4ph) write_precision("/precision/four_phonon", *solved.precision_4ph);
+    write_result_root("thermal", options.inputs, result.warnings, &out);
     out.commit();
     for (const std::string& format : options.exports) {
       if (format == "bte") write_bte_files(deck, solved, options.output_directory);

@@ -78,6 +78,23 @@ class Result:
             return {name: as_text(value) for name, value in file.attrs.items()}
 
     @property
+    def settings(self) -> list[str]:
+        """Overrides of keys of the deck, ``KEY=VALUE``; empty for a result of an older version."""
+        return self.text("input/settings").splitlines() if "input/settings" in self else []
+
+    @property
+    def deck(self) -> dict[str, str]:
+        """Text of each short file of the deck, by its name."""
+        found: dict[str, str] = {}
+        with h5py.File(self.path) as file:
+            files = file.get("input/files")
+            if files is not None:
+                files.visititems(
+                    lambda name, item: found.update({name: as_text(item[()])})
+                    if isinstance(item, h5py.Dataset) else None)
+        return found
+
+    @property
     def summary(self) -> dict[str, Any]:
         """The ``summary.json`` beside the file; empty where there is none."""
         if self._summary is None:
@@ -88,6 +105,8 @@ class Result:
     @property
     def warnings(self) -> list[str]:
         """Warnings that the calculation gave."""
+        if "warnings" in self:
+            return self.text("warnings").splitlines()
         inner = self.summary.get("summary", {})
         return [str(line) for line in inner.get("warnings", [])]
 

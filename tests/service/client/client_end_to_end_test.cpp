@@ -154,6 +154,8 @@ TEST_F(EndToEnd, PhysicsFromDeckToTable) {
   const json remote = json::parse(slurp(path("out/summary.json")));
   const json local = json::parse(slurp(path("here/summary.json")));
   EXPECT_EQ(remote["summary"]["kappa_w_per_mk"], local["summary"]["kappa_w_per_mk"]);
+  // Equal jobs have equal bytes, on a server and without one.
+  EXPECT_EQ(slurp(path("out/result.h5")), slurp(path("here/result.h5")));
 }
 
 TEST_F(EndToEnd, WrongDecksAreRefusedBeforeAnythingTravels) {

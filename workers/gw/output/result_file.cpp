@@ -73,12 +73,13 @@ void write_screening(const Calculation& run, H5Writer& file) {
 }  // namespace
 
 void write_result(const std::filesystem::path& path, const Calculation& run,
-                  const std::optional<ConvergenceStudy>& study) {
+                  const std::optional<ConvergenceStudy>& study, const InputRecord& inputs) {
   H5Writer file(path);
   write_states(run, file);
   write_screening(run, file);
   write_sigma_results(run, file);
   if (study) write_study(run, *study, file);
+  write_result_root("gw", inputs, run.plan.notes, &file);
   file.commit();
 }
 

@@ -50,7 +50,7 @@ void write_mobility_csv(const std::filesystem::path& directory,
 }  // namespace
 
 void write_results(const Deck& deck, const std::filesystem::path& directory,
-                   const std::vector<PointResult>& points) {
+                   const std::vector<PointResult>& points, const InputRecord& inputs) {
   H5Writer file(directory / "result.h5");
   for (std::size_t k = 0; k < points.size(); ++k)
     write_point(&file, "/points/" + std::to_string(k), points[k]);
@@ -75,8 +75,7 @@ void write_results(const Deck& deck, const std::filesystem::path& directory,
       write_column(&file, points, column);
     write_iv_csv(directory, points);
   }
-  file.attribute("/", "kind", "mosfet");
-  file.attribute("/", "version", QUASI_VERSION);
+  write_result_root("mosfet", inputs, deck.notes, &file);
   file.attribute("/", "mode", mode_name(deck.run.mode));
   file.attribute("/", "transport", transport_name(deck.run.transport));
   file.attribute("/", "statistics",

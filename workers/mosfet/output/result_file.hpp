@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "workers/io/result_root.hpp"
 #include "workers/mosfet/solver/sweep/point_result.hpp"
 
 namespace quasi::mosfet {
@@ -11,6 +12,6 @@ namespace quasi::mosfet {
 /// derived_file.hpp and iv_csv.hpp write the other files, summary.hpp the summary. @throws
 /// StorageError
 void write_results(const Deck& deck, const std::filesystem::path& directory,
-                   const std::vector<PointResult>& points);
+                   const std::vector<PointResult>& points, const InputRecord& inputs);
 
 }  // namespace quasi::mosfet
