@@ -139,7 +139,7 @@ void plan_cutoffs(const Deck& deck, const MeanField& field, Plan* plan) {
 }
 
 std::string text_of(const Vec3& k) {
-  return "(" + shown(k[0]) + ", " + shown(k[1]) + ", " + shown(k[2]) + ")";
+  return std::string("(") + shown(k[0]) + ", " + shown(k[1]) + ", " + shown(k[2]) + ")";
 }
 
 /// Returns the index of a wanted k-point in the list of the mean field. A point that an operation
