@@ -81,6 +81,7 @@ class ThermalTask : public Task {
       if (format == "phono3py") write_phono3py_file(deck, solved, options.output_directory);
     }
     nlohmann::json summary = summarise(deck, result, device);
+    summary["checks"] = solved.checks;
     if (solved.four_phonon) summarise_4ph(*solved.four_phonon, summary);
     if (solved.derived) summarise_derived(deck, *solved.derived, summary);
     const auto summarise_precision = [](const PrecisionError& error) {

@@ -275,5 +275,24 @@ TEST(DeckFailures, MeshWithoutTheSymmetry) {
       << deck.warnings.front();
 }
 
+// A file whose blocks are listed twice doubles the constants. It is refused unless the deck asks
+// for the sum. With compat = "fourphonon" it is a warning, because FourPhonon adds them.
+TEST(DeckFailures, RepeatedBlocksAreRefused) {
+  const test::SmallDeck deck;
+  const std::string text = test::read(deck.path() / "FORCE_CONSTANTS_3RD");
+  const std::string blocks = text.substr(text.find('\n') + 1);
+  test::write(deck.path() / "FORCE_CONSTANTS_3RD", "4\n" + blocks + blocks);
+  expect_refused([&] { deck.load(); },
+                 {"FORCE_CONSTANTS_3RD", "2 of 4 blocks", "limit 1 %", "allow_repeated_blocks"});
+  for (const Setting& setting :
+       {Setting{"allow_repeated_blocks", "T"}, Setting{"compat", "fourphonon"}}) {
+    const Deck loaded = deck.load({setting});
+    EXPECT_EQ(loaded.third_order.n_blocks(), 2);
+    EXPECT_EQ(loaded.third_order.tensor[0], 61.0);
+    ASSERT_EQ(loaded.warnings.size(), 1u);
+    EXPECT_NE(loaded.warnings[0].find("2 of 4 blocks"), std::string::npos) << loaded.warnings[0];
+  }
+}
+
 }  // namespace
 }  // namespace quasi::thermal

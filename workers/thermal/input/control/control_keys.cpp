@@ -183,6 +183,7 @@ void add_symmetry_and_checks(KeyTable& keys, Control& c) {
   keys.flag("", "allow_imaginary", c.allow_imaginary);
   keys.flag("", "allow_inconsistent_position", c.allow_inconsistent_position);
   keys.flag("", "allow_broken_sum_rule", c.allow_broken_sum_rule);
+  keys.flag("", "allow_repeated_blocks", c.allow_repeated_blocks);
   keys.flag("", "acoustic_sum_rule", c.acoustic_sum_rule);
 }
 

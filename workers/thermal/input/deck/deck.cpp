@@ -42,10 +42,18 @@ void check_sparse(const SparseForceConstants& constants, const std::string& name
   if (violation > kSumRuleWarning)
     deck.warnings.push_back(name + ": the acoustic sum rule over the last atom is broken by " +
                             scientific(violation) + " of the largest element");
-  if (constants.n_blocks() < constants.blocks_read)
-    deck.warnings.push_back(name + ": " +
-                            std::to_string(constants.blocks_read - constants.n_blocks()) +
-                            " blocks repeat atoms and cells of others and were added to them");
+  const std::int64_t repeated = constants.blocks_read - constants.n_blocks();
+  if (repeated == 0) return;
+  constexpr double kRepeatedLimit = 0.01;
+  const std::string found = name + ": " + std::to_string(repeated) + " of " +
+                            std::to_string(constants.blocks_read) +
+                            " blocks repeat atoms and cells of others and are added to them";
+  if (static_cast<double>(repeated) > kRepeatedLimit * static_cast<double>(constants.blocks_read) &&
+      !deck.control.allow_repeated_blocks && !deck.control.compat)
+    throw InvalidInput(found +
+                       " (limit 1 %): is the file a concatenation? List each block once, or set "
+                       "allow_repeated_blocks = .true. if the file holds parts to be added");
+  deck.warnings.push_back(found);
 }
 
 /// @return the files read

@@ -5,148 +5,14 @@
 #include <cmath>
 #include <random>
 
+#include "workers/thermal/solver/calculation/case_checks.hpp"
 #include "workers/thermal/solver/four_phonon/four_phonon_run.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 #include "workers/thermal/solver/four_phonon/tile_plan_4ph.hpp"
-#include "workers/thermal/solver/harmonic/force_constant_checks.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
 
 namespace quasi::thermal {
 namespace {
-
-constexpr double kPermutationWarning = 1e-6;
-constexpr double kChargeWarning_e = 0.01;
-constexpr double kBondWarning =
-    1.1;  // strongest block this much farther than the nearest neighbour
-constexpr double kRotationWarning = 0.02;   // of forces: an atom moved by a tenth of its bond
-constexpr std::int64_t kFewProcesses = 10;  // a mode with fewer is not a sum over a continuum
-constexpr double kFewWarning = 0.02;        // share of such modes
-
-nlohmann::json within(bool ok, nlohmann::json more) {
-  more["ok"] = ok;
-  return more;
-}
-
-void check_constants(const LatticeModel& model, bool nonanalytic, ConductivityRun& run,
-                     nlohmann::json& checks) {
-  const auto sparse = [&](const SparseForceConstants& fc, const std::string& order) {
-    const double sum = sum_rule_violation(fc);
-    const double exchange = permutation_violation(fc);
-    checks["constants_" + order] =
-        within(sum <= 1e-6 && exchange <= kPermutationWarning, {{"sum_rule", sum},
-                                                                {"permutation", exchange},
-                                                                {"limit", kPermutationWarning},
-                                                                {"blocks", fc.n_blocks()}});
-    if (exchange > kPermutationWarning)
-      run.warnings.push_back("the constants of " + order + " order change by up to " +
-                             std::to_string(exchange) +
-                             " of the largest element when two atoms are exchanged; a matrix "
-                             "element then depends on the order of its phonons");
-  };
-  const double raw = model.second_order.raw_acoustic_sum;
-  checks["constants_2nd"] =
-      within(run.modes.largest_raw_omega_gamma_rad_ps < 0.5,
-             {{"acoustic_sum_as_read", raw},
-              {"acoustic_omega_at_gamma_rad_ps", run.modes.largest_raw_omega_gamma_rad_ps},
-              {"limit_rad_ps", 0.5}});
-  if (model.third_order.n_blocks() > 0) sparse(model.third_order, "3rd");
-  if (model.fourth_order) sparse(*model.fourth_order, "4th");
-  double charge = 0.0;
-  double charge_sum = 0.0;
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) {
-      double sum = 0.0;
-      for (const Mat3& z : model.crystal.born) {
-        sum += z[i][j];
-        charge = std::max(charge, std::fabs(z[i][j]));
-      }
-      charge_sum = std::max(charge_sum, std::fabs(sum));
-    }
-  if (charge > 0.0) {
-    checks["born_charges"] = within(charge_sum <= kChargeWarning_e, {{"largest_e", charge},
-                                                                     {"sum_e", charge_sum},
-                                                                     {"limit_e", kChargeWarning_e},
-                                                                     {"used", nonanalytic}});
-    if (charge_sum > kChargeWarning_e)
-      run.warnings.push_back(
-          "the effective charges 'born' of the cell add up to " + std::to_string(charge_sum) +
-          " e; translations then feel a field, and the acoustic modes near Γ are wrong");
-  }
-  const BondCheck bonds = check_bonds(model.crystal, model.second_order);
-  const bool at_home = bonds.strongest_nm <= kBondWarning * bonds.nearest_nm;
-  const bool turns = bonds.rotation <= kRotationWarning;
-  checks["positions"] = within(at_home && turns, {{"nearest_neighbour_nm", bonds.nearest_nm},
-                                                  {"strongest_block_nm", bonds.strongest_nm},
-                                                  {"rotation", bonds.rotation},
-                                                  {"rotation_limit", kRotationWarning}});
-  if (!turns)
-    run.warnings.push_back("turning the whole crystal would exert forces of " +
-                           std::to_string(static_cast<int>(100.0 * bonds.rotation + 0.5)) +
-                           " % of what the second-order constants exert: are 'positions' and "
-                           "'lattvec' those of the crystal that "
-                           "they were made for?");
-  if (!at_home)
-    run.warnings.push_back(
-        "the largest second-order block joins atoms " + std::to_string(bonds.strongest_nm) +
-        " nm apart, the nearest neighbours are " + std::to_string(bonds.nearest_nm) +
-        " nm apart; do 'positions' belong to these constants?");
-}
-
-void check_modes(const Symmetry& symmetry, const ConductivityRun& run, double largest,
-                 nlohmann::json& checks) {
-  std::int64_t imaginary = 0;
-  for (const double omega : run.modes.omega_rad_ps) imaginary += omega < 0.0 ? 1 : 0;
-  checks["modes"] =
-      within(imaginary == 0, {{"imaginary", imaginary},
-                              {"lowest_omega_rad_ps", run.modes.most_negative_omega_rad_ps},
-                              {"highest_omega_rad_ps", largest}});
-  checks["star_symmetry"] = within(run.modes.star_deviation_rad_ps <= 1e-5 * largest,
-                                   {{"deviation_rad_ps", run.modes.star_deviation_rad_ps},
-                                    {"limit_rad_ps", 1e-5 * largest},
-                                    {"space_group", symmetry.space_group},
-                                    {"dropped_operations", symmetry.dropped.size()}});
-}
-
-/// Counts the processes of a sample of rows, checks the width against the mesh, and estimates the
-/// number of all processes.
-std::int64_t check_broadening(const Transport& transport, ConductivityRun& run,
-                              ThreePhononProblem& problem, double largest, nlohmann::json& checks) {
-  const auto kernels =
-      make_three_phonon_kernels(Device{});  // counting a sample is a matter of milliseconds
-  kernels->load(problem);
-  std::vector<std::int64_t> sample;
-  const std::int64_t n_rows = problem.n_rows();
-  const std::int64_t n_sampled = std::min<std::int64_t>(n_rows, 96);
-  for (std::int64_t i = 0; i < n_sampled; ++i) sample.push_back(i * n_rows / n_sampled);
-  const std::vector<std::int64_t> counts = kernels->count(sample);
-  std::int64_t counted = 0, few = 0, considered = 0;
-  for (std::size_t i = 0; i < sample.size(); ++i) {
-    const std::int64_t of_row = counts[2 * i] + counts[2 * i + 1];
-    counted += of_row;
-    if (!transport.conducts(sample[i])) continue;
-    ++considered;
-    few += of_row < kFewProcesses ? 1 : 0;
-  }
-  const double share =
-      considered > 0 ? static_cast<double>(few) / static_cast<double>(considered) : 0.0;
-  const double sigma =
-      typical_sigma_rad_ps(run.modes, problem.scale_broad, problem.omega_max_rad_ps);
-  checks["broadening"] =
-      within(share <= kFewWarning,
-             {{"typical_sigma_rad_ps", sigma},
-              {"of_highest_omega", sigma / largest},
-              {"processes_per_mode", static_cast<double>(counted) / static_cast<double>(n_sampled)},
-              {"share_of_modes_with_fewer_than_10", share},
-              {"limit", kFewWarning}});
-  if (share > kFewWarning)
-    run.warnings.push_back(
-        "'scalebroad' = " + std::to_string(problem.scale_broad) +
-        " is small for this mesh: " + std::to_string(static_cast<int>(100.0 * share + 0.5)) +
-        " % of the modes have fewer than 10 three-phonon processes; use a finer 'ngrid' or a "
-        "larger 'scalebroad'");
-  return static_cast<std::int64_t>(static_cast<double>(counted) * static_cast<double>(n_rows) /
-                                   static_cast<double>(n_sampled));
-}
 
 /// Estimates the seconds of the three-phonon step from one to eight of its points on the device.
 /// @param keep  true: the kernels keep the list of processes
@@ -338,10 +204,7 @@ void plan_3ph(const CaseOptions& options, std::int64_t processes, ThreePhononPro
 
 nlohmann::json lint(const LatticeModel& model, const CaseOptions& options, ConductivityRun& run,
                     const Device& device) {
-  const double largest =
-      *std::max_element(run.modes.omega_rad_ps.begin(), run.modes.omega_rad_ps.end());
   const Symmetry& symmetry = model.symmetry;
-  nlohmann::json checks;
   nlohmann::json plan{{"mesh", {symmetry.mesh.n[0], symmetry.mesh.n[1], symmetry.mesh.n[2]}},
                       {"irreducible_points", symmetry.n_irreducible()},
                       {"modes", run.modes.n_modes()},
@@ -350,13 +213,12 @@ nlohmann::json lint(const LatticeModel& model, const CaseOptions& options, Condu
                       {"temperatures_k", options.transport.temperatures_k},
                       {"third_order_blocks", model.third_order.n_blocks()},
                       {"device", device.name()}};
-  check_modes(symmetry, run, largest, checks);
-  check_constants(model, options.transport.harmonic.nonanalytic, run, checks);
+  nlohmann::json checks = check_case(model, options, run);
   if (options.only_harmonic) return {{"checks", checks}, {"plan", plan}};
   ThreePhononProblem problem = make_three_phonon_problem(model.crystal, model.third_order, symmetry,
                                                          run.modes, options.three_phonon);
   const Transport transport{model.crystal, symmetry, run.modes, options.transport};
-  const std::int64_t processes = check_broadening(transport, run, problem, largest, checks);
+  const std::int64_t processes = check_broadening(transport, run, problem, checks);
   plan_3ph(options, processes, std::move(problem), run, device, plan);
   if (model.fourth_order) plan_4ph(model, options, run, device, plan);
   return {{"checks", checks}, {"plan", plan}};

@@ -1,10 +1,12 @@
 #include "workers/thermal/solver/calculation/solve_case.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/team/every_device.hpp"
+#include "workers/thermal/solver/calculation/case_checks.hpp"
 #include "workers/thermal/solver/three_phonon/running_sums.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
 #include "workers/thermal/solver/three_phonon/shared_sums_3ph.hpp"
@@ -22,8 +24,15 @@ ConductivityRun start_case(const LatticeModel& model, const CaseOptions& options
 void require_transport(const LatticeModel& model, const CaseOptions& options, const Modes& modes) {
   if (options.only_harmonic) return;
   const Transport transport{model.crystal, model.symmetry, modes, options.transport};
+  constexpr double kVanishing_km_s = 1e-6;
+  bool any_active = false;
   for (std::int64_t row = 0; row < transport.n_rows(); ++row)
-    if (transport.conducts(row)) return;
+    if (transport.conducts(row) && transport.speed_km_s(row) > kVanishing_km_s) return;
+  for (std::int64_t row = 0; row < transport.n_rows(); ++row) any_active |= transport.conducts(row);
+  if (any_active)
+    throw InvalidInput(
+        "'ngrid': every mode of this mesh has zero velocity by symmetry, so κ would be 0; a mesh "
+        "of two divisions holds Γ and points of the zone boundary alone; use at least 4 divisions");
   throw InvalidInput(modes.n_q == 1
                          ? "'ngrid' = 1 1 1 holds Γ alone, where no mode carries heat; use a finer "
                            "mesh"
@@ -112,6 +121,20 @@ void open_iteration_checkpoint(const CaseOptions& options,
                                            options.collision_checkpoint_limit_bytes);
 }
 
+/// Makes the checks of `validate` that take milliseconds.
+void add_checks(const LatticeModel& model, const CaseOptions& options, SolvedCase& solved) {
+  const auto start = std::chrono::steady_clock::now();
+  solved.checks = check_case(model, options, solved.run);
+  if (!options.only_harmonic) {
+    ThreePhononProblem problem = make_three_phonon_problem(
+        model.crystal, model.third_order, model.symmetry, solved.run.modes, options.three_phonon);
+    const Transport transport{model.crystal, model.symmetry, solved.run.modes, options.transport};
+    check_broadening(transport, solved.run, problem, solved.checks);
+  }
+  solved.run.seconds["checks"] =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 }  // namespace
 
 SolvedCase solve_case(const LatticeModel& model, const CaseOptions& options, const CaseSite& site,
@@ -123,9 +146,10 @@ SolvedCase solve_case(const LatticeModel& model, const CaseOptions& options, con
                                 ? std::vector<Device>(devices.begin() + 1, devices.end())
                                 : std::vector<Device>{});
   solved.run = start_case(model, options, progress);
+  require_transport(model, options, solved.run.modes);
+  add_checks(model, options, solved);
   for (const std::string& warning : solved.run.warnings) progress.log("warning: " + warning);
   if (options.only_harmonic) return solved;
-  require_transport(model, options, solved.run.modes);
   const std::filesystem::path own_directory =
       site.ranks.leads() ? site.checkpoint_directory : std::filesystem::path{};
   const Transport transport{model.crystal, model.symmetry, solved.run.modes, options.transport};

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "workers/backend/checkpoint/checkpoint.hpp"
 #include "workers/backend/ranks/ranks.hpp"
 #include "workers/thermal/model/case_options.hpp"
@@ -19,6 +21,7 @@ namespace quasi::thermal {
 /// One model taken from modes to κ.
 struct SolvedCase {
   ConductivityRun run;
+  nlohmann::json checks;                        ///< of check_case and check_broadening
   std::unique_ptr<Checkpoint> checkpoint;       ///< of the iteration and its collision operator
   std::unique_ptr<FourPhononRun> four_phonon;   ///< with four_phonon
   std::optional<PrecisionError> precision;      ///< with precision = mixed
