@@ -26,6 +26,8 @@ ExitStatus dispatch(Session& session, const Arguments& arguments) {
   if (command == "plot") return plot(session, arguments.plot);
   if (command == "report") return report(session, arguments.report);
   if (command == "devices") return devices(session, arguments.devices);
+  if (command == "whoami") return whoami(session);
+  if (command == "admin") return admin(session, arguments.admin);
   if (command == "version") return version(session);
   if (command == "doctor") return doctor(session);
   if (command == "bug-report") return bug_report(session, arguments.bug_report);
@@ -61,7 +63,7 @@ ExitStatus run_command(Console& console, const Arguments& arguments) {
   ConfigFlags call_flags = arguments.config;
   if (waits) call_flags.timeout.reset();
   const Config calls = load_config(config_files(environment), environment, call_flags);
-  Connection server(config.address.value, calls.timeout_s.value);
+  Connection server(config.address.value, calls.timeout_s.value, config.token_file.value);
   Session session{.console = console,
                   .config = config,
                   .state = state,

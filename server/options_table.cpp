@@ -136,6 +136,17 @@ Entry addresses(std::string key, std::string help, Get get) {
               }};
 }
 
+void set_worker_uids(O& o, const std::string& text) {
+  o.api.worker_uids.clear();
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    const std::size_t first = text.find_first_not_of(' ', start);
+    o.api.worker_uids.push_back(
+        to_integer("worker_uids", text.substr(first, end - first), 0, 4'294'967'294));
+    start = end + 1;
+  }
+}
+
 /// Entries for the data directory, the addresses and the accepted work.
 std::vector<Entry> place_entries() {
   return {
@@ -165,6 +176,24 @@ std::vector<Entry> place_entries() {
           "allow_network_file_system",
           "accept a data directory on a network file system, at your own risk",
           [](O & o) -> auto& { return o.allow_network_file_system; }),
+      boolean(
+          "require_tokens",
+          "every call needs a token; on a Unix socket users get theirs by themselves",
+          [](O & o) -> auto& { return o.api.require_tokens; }),
+      {.key = "worker_uids",
+       .help = "users of this machine who are workers on a Unix socket, by comma",
+       .unit = "UIDS",
+       .set = set_worker_uids,
+       .show =
+           [](const O& o) {
+             std::string list;
+             for (const std::int64_t uid : o.api.worker_uids)
+               list += (list.empty() ? "" : ", ") + std::to_string(uid);
+             return "[" + list + "]";
+           }},
+      boolean(
+          "enrol_users", "whoever reaches the Unix socket becomes a user of the server",
+          [](O & o) -> auto& { return o.api.enrol_users; }),
       {.key = "log_level",
        .help = "debug, info, warning or error",
        .set =

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <thread>
 
+#include "server/api/access/admin_service.hpp"
+#include "server/api/access/identities.hpp"
 #include "server/api/bind.hpp"
 #include "server/api/blob_service.hpp"
 #include "server/api/job_service.hpp"
@@ -18,6 +20,7 @@
 #include "server/api/starting_server.hpp"
 #include "server/api/status.hpp"
 #include "server/api/worker_service.hpp"
+#include "server/service/key_file.hpp"
 #include "server/service/log.hpp"
 
 namespace quasi::server {
@@ -40,6 +43,13 @@ grpc::Status other_address(const std::string& method) {
   return {StatusCode::UNIMPLEMENTED, "the server knows no call " + method.substr(0, 200)};
 }
 
+/// The addresses of clients and those of workers.
+std::vector<std::string> both_lists(std::vector<std::string> listen,
+                                    const std::vector<std::string>& worker_listen) {
+  listen.insert(listen.end(), worker_listen.begin(), worker_listen.end());
+  return listen;
+}
+
 [[noreturn]] void end_process(const StorageFatal& error) {
   log(Level::kError, error.exit_status == 65 ? "database_corrupt" : "storage_failed",
       {{"what", error.what()},
@@ -56,6 +66,7 @@ struct Server::Parts {
   explicit Parts(const ServerOptions& options_)
       : options(options_),
         directory(options.data_directory, options.allow_network_file_system),
+        identities(both_lists(options.listen, options.worker_listen), options.api.require_tokens),
         starting(std::make_unique<StartingServer>(options.listen, options.worker_listen)),
         logs(system_files(), options.data_directory),
         blobs(system_files(), options.data_directory),
@@ -69,6 +80,7 @@ struct Server::Parts {
                logs, random, options.queue, clock),
         readers(directory.database_path(), static_cast<std::size_t>(options.readers)),
         files(static_cast<std::size_t>(options.file_threads)),
+        directory_of_callers(session_key(system_files(), options.data_directory)),
         writer((finish_deletions(engine.store(), blobs), engine),
                {.on_commit = [this](const GroupOutcome& outcome) { hub.commit(outcome); },
                 .on_fatal = [](const StorageFatal& error) { end_process(error); }}),
@@ -83,12 +95,16 @@ struct Server::Parts {
                  .blobs = blobs,
                  .uploads = uploads,
                  .logs = logs,
+                 .directory = directory_of_callers,
                  .upload_room_bytes = [this] { return room_bytes(directory.space()); }},
         scrub(writer, files, blobs, options.scrub),
         jobs(services),
         workers(services),
         blob_calls(services),
-        worker_blob_calls(services) {}
+        worker_blob_calls(services),
+        admin(services) {
+    directory_of_callers.replace(engine.access().all());
+  }
 
   void listen();
   /// Binds addresses and serves these services at them.
@@ -104,6 +120,7 @@ struct Server::Parts {
   SystemClock clock;
   SystemRandom random;
   DataDirectory directory;
+  Identities identities;  ///< bound before the server's own addresses
   std::unique_ptr<StartingServer>
       starting;  ///< until the store is open; requires the lock of the directory
   LogStore logs;
@@ -114,6 +131,7 @@ struct Server::Parts {
   QueueEngine engine;
   Readers readers;
   WorkPool files;
+  Directory directory_of_callers;
   Writer writer;
   Services services;
   Scrub scrub;
@@ -124,6 +142,7 @@ struct Server::Parts {
   BlobServiceApi worker_blob_calls;
   RefusedCalls not_for_clients{other_address};
   RefusedCalls not_for_workers{other_address};
+  AdminServiceApi admin;
   std::unique_ptr<grpc::Server> grpc_server;
   /// Serves workers at addresses of their own; null if they call at those of clients.
   std::unique_ptr<grpc::Server> worker_server;
@@ -157,13 +176,15 @@ void Server::Parts::listen() {
   starting.reset();
   if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   if (worker_addresses.empty()) {
-    grpc_server =
-        serve(addresses, SocketRule::kGroup, {&jobs, &workers, &blob_calls}, not_for_clients);
+    grpc_server = serve(addresses, SocketRule::kGroup, {&jobs, &workers, &blob_calls, &admin},
+                        not_for_clients);
   } else {
-    grpc_server = serve(addresses, SocketRule::kGroup, {&jobs, &blob_calls}, not_for_clients);
+    grpc_server =
+        serve(addresses, SocketRule::kGroup, {&jobs, &blob_calls, &admin}, not_for_clients);
     worker_server = serve(worker_addresses, SocketRule::kOwnerOrDirectoryGroup,
                           {&workers, &worker_blob_calls}, not_for_workers);
   }
+  identities.serve(services);
   for (const std::string& address : addresses)
     log(Level::kInfo, "listening", {{"address", address}});
   for (const std::string& address : worker_addresses)
@@ -267,6 +288,7 @@ void Server::stop() {
     parts.timer_changed.notify_one();
     parts.timer.join();
   }
+  parts.identities.stop();
   parts.grpc_server.reset();
   parts.worker_server.reset();
   parts.files.close();

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "client/commands/access.hpp"
 #include "client/commands/devices.hpp"
 #include "client/commands/fetch.hpp"
 #include "client/commands/jobs.hpp"
@@ -41,6 +42,7 @@ struct Arguments {
   FetchOptions fetch;
   CancelOptions cancel;
   DevicesOptions devices;
+  AdminOptions admin;
   PlotOptions plot;
   PlotOptions report;
   RunCommandOptions run;

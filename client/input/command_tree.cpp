@@ -54,6 +54,7 @@ CommandTree::CommandTree(Arguments& arguments)
   add_following();
   add_results();
   add_pictures();
+  add_access();
   add_here();
   add_diagnosis();
   app_.footer(

@@ -43,6 +43,7 @@ class CommandTree {
   void add_following();
   void add_results();
   void add_pictures();
+  void add_access();
   void add_here();
   void add_diagnosis();
   void set_format();

@@ -20,6 +20,7 @@ constexpr std::size_t kConfigLimitBytes = 1 << 20;
 struct ContextEntry {
   Configured<std::string> address;
   std::optional<Configured<double>> timeout_s;
+  std::optional<Configured<std::string>> token_file;
 };
 
 /// The values from the files. Later files override earlier ones.
@@ -65,9 +66,12 @@ void read_context(const fs::path& file, const std::string& name, const toml::tab
       has_address = true;
     } else if (key == "timeout") {
       entry.timeout_s = {seconds_of(file, "timeout", node), where(file, node)};
+    } else if (key == "token_file") {
+      entry.token_file = {text_of(file, "token_file", node), where(file, node)};
     } else {
       refuse(file, node,
-             unknown_key_message(key.str(), "[context." + name + "]", {"address", "timeout"}));
+             unknown_key_message(key.str(), "[context." + name + "]",
+                                 {"address", "timeout", "token_file"}));
     }
   }
   if (!has_address) refuse(file, table, "[context." + name + "] has no 'address'");
@@ -159,6 +163,7 @@ Config load_config(const std::vector<fs::path>& files, const Environment& enviro
   if (entry != found.contexts.end()) {
     config.address = entry->second.address;
     if (entry->second.timeout_s) config.timeout_s = *entry->second.timeout_s;
+    if (entry->second.token_file) config.token_file = *entry->second.token_file;
   } else if (context_chosen) {
     std::vector<std::string> known;
     for (const auto& [name, context] : found.contexts) known.push_back(name);
@@ -176,6 +181,8 @@ Config load_config(const std::vector<fs::path>& files, const Environment& enviro
     config.address = {*server, "QUASI_SERVER"};
   if (flags.server) config.address = {*flags.server, "--server"};
   require_address(config.address);
+  if (const auto file = variable(environment, "QUASI_TOKEN_FILE"))
+    config.token_file = {*file, "QUASI_TOKEN_FILE"};
   if (const auto timeout = variable(environment, "QUASI_TIMEOUT"))
     config.timeout_s = {seconds_or_refuse(*timeout, "QUASI_TIMEOUT"), "QUASI_TIMEOUT"};
   if (flags.timeout)
@@ -196,6 +203,7 @@ std::string describe(const Config& config) {
          line("address", '"' + config.address.value + '"', config.address.origin) +
          line("timeout", '"' + readable_seconds(config.timeout_s.value) + '"',
               config.timeout_s.origin) +
+         line("token_file", '"' + config.token_file.value + '"', config.token_file.origin) +
          line("state", '"' + config.state_directory.value.string() + '"',
               config.state_directory.origin);
 }

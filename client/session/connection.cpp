@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "proto/wire/channel.hpp"
+#include "proto/wire/identity.hpp"
 #include "proto/wire/status.hpp"
 
 namespace quasi::client {
@@ -56,6 +57,12 @@ std::string remedy_of(const grpc::Status& status, const wire::ErrorDetails& deta
   if (why == reason::kUnschedulable) return "see the devices: quasi devices";
   if (why == reason::kStorageLow || why == reason::kStorageFull)
     return "the server's disk is full; tell its operator";
+  if (why == reason::kTokenMissing)
+    return "name your token's file by token_file in the context or by QUASI_TOKEN_FILE; the "
+           "operator of the server makes tokens with: quasi admin token NAME";
+  if (why == reason::kTokenExpired || why == reason::kTokenInvalid)
+    return "ask the operator of the server for a new token: quasi admin token NAME";
+  if (why == reason::kRoleRequired) return "see your role: quasi whoami";
   if (why == reason::kJob) return "see your jobs: quasi list";
   if (why == "LOCAL_FILE")
     return "free space or choose another directory, then run the same command again";
@@ -141,13 +148,24 @@ bool is_transient(const grpc::Status& status) {
 }
 
 std::shared_ptr<grpc::Channel> Connection::channel() {
-  if (!channel_) channel_ = wire::open_channel(address_);
+  try {
+    if (!channel_) channel_ = wire::open_channel(address_, token_file_);
+  } catch (const wire::TokenFileError& error) {
+    throw Failure(ExitStatus::kNotAllowed, error.what(),
+                  "ask the operator of the server for a token, and name its file by token_file in "
+                  "the context or by QUASI_TOKEN_FILE");
+  }
   return channel_;
 }
 
 v1::JobService::Stub& Connection::jobs() {
   if (!jobs_) jobs_ = v1::JobService::NewStub(channel());
   return *jobs_;
+}
+
+v1::AdminService::Stub& Connection::admin() {
+  if (!admin_) admin_ = v1::AdminService::NewStub(channel());
+  return *admin_;
 }
 
 v1::BlobService::Stub& Connection::blobs() {

@@ -9,6 +9,7 @@
 #include "client/engine/interrupt.hpp"
 #include "client/failure.hpp"
 #include "client/input/config.hpp"
+#include "quasi/v1/admin_service.grpc.pb.h"
 #include "quasi/v1/blob_service.grpc.pb.h"
 #include "quasi/v1/job_service.grpc.pb.h"
 
@@ -25,13 +26,15 @@ bool is_transient(const grpc::Status& status);
 /// `channel()` has been called.
 class Connection {
  public:
-  Connection(std::string address, double timeout_s)
-      : address_(std::move(address)), timeout_s_(timeout_s) {}
+  /// @param token_file  file with the caller's token; "": none, or the one of a Unix socket
+  Connection(std::string address, double timeout_s, std::string token_file = {})
+      : address_(std::move(address)), timeout_s_(timeout_s), token_file_(std::move(token_file)) {}
 
   const std::string& address() const { return address_; }
   std::shared_ptr<grpc::Channel> channel();
   v1::JobService::Stub& jobs();
   v1::BlobService::Stub& blobs();
+  v1::AdminService::Stub& admin();
 
   /// Makes one unary call with the configured time limit. Ctrl-C cancels it.
   /// @throws Failure for every status but OK.
@@ -62,18 +65,23 @@ class Connection {
   Stub& stub() {
     if constexpr (std::is_same_v<Stub, v1::JobService::Stub>)
       return jobs();
+    else if constexpr (std::is_same_v<Stub, v1::AdminService::Stub>)
+      return admin();
     else
       return blobs();
   }
 
   std::string address_;
   double timeout_s_;
+  std::string token_file_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::JobService::Stub> jobs_;
   std::unique_ptr<v1::BlobService::Stub> blobs_;
+  std::unique_ptr<v1::AdminService::Stub> admin_;
 };
 
 using Jobs = v1::JobService::Stub;
 using Blobs = v1::BlobService::Stub;
+using Admin = v1::AdminService::Stub;
 
 }  // namespace quasi::client

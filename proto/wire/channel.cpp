@@ -4,6 +4,12 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
+#include <grpcpp/support/client_interceptor.h>
+
+#include <utility>
+#include <vector>
+
+#include "proto/wire/identity.hpp"
 
 namespace quasi::wire {
 namespace {
@@ -13,6 +19,7 @@ constexpr char kServiceConfig[] = R"({
   "methodConfig": [{
     "name": [{"service": "quasi.v1.WorkerService"},
              {"service": "quasi.v1.JobService"},
+             {"service": "quasi.v1.AdminService", "method": "ListPrincipals"},
              {"service": "quasi.v1.BlobService", "method": "FindMissingBlobs"},
              {"service": "quasi.v1.BlobService", "method": "QueryUpload"}],
     "retryPolicy": {"maxAttempts": 4, "initialBackoff": "0.2s", "maxBackoff": "5s",
@@ -21,9 +28,44 @@ constexpr char kServiceConfig[] = R"({
   "retryThrottling": {"maxTokens": 20, "tokenRatio": 0.5}
 })";
 
+/// Adds the caller's token to a call before it is sent.
+class TokenInterceptor : public grpc::experimental::Interceptor {
+ public:
+  explicit TokenInterceptor(TokenSource& source) : source_(source) {}
+
+  void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+    using Point = grpc::experimental::InterceptionHookPoints;
+    if (methods->QueryInterceptionHookPoint(Point::PRE_SEND_INITIAL_METADATA)) {
+      const std::string token = source_.token();
+      if (!token.empty())
+        methods->GetSendInitialMetadata()->insert({"authorization", "Bearer " + token});
+    }
+    methods->Proceed();
+  }
+
+ private:
+  TokenSource& source_;
+};
+
+/// Makes the interceptor of each call. It lives as long as the channel.
+class TokenInterceptors : public grpc::experimental::ClientInterceptorFactoryInterface {
+ public:
+  explicit TokenInterceptors(std::unique_ptr<TokenSource> source) : source_(std::move(source)) {}
+
+  grpc::experimental::Interceptor* CreateClientInterceptor(
+      grpc::experimental::ClientRpcInfo*) override {
+    return new TokenInterceptor(*source_);
+  }
+
+ private:
+  std::unique_ptr<TokenSource> source_;
+};
+
 }  // namespace
 
-std::shared_ptr<grpc::Channel> open_channel(const std::string& address) {
+std::shared_ptr<grpc::Channel> open_channel(const std::string& address,
+                                            const std::string& token_file) {
+  auto tokens = token_source(address, token_file);
   grpc::ChannelArguments arguments;
   arguments.SetServiceConfigJSON(kServiceConfig);
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 1);
@@ -37,7 +79,10 @@ std::shared_ptr<grpc::Channel> open_channel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetMaxReceiveMessageSize(64 << 20);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
+  if (tokens) interceptors.push_back(std::make_unique<TokenInterceptors>(std::move(tokens)));
+  return grpc::experimental::CreateCustomChannelWithInterceptors(
+      address, grpc::InsecureChannelCredentials(), arguments, std::move(interceptors));
 }
 
 bool is_server_address(std::string_view address) {

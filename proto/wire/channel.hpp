@@ -17,7 +17,12 @@ namespace quasi::wire {
 /// 0.2 s × 2 up to 5 s apart, throttled. It does not repeat streams; their readers resume them by
 /// offset or token. It pings every 60 s while calls are open and accepts answers up to 64 MiB. It
 /// connects at the first call, so a wrong address shows only then.
-std::shared_ptr<grpc::Channel> open_channel(const std::string& address);
+///
+/// Each call carries the token of identity.hpp: the one in `token_file`, or on a Unix socket the
+/// one that the server gives to this user.
+/// @throws TokenFileError.
+std::shared_ptr<grpc::Channel> open_channel(const std::string& address,
+                                            const std::string& token_file = {});
 
 /// True for HOST:PORT and unix:/PATH. gRPC resolves any other text as a name and retries for ever.
 bool is_server_address(std::string_view address);

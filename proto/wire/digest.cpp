@@ -67,6 +67,13 @@ std::string sha256_hex(std::string_view bytes) {
   return hash.finish_hex();
 }
 
+std::string sha256_bytes(std::string_view bytes) {
+  Sha256 hash;
+  hash.update(bytes);
+  const auto digest = hash.finish();
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
 std::array<std::uint8_t, 32> hmac_sha256(std::string_view key, std::string_view message) {
   std::array<std::uint8_t, 32> mac{};
   unsigned int size = 0;

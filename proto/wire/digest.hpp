@@ -40,6 +40,8 @@ class Sha256 {
 
 std::string to_hex(std::span<const std::uint8_t> bytes);
 std::string sha256_hex(std::string_view bytes);
+/// The digest as 32 bytes.
+std::string sha256_bytes(std::string_view bytes);
 
 /// HMAC-SHA-256, for tokens that only the owner of the key can create.
 std::array<std::uint8_t, 32> hmac_sha256(std::string_view key, std::string_view message);

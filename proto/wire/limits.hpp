@@ -93,6 +93,12 @@ inline constexpr Count kAttemptsPerHeartbeat = 1'024;  // Slots, and the attempt
 inline constexpr Count kAcquireWaitSeconds = 20;       // Under the idle time-outs of NATs.
 inline constexpr Count kWatches = 512;                 // Number of streams at once.
 
+// Limits of principals.
+inline constexpr Count kPrincipalNameBytes = 63;             // Equal to the limit of DNS labels.
+inline constexpr Count kTokenSeconds = Count{366} * 86'400;  // A forgotten token ends by itself.
+inline constexpr Count kAuthorizationBytes = 512;            // Tokens have under 100 bytes.
+inline constexpr Count kTokensShown = 100;                   // Of one principal.
+
 struct Limit {
   std::string_view name;
   Count value;

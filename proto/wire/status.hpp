@@ -28,6 +28,8 @@ inline constexpr std::string_view kArtifact = "ARTIFACT";
 inline constexpr std::string_view kAttempt = "ATTEMPT";
 inline constexpr std::string_view kWorker = "WORKER";
 inline constexpr std::string_view kUpload = "UPLOAD";
+inline constexpr std::string_view kPrincipal = "PRINCIPAL";
+inline constexpr std::string_view kToken = "TOKEN";
 // ALREADY_EXISTS
 inline constexpr std::string_view kRequestIdReused = "REQUEST_ID_REUSED";
 // FAILED_PRECONDITION
@@ -55,6 +57,12 @@ inline constexpr std::string_view kStorageFull = "STORAGE_FULL";
 // DEADLINE_EXCEEDED
 inline constexpr std::string_view kSlowReader = "SLOW_READER";
 inline constexpr std::string_view kDeadline = "DEADLINE";
+// UNAUTHENTICATED
+inline constexpr std::string_view kTokenMissing = "TOKEN_MISSING";
+inline constexpr std::string_view kTokenInvalid = "TOKEN_INVALID";
+inline constexpr std::string_view kTokenExpired = "TOKEN_EXPIRED";
+// PERMISSION_DENIED
+inline constexpr std::string_view kRoleRequired = "ROLE_REQUIRED";
 // DATA_LOSS
 inline constexpr std::string_view kBlobCorrupt = "BLOB_CORRUPT";
 // INTERNAL: a bug in the program; metadata incident=<id in the server's log>.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quasi/v1/admin_service.pb.h"
 #include "quasi/v1/blob_service.pb.h"
 #include "quasi/v1/job.pb.h"
 #include "quasi/v1/job_service.pb.h"
@@ -63,6 +64,11 @@ void validate(const v1::AppendLogRequest&, Violations&);
 void validate(const v1::RecordCheckpointRequest&, Violations&);
 void validate(const v1::CompleteAttemptRequest&, Violations&);
 void validate(const v1::ReleaseLeaseRequest&, Violations&);
+
+void validate(const v1::SavePrincipalRequest&, Violations&);
+void validate(const v1::ListPrincipalsRequest&, Violations&);
+void validate(const v1::CreateTokenRequest&, Violations&);
+void validate(const v1::RevokeTokenRequest&, Violations&);
 
 /// Name of the set field of JobSpec.work, which is the job's kind; "" if none is set.
 std::string_view kind_of(const v1::JobSpec& spec);

@@ -21,6 +21,8 @@ grpc::ServerUnaryReactor* BlobServiceApi::FindMissingBlobs(
 
 grpc::ServerReadReactor<v1::WriteBlobRequest>* BlobServiceApi::WriteBlob(
     grpc::CallbackServerContext* context, v1::WriteBlobResponse* response) {
+  if (const auto refusal = refusal_of(services_, *context, "WriteBlob"))
+    return new RefusedStream<grpc::ServerReadReactor<v1::WriteBlobRequest>>(*refusal);
   return write_blob(services_, context, response);
 }
 
@@ -28,11 +30,8 @@ grpc::ServerUnaryReactor* BlobServiceApi::QueryUpload(grpc::CallbackServerContex
                                                       const v1::QueryUploadRequest* request,
                                                       v1::QueryUploadResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const wire::Violations violations = violations_of(*request);
-  if (!violations.empty()) {
-    finish(reactor, context, to_status(violations));
+  if (!begin_call(services_, context, reactor, violations_of(*request), "QueryUpload"))
     return reactor;
-  }
   Services& services = services_;
   // The server may not have noticed yet that the earlier stream broke. The bytes that this stream
   // wrote so far are synced and count, and it may write no more.
@@ -85,6 +84,8 @@ grpc::ServerUnaryReactor* BlobServiceApi::QueryUpload(grpc::CallbackServerContex
 
 grpc::ServerWriteReactor<v1::ReadBlobResponse>* BlobServiceApi::ReadBlob(
     grpc::CallbackServerContext* context, const v1::ReadBlobRequest* request) {
+  if (const auto refusal = refusal_of(services_, *context, "ReadBlob"))
+    return new RefusedStream<grpc::ServerWriteReactor<v1::ReadBlobResponse>>(*refusal);
   return read_blob(services_, context, *request);
 }
 

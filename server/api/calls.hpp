@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
 #include <grpcpp/server_context.h>
@@ -9,6 +11,7 @@
 
 #include "proto/wire/status.hpp"
 #include "proto/wire/validate.hpp"
+#include "server/api/access/admit.hpp"
 #include "server/api/services.hpp"
 #include "server/api/status.hpp"
 
@@ -37,45 +40,69 @@ inline void require_awaited(grpc::CallbackServerContext* context) {
                   "Repeat the call");
 }
 
-/// Runs a call that changes the store. `body` runs in the writer's transaction and fills the
-/// response.
-inline grpc::ServerUnaryReactor* write_call(Services& services,
-                                            grpc::CallbackServerContext* context,
-                                            const wire::Violations& violations, const char* method,
-                                            std::function<void(WriteContext&)> body) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  if (!violations.empty()) {
+/// Calls a body with the store and, if it takes one, the caller.
+template <class Body, class Store>
+void call_body(const Body& body, Store& store, const Caller& caller) {
+  if constexpr (std::is_invocable_v<const Body&, Store&, const Caller&>)
+    body(store, caller);
+  else
+    body(store);
+}
+
+/// Admits a call and checks its request; otherwise finishes it. @return the caller, if any.
+inline std::optional<Caller> begin_call(Services& services, grpc::CallbackServerContext* context,
+                                        grpc::ServerUnaryReactor* reactor,
+                                        const wire::Violations& violations, const char* method) {
+  try {
+    Caller caller = admit(services, *context, method);
+    if (violations.empty()) return caller;
     finish(reactor, context, to_status(violations));
-    return reactor;
+  } catch (...) {
+    finish(reactor, context, to_status(std::current_exception(), method));
   }
+  return std::nullopt;
+}
+
+/// Runs a call that changes the store. `body` runs in the writer's transaction and fills the
+/// response; it takes the WriteContext and, if it likes, the Caller. `committed` runs after the
+/// commit and before the answer.
+template <class Body>
+grpc::ServerUnaryReactor* write_call(Services& services, grpc::CallbackServerContext* context,
+                                     const wire::Violations& violations, const char* method,
+                                     Body body, std::function<void()> committed = {}) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto caller = begin_call(services, context, reactor, violations, method);
+  if (!caller) return reactor;
   const bool posted =
       services.writer.post({.body =
-                                [context, body = std::move(body)](WriteContext& write) {
+                                [context, caller, body = std::move(body)](WriteContext& write) {
                                   require_awaited(context);
-                                  body(write);
+                                  call_body(body, write, *caller);
                                 },
                             .done =
-                                [reactor, context, method](const std::exception_ptr& error) {
+                                [reactor, context, method, committed = std::move(committed)](
+                                    const std::exception_ptr& error) {
+                                  if (!error && committed) committed();
                                   finish(reactor, context, to_status(error, method));
                                 }});
   if (!posted) finish(reactor, context, busy_status(services.draining));
   return reactor;
 }
 
-/// Runs a call that only reads the store. `body` runs on a reader's thread.
-inline grpc::ServerUnaryReactor* read_call(Services& services, grpc::CallbackServerContext* context,
-                                           const wire::Violations& violations, const char* method,
-                                           std::function<void(ReadStore&)> body) {
+/// Runs a call that only reads the store. `body` runs on a reader's thread; it takes the ReadStore
+/// and, if it likes, the Caller.
+template <class Body>
+grpc::ServerUnaryReactor* read_call(Services& services, grpc::CallbackServerContext* context,
+                                    const wire::Violations& violations, const char* method,
+                                    Body body) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  if (!violations.empty()) {
-    finish(reactor, context, to_status(violations));
-    return reactor;
-  }
-  const bool posted =
-      services.readers.read([reactor, context, method, body = std::move(body)](ReadStore& store) {
+  const auto caller = begin_call(services, context, reactor, violations, method);
+  if (!caller) return reactor;
+  const bool posted = services.readers.read(
+      [reactor, context, method, caller, body = std::move(body)](ReadStore& store) {
         grpc::Status status;
         try {
-          body(store);
+          call_body(body, store, *caller);
         } catch (...) {
           status = to_status(std::current_exception(), method);
         }

@@ -6,9 +6,9 @@
 
 #include "proto/wire/digest.hpp"
 #include "proto/wire/limits.hpp"
+#include "server/access/sealed.hpp"
 #include "server/api/calls.hpp"
 #include "server/api/convert.hpp"
-#include "server/api/tokens.hpp"
 #include "server/queue/schedulable.hpp"
 
 namespace quasi::server {
@@ -124,7 +124,10 @@ grpc::ServerUnaryReactor* JobServiceApi::GetCapabilities(grpc::CallbackServerCon
                                                          const v1::GetCapabilitiesRequest* request,
                                                          v1::GetCapabilitiesResponse* response) {
   return read_call(services_, context, violations_of(*request), "GetCapabilities",
-                   [this, response](ReadStore& store) {
+                   [this, response](ReadStore& store, const Caller& caller) {
+                     response->set_principal(caller.name);
+                     response->set_role(static_cast<v1::Role>(caller.role));
+                     response->set_tenant(caller.tenant);
                      response->set_server_version(QUASI_VERSION);
                      response->set_api_version("v1");
                      for (const std::string& kind : wire::all_kinds())
@@ -284,11 +287,15 @@ grpc::ServerUnaryReactor* JobServiceApi::CancelJobs(grpc::CallbackServerContext*
 
 grpc::ServerWriteReactor<v1::WatchEvent>* JobServiceApi::WatchJobs(
     grpc::CallbackServerContext* context, const v1::WatchJobsRequest* request) {
+  if (const auto refusal = refusal_of(services_, *context, "WatchJobs"))
+    return new RefusedStream<grpc::ServerWriteReactor<v1::WatchEvent>>(*refusal);
   return watch_jobs(services_, context, *request);
 }
 
 grpc::ServerWriteReactor<v1::ReadLogsResponse>* JobServiceApi::ReadLogs(
     grpc::CallbackServerContext* context, const v1::ReadLogsRequest* request) {
+  if (const auto refusal = refusal_of(services_, *context, "ReadLogs"))
+    return new RefusedStream<grpc::ServerWriteReactor<v1::ReadLogsResponse>>(*refusal);
   return read_logs(services_, context, *request);
 }
 
@@ -322,7 +329,8 @@ grpc::ServerUnaryReactor* JobServiceApi::ListPools(grpc::CallbackServerContext* 
   // The writer knows which workers are alive. The store knows every worker that ever registered,
   // and the queued jobs.
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  (void)request;
+  if (!begin_call(services_, context, reactor, violations_of(*request), "ListPools"))
+    return reactor;
   auto fleet = std::make_shared<std::vector<WorkerStatus>>();
   const auto answer = [response, fleet](ReadStore& store) {
     *response = to_response(*fleet, store);

@@ -4,7 +4,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "server/access/directory.hpp"
 #include "server/api/streams/idle_streams.hpp"
 #include "server/queue/clock.hpp"
 #include "server/service/hash_marks.hpp"
@@ -30,6 +32,9 @@ struct ApiOptions {
   double storage_low_share = 0.05;
   std::int64_t upload_stream_idle_ms = 60'000;
   std::int64_t keepalive_ms = 60'000;
+  bool require_tokens = false;  ///< false: a call without a token is the owner's
+  std::vector<std::int64_t> worker_uids;
+  bool enrol_users = true;
 };
 
 /// Begin here: server/api answers the gRPC calls. job_service.hpp, worker_service.hpp and
@@ -48,6 +53,7 @@ struct Services {
   BlobStore& blobs;
   Uploads& uploads;
   LogStore& logs;
+  Directory& directory;
   /// Bytes that the disk can take before the server refuses new work; negative once it refuses.
   std::function<std::int64_t()> upload_room_bytes;
   IdleStreams idle_uploads = {};
@@ -55,6 +61,8 @@ struct Services {
   std::atomic<bool> storage_low{false};
   std::atomic<bool> draining{false};
   std::atomic<int> watches{0};
+  std::atomic<std::int64_t> refused_tokens{0};
+  std::atomic<std::int64_t> refused_logged_s{-1};
 };
 
 }  // namespace quasi::server

@@ -32,6 +32,10 @@ grpc::StatusCode code_of(Refusal kind) {
       return grpc::StatusCode::DEADLINE_EXCEEDED;
     case Refusal::kDataLoss:
       return grpc::StatusCode::DATA_LOSS;
+    case Refusal::kUnauthenticated:
+      return grpc::StatusCode::UNAUTHENTICATED;
+    case Refusal::kPermissionDenied:
+      return grpc::StatusCode::PERMISSION_DENIED;
   }
   return grpc::StatusCode::INTERNAL;
 }

@@ -22,6 +22,8 @@ enum class Refusal : std::uint8_t {
   kUnavailable,
   kDeadlineExceeded,
   kDataLoss,
+  kUnauthenticated,
+  kPermissionDenied,
 };
 
 /// The exception of a refused command, which has no effect. The queue and the stores throw it

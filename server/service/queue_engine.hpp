@@ -10,6 +10,7 @@
 
 #include "server/queue/clock.hpp"
 #include "server/queue/queue_core.hpp"
+#include "server/store/access_store.hpp"
 #include "server/store/log_store.hpp"
 #include "server/store/newest_mark.hpp"
 #include "server/store/sqlite_store.hpp"
@@ -27,6 +28,7 @@ struct StorageFatal : std::runtime_error {
 struct WriteContext {
   QueueCore& queue;
   SqliteStore& store;
+  AccessStore& access;
   Now now;
 };
 
@@ -83,6 +85,7 @@ class QueueEngine {
   const std::string& token_key() const { return token_key_; }
   Database& database() { return database_; }
   SqliteStore& store() { return store_; }
+  AccessStore& access() { return access_; }
   QueueCore& queue() { return queue_; }
 
  private:
@@ -96,6 +99,7 @@ class QueueEngine {
   LogStore& logs_;
   Database database_;
   SqliteStore store_;
+  AccessStore access_;
   QueueCore queue_;
   NewestMark* mark_;
   std::string store_id_;

@@ -10,8 +10,8 @@ quasi_add_test(client_test
 add_dependencies(client_test quasi-engine)
 # Tests of the real programs with a real server and a real worker.
 quasi_add_test(client_end_to_end_test
-  SOURCES client/client_end_to_end_test.cpp client/client_frictions_test.cpp
-          client/client_interrupted_test.cpp
+  SOURCES client/client_access_test.cpp client/client_end_to_end_test.cpp
+          client/client_frictions_test.cpp client/client_interrupted_test.cpp
           jobs/deploy_files_test.cpp
   LIBS quasi_json LABELS service TIMEOUT 600)
 add_dependencies(client_end_to_end_test quasi quasi-server quasi-worker quasi-engine quasi-cage)

@@ -96,6 +96,8 @@ const std::vector<ConfigKey>& config_keys() {
   using C = WorkerConfig;
   static const std::vector<ConfigKey> keys{
       {"server", "address of the server: host:port or unix:PATH", &C::server, 0, 0},
+      {"token_file", "file with the token of this worker; not needed on a Unix socket",
+       &C::token_file, 0, 0},
       {"state_directory", "what the worker must still know after a crash", &C::state_directory, 0,
        0},
       {"name", "name shown to people; empty: the host's", &C::name, 0, 0},

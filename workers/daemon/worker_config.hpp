@@ -13,6 +13,7 @@ namespace quasi {
 /// Settings of a worker with their types and defaults.
 struct WorkerConfig {
   std::string server = "127.0.0.1:7460";
+  std::string token_file;  ///< file with the worker's token; "": on a Unix socket none is needed
   std::string state_directory = "/var/lib/quasi-worker";
   std::string name;  ///< "": name of the host
   std::string pool = "default";

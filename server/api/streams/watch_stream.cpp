@@ -6,11 +6,11 @@
 
 #include "proto/wire/limits.hpp"
 #include "proto/wire/status.hpp"
+#include "server/access/sealed.hpp"
 #include "server/api/convert.hpp"
 #include "server/api/job_service.hpp"
 #include "server/api/streams/pumped_stream.hpp"
 #include "server/api/streams/snapshot_ranges.hpp"
-#include "server/api/tokens.hpp"
 
 namespace quasi::server {
 namespace {

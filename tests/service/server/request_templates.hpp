@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "quasi/v1/admin_service.grpc.pb.h"
 #include "tests/service/support/calls_fixture.hpp"
 
 namespace quasi::server::test {
@@ -117,6 +118,7 @@ class RequestTemplates : public Calls {
     add_blob_calls(all);
     add_worker_calls(all);
     add_attempt_calls(all);
+    add_admin_calls(all);
     return all;
   }
 
@@ -231,6 +233,35 @@ class RequestTemplates : public Calls {
       status.mutable_progress()->set_done(1);
       (*status.mutable_progress()->mutable_metrics())["residual"] = 0.5;
       *request.add_devices() = registration().devices(0);
+      return one(request);
+    };
+  }
+
+  void add_admin_calls(Templates& all) {
+    all["SavePrincipal"] = [] {
+      v1::SavePrincipalRequest request;
+      request.mutable_principal()->set_name("ada");
+      request.mutable_principal()->set_role(v1::ROLE_USER);
+      request.mutable_principal()->set_tenant("phonons");
+      return one(request);
+    };
+    all["ListPrincipals"] = [] { return one(v1::ListPrincipalsRequest()); };
+    all["CreateToken"] = [] {
+      v1::CreateTokenRequest request;
+      request.set_principal("ada");
+      request.mutable_lifetime()->set_seconds(60);
+      return one(request);
+    };
+    all["RevokeToken"] = [this] {
+      grpc::ClientContext context;
+      limit(context);
+      v1::CreateTokenRequest creation;
+      creation.set_principal("ada");
+      v1::CreateTokenResponse created;
+      EXPECT_TRUE(
+          v1::AdminService::NewStub(channel_)->CreateToken(&context, creation, &created).ok());
+      v1::RevokeTokenRequest request;
+      request.set_key_id(created.info().key_id());
       return one(request);
     };
   }

@@ -1,4 +1,4 @@
-// Malformed requests to every call of the three services, streams included. Each is a sound request
+// Malformed requests to every call of the four services, streams included. Each is a sound request
 // with one hostile field that reflection finds. The server never crashes, and every refusal names
 // the field.
 
@@ -85,11 +85,11 @@ class Fuzz : public test::RequestTemplates {
   }
 };
 
-/// Every call of the three services, from their descriptors. A new call without a template fails
+/// Every call of the four services, from their descriptors. A new call without a template fails
 /// the test.
 std::vector<const pb::MethodDescriptor*> all_methods() {
   std::vector<const pb::MethodDescriptor*> methods;
-  for (const char* name : {"JobService", "BlobService", "WorkerService"}) {
+  for (const char* name : {"JobService", "BlobService", "WorkerService", "AdminService"}) {
     const pb::ServiceDescriptor* service =
         pb::DescriptorPool::generated_pool()->FindServiceByName(std::string("quasi.v1.") + name);
     for (int i = 0; service != nullptr && i < service->method_count(); ++i)

@@ -213,9 +213,12 @@ class EndToEnd : public testing::Test {
   }
 
   void start_server() {
-    server_ = spawn("server" + std::to_string(++servers_),
-                    {"quasi-server", "--data-directory", path("data").string(), "--listen",
-                     socket(), "--enable-test-work", "true"});
+    std::vector<std::string> words{
+        "quasi-server", "--data-directory",         path("data").string(),
+        "--listen",     socket() + more_addresses_, "--enable-test-work",
+        "true"};
+    words.insert(words.end(), server_flags_.begin(), server_flags_.end());
+    server_ = spawn("server" + std::to_string(++servers_), words);
     ASSERT_TRUE(server_->started());
     const auto deadline = Clock::now() + kHang;
     while (Clock::now() < deadline && server_->running())
@@ -248,6 +251,8 @@ class EndToEnd : public testing::Test {
     FAIL() << id << " is " << seen << ", not " << state;
   }
 
+  std::vector<std::string> server_flags_;  ///< beside those of every test
+  std::string more_addresses_;             ///< beside the Unix socket, each after a comma
   test::TemporaryDirectory directory_;
   std::unique_ptr<Process> server_, worker_;
   int commands_ = 0, servers_ = 0;

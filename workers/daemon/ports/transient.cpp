@@ -9,6 +9,9 @@ bool did_not_get_through(const grpc::Status& status) {
     case grpc::StatusCode::UNAVAILABLE:
     case grpc::StatusCode::DEADLINE_EXCEEDED:
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
+    // An administrator gives the worker a token or its role; until then its work waits.
+    case grpc::StatusCode::UNAUTHENTICATED:
+    case grpc::StatusCode::PERMISSION_DENIED:
       return true;
     case grpc::StatusCode::CANCELLED:
     case grpc::StatusCode::INTERNAL:

@@ -1,4 +1,4 @@
-#include "server/api/tokens.hpp"
+#include "server/access/sealed.hpp"
 
 #include <openssl/crypto.h>
 
@@ -22,22 +22,6 @@ std::string mac_of(std::string_view key, std::string_view purpose, std::string_v
 
 constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-std::string to_base64url(std::string_view bytes) {
-  std::string text;
-  std::uint32_t bits = 0;
-  int count = 0;
-  for (const char byte : bytes) {
-    bits = bits << 8 | static_cast<unsigned char>(byte);
-    count += 8;
-    while (count >= 6) {
-      count -= 6;
-      text.push_back(kAlphabet[bits >> count & 63]);
-    }
-  }
-  if (count > 0) text.push_back(kAlphabet[bits << (6 - count) & 63]);
-  return text;
-}
-
 std::optional<std::string> from_base64url(std::string_view text) {
   const std::string_view alphabet(kAlphabet, 64);
   std::string bytes;
@@ -57,6 +41,22 @@ std::optional<std::string> from_base64url(std::string_view text) {
 }
 
 }  // namespace
+
+std::string to_base64url(std::string_view bytes) {
+  std::string text;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char byte : bytes) {
+    bits = bits << 8 | static_cast<unsigned char>(byte);
+    count += 8;
+    while (count >= 6) {
+      count -= 6;
+      text.push_back(kAlphabet[bits >> count & 63]);
+    }
+  }
+  if (count > 0) text.push_back(kAlphabet[bits << (6 - count) & 63]);
+  return text;
+}
 
 std::string seal_token(std::string_view key, std::string_view purpose, std::string_view binding,
                        std::string_view payload) {

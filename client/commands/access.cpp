@@ -1,0 +1,195 @@
+#include "client/commands/access.hpp"
+
+#include <fcntl.h>
+#include <google/protobuf/util/time_util.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "client/views/job_view.hpp"
+#include "client/views/readable.hpp"
+#include "client/views/table.hpp"
+
+namespace quasi::client {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+
+std::string role_word(v1::Role role) { return enum_word(*v1::Role_descriptor(), role); }
+
+Failure usage(const std::string& what) {
+  return Failure(ExitStatus::kUsage, what,
+                 "write: quasi admin users | user NAME --role ROLE | token NAME | revoke KEY");
+}
+
+google::protobuf::Duration duration_of(const std::string& text, const std::string& flag) {
+  const auto seconds = parse_duration_seconds(text);
+  if (!seconds || *seconds <= 0.0)
+    throw Failure(ExitStatus::kUsage, flag + ": '" + text + "' is not a time above zero",
+                  "write it like 12h or 90d");
+  return TimeUtil::SecondsToDuration(static_cast<std::int64_t>(*seconds));
+}
+
+v1::Role role_of(const std::string& word) {
+  std::string name = "ROLE_";
+  for (const char c : word) name.push_back(static_cast<char>(std::toupper(c)));
+  v1::Role role = v1::ROLE_UNSPECIFIED;
+  if (!v1::Role_Parse(name, &role) || role == v1::ROLE_UNSPECIFIED)
+    throw usage("--role: no role '" + word + "'; roles: viewer, user, operator, admin, worker");
+  return role;
+}
+
+v1::ListPrincipalsResponse principals(Session& session) {
+  return session.server.call(&Admin::ListPrincipals, v1::ListPrincipalsRequest());
+}
+
+Json principal_json(const v1::Principal& principal) {
+  Json tokens = Json::array();
+  for (const v1::TokenInfo& token : principal.tokens())
+    tokens.push_back({{"key", token.key_id()},
+                      {"expires", TimeUtil::ToString(token.expires())},
+                      {"revoked", token.revoked()}});
+  return Json{{"name", principal.name()},
+              {"role", role_word(principal.role())},
+              {"tenant", principal.tenant()},
+              {"uid", principal.has_uid() ? Json(principal.uid()) : Json()},
+              {"disabled", principal.disabled()},
+              {"tokens", tokens}};
+}
+
+ExitStatus list_principals(Session& session) {
+  const v1::ListPrincipalsResponse answer = principals(session);
+  if (session.console.json()) {
+    Json list = Json::array();
+    for (const v1::Principal& principal : answer.principals())
+      list.push_back(principal_json(principal));
+    session.console.document({{"principals", list}});
+    return ExitStatus::kOk;
+  }
+  Table table({{"NAME"}, {"ROLE"}, {"TENANT"}, {"UID", Table::Align::kRight}, {"TOKENS"}});
+  for (const v1::Principal& principal : answer.principals()) {
+    std::string keys;
+    for (const v1::TokenInfo& token : principal.tokens())
+      if (!token.revoked()) keys += (keys.empty() ? "" : " ") + printable(token.key_id());
+    table.add({printable(principal.name()) + (principal.disabled() ? " (disabled)" : ""),
+               role_word(principal.role()), printable(principal.tenant()),
+               principal.has_uid() ? std::to_string(principal.uid()) : "", keys});
+  }
+  session.console.data(table.text());
+  return ExitStatus::kOk;
+}
+
+/// Changes the named fields of a principal, or creates it.
+ExitStatus save_principal(Session& session, const AdminOptions& options) {
+  v1::SavePrincipalRequest request;
+  v1::Principal& wanted = *request.mutable_principal();
+  bool is_known = false;
+  const v1::ListPrincipalsResponse known = principals(session);
+  for (const v1::Principal& principal : known.principals())
+    if (principal.name() == options.words[1]) {
+      wanted = principal;
+      is_known = true;
+    }
+  wanted.clear_tokens();
+  wanted.clear_created();
+  wanted.set_name(options.words[1]);
+  if (!is_known && options.role.empty())
+    throw usage("there is no principal '" + options.words[1] + "'; a new one needs --role");
+  if (!options.role.empty()) wanted.set_role(role_of(options.role));
+  if (!options.tenant.empty()) wanted.set_tenant(options.tenant);
+  if (wanted.tenant().empty()) wanted.set_tenant("default");
+  if (options.uid) wanted.set_uid(*options.uid);
+  if (options.disable && options.enable) throw usage("--disable and --enable exclude each other");
+  if (options.disable || options.enable) wanted.set_disabled(options.disable);
+  const v1::Principal saved = session.server.call(&Admin::SavePrincipal, request).principal();
+  if (session.console.json())
+    session.console.document({{"principal", principal_json(saved)}});
+  else
+    session.console.data(printable(saved.name()) + "  " + role_word(saved.role()) + "  " +
+                         printable(saved.tenant()) + (saved.disabled() ? "  disabled" : "") + "\n");
+  return ExitStatus::kOk;
+}
+
+/// Writes a new file that its owner alone can read. An existing file is not replaced.
+void write_secret(const std::string& path, const std::string& text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const bool written =
+      file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      ::fsync(file) == 0;
+  const std::string why = std::strerror(errno);
+  if (file >= 0) ::close(file);
+  if (!written)
+    throw Failure(ExitStatus::kLocalFile, "cannot write " + path + ": " + why,
+                  "name a new file by --output; the token that was made is lost, end it with: "
+                  "quasi admin revoke KEY");
+}
+
+ExitStatus create_token(Session& session, const AdminOptions& options) {
+  if (!options.output.empty() && ::access(options.output.c_str(), F_OK) == 0)
+    throw Failure(ExitStatus::kLocalFile, options.output + " exists", "name a new file");
+  v1::CreateTokenRequest request;
+  request.set_principal(options.words[1]);
+  if (!options.lifetime.empty())
+    *request.mutable_lifetime() = duration_of(options.lifetime, "--lifetime");
+  const v1::CreateTokenResponse answer = session.server.call(&Admin::CreateToken, request);
+  const std::string expires = TimeUtil::ToString(answer.info().expires());
+  if (!options.output.empty()) write_secret(options.output, answer.token() + "\n");
+  if (session.console.json()) {
+    Json body{
+        {"principal", options.words[1]}, {"key", answer.info().key_id()}, {"expires", expires}};
+    if (options.output.empty()) body["token"] = answer.token();
+    session.console.document(body);
+    return ExitStatus::kOk;
+  }
+  if (options.output.empty()) session.console.data(printable(answer.token()) + "\n");
+  session.console.note("token " + printable(answer.info().key_id()) + " of " + options.words[1] +
+                       ", valid until " + expires + "; it is not shown again");
+  return ExitStatus::kOk;
+}
+
+ExitStatus revoke_token(Session& session, const AdminOptions& options) {
+  v1::RevokeTokenRequest request;
+  request.set_key_id(options.words[1]);
+  if (!options.delay.empty()) *request.mutable_delay() = duration_of(options.delay, "--delay");
+  session.server.call(&Admin::RevokeToken, request);
+  if (session.console.json())
+    session.console.document({{"revoked", options.words[1]}});
+  else
+    session.console.note("token " + options.words[1] + " ends " +
+                         (options.delay.empty() ? "now" : "in " + options.delay));
+  return ExitStatus::kOk;
+}
+
+}  // namespace
+
+ExitStatus whoami(Session& session) {
+  const v1::GetCapabilitiesResponse answer =
+      session.server.call(&Jobs::GetCapabilities, v1::GetCapabilitiesRequest());
+  if (session.console.json()) {
+    session.console.document({{"name", answer.principal()},
+                              {"role", role_word(answer.role())},
+                              {"tenant", answer.tenant()},
+                              {"server", session.server.address()}});
+    return ExitStatus::kOk;
+  }
+  session.console.data(printable(answer.principal()) + "  " + role_word(answer.role()) + "  " +
+                       printable(answer.tenant()) + "  at " + session.server.address() + "\n");
+  return ExitStatus::kOk;
+}
+
+ExitStatus admin(Session& session, const AdminOptions& options) {
+  const std::string& action = options.words.front();
+  if (action == "users" && options.words.size() == 1) return list_principals(session);
+  if (options.words.size() == 2) {
+    if (action == "user") return save_principal(session, options);
+    if (action == "token") return create_token(session, options);
+    if (action == "revoke") return revoke_token(session, options);
+  }
+  throw usage("no action '" + action + "' with " + std::to_string(options.words.size() - 1) +
+              " names");
+}
+
+}  // namespace quasi::client

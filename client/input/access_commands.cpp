@@ -1,0 +1,35 @@
+// The flags of the commands about users and tokens.
+
+#include "client/input/command_tree.hpp"
+
+namespace quasi::client {
+
+void CommandTree::add_access() {
+  add_command("whoami", "print your name, role and group, as the server sees you", "Access",
+              Words::kNothing);
+  AdminOptions& options = arguments_.admin;
+  CLI::App* app =
+      add_command("admin", "list and change who may call the server", "Access", Words::kNothing);
+  app->add_option("ACTION", options.words, "users, user NAME, token NAME, revoke KEY")
+      ->required()
+      ->type_name("");
+  app->add_option("--role", options.role, "viewer, user, operator, admin or worker")
+      ->type_name("ROLE");
+  app->add_option("--tenant", options.tenant, "group of the user (default)")->type_name("NAME");
+  app->add_option("--uid", options.uid, "this user of the server's machine is meant")
+      ->type_name("N");
+  app->add_flag("--disable", options.disable, "refuse all tokens of the user");
+  app->add_flag("--enable", options.enable, "accept them again");
+  app->add_option("--lifetime", options.lifetime, "of a new token, e.g. 30d (90d; worker: 365d)")
+      ->type_name("TIME");
+  app->add_option("--delay", options.delay, "a revoked token ends after this time (at once)")
+      ->type_name("TIME");
+  app->add_option("--output", options.output, "write the token to a new file of mode 0600")
+      ->type_name("FILE");
+  app->footer(
+      "\nExamples:\n"
+      "  quasi admin user ada --role user --tenant phonons\n"
+      "  quasi admin token ada --output ada.token");
+}
+
+}  // namespace quasi::client

@@ -1,0 +1,57 @@
+#include "proto/wire/checks.hpp"
+#include "proto/wire/limits.hpp"
+
+namespace quasi::wire {
+namespace {
+
+bool is_name(std::string_view text) {
+  if (text.empty() || text.size() > limits::kPrincipalNameBytes) return false;
+  if (text.front() < 'a' || text.front() > 'z') return false;
+  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._-") ==
+         std::string_view::npos;
+}
+
+void check_name(std::string_view text, const std::string& field, Violations& violations) {
+  if (!is_name(text))
+    violations.add(field,
+                   "must be a lower-case letter and up to 62 of a-z, 0-9, '.', '_', '-', "
+                   "got \"" +
+                       checks::shown(text) + "\"");
+}
+
+}  // namespace
+
+void validate(const v1::SavePrincipalRequest& request, Violations& violations) {
+  const v1::Principal& principal = request.principal();
+  check_name(principal.name(), "principal.name", violations);
+  if (principal.name() == "local")
+    violations.add("principal.name", "must not be \"local\", the name of calls without a token");
+  checks::known(principal.role(), v1::Role_IsValid, "VIEWER, USER, OPERATOR, ADMIN, WORKER",
+                "principal.role", violations);
+  check_name(principal.tenant(), "principal.tenant", violations);
+  if (principal.has_uid() && principal.uid() == ~std::uint32_t{0})
+    violations.add("principal.uid", "must be a user id, got 4294967295, which means none");
+  if (principal.tokens_size() > 0 || principal.has_created())
+    violations.add(principal.has_created() ? "principal.created" : "principal.tokens",
+                   "must be absent; the server sets it");
+}
+
+void validate(const v1::ListPrincipalsRequest&, Violations&) {}
+
+void validate(const v1::CreateTokenRequest& request, Violations& violations) {
+  check_name(request.principal(), "principal", violations);
+  const auto& lifetime = request.lifetime();
+  if (lifetime.seconds() < 0 || lifetime.nanos() < 0 || lifetime.nanos() > 999'999'999 ||
+      static_cast<std::uint64_t>(lifetime.seconds()) > limits::kTokenSeconds)
+    violations.add("lifetime", "must be 0 s ... " + std::to_string(limits::kTokenSeconds) +
+                                   " s, got " + std::to_string(lifetime.seconds()) + " s");
+}
+
+void validate(const v1::RevokeTokenRequest& request, Violations& violations) {
+  if (request.key_id().size() != 12)
+    violations.add("key_id", "must be the 12 characters after \"qsi_\" of the token, got \"" +
+                                 checks::shown(request.key_id()) + "\"");
+  checks::duration(request.delay(), "delay", violations);
+}
+
+}  // namespace quasi::wire

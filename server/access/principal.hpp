@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Begin here: server/access answers two questions about a call: who makes it, and may they make
+/// it? principal.hpp holds the people and their tokens, directory.hpp finds the caller of a call,
+/// and rules.hpp says which role may call which method. Nothing here uses gRPC or the database.
+namespace quasi::server {
+
+/// The numbers are those of quasi.v1.Role. The first four are ordered: each may do what the ones
+/// before it may do. A worker runs jobs and is none of them.
+enum class Role : std::uint8_t { kViewer = 1, kUser = 2, kOperator = 3, kAdmin = 4, kWorker = 5 };
+
+/// The word for a role, e.g. "operator".
+std::string_view word_of(Role role);
+
+/// Somebody who makes calls: a person, a program or a worker.
+struct Principal {
+  std::int64_t id = 0;
+  std::string name;
+  Role role = Role::kUser;
+  std::string tenant;               ///< the group whose members may see each other's shared work
+  std::optional<std::int64_t> uid;  ///< user of this machine, on a Unix socket
+  std::int64_t created_ms = 0;
+  bool disabled = false;
+
+  bool operator==(const Principal&) const = default;
+};
+
+/// A token as the server keeps it. The secret itself is known to its owner alone.
+struct TokenRow {
+  std::int64_t id = 0;
+  std::string key_id;         ///< public part of the token, 12 characters
+  std::string secret_sha256;  ///< 32 bytes
+  std::int64_t principal_id = 0;
+  std::int64_t created_ms = 0;
+  std::int64_t expires_ms = 0;
+  std::int64_t revoked_ms = 0;  ///< 0: not revoked
+
+  bool operator==(const TokenRow&) const = default;
+};
+
+/// Everybody and every token, as one value.
+struct AccessTables {
+  std::vector<Principal> principals;
+  std::vector<TokenRow> tokens;
+};
+
+/// The principal behind a call, as commands carry it.
+struct Caller {
+  std::int64_t principal_id = 0;  ///< 0: the owner of a server that asks for no tokens
+  std::string name;
+  Role role = Role::kViewer;
+  std::string tenant;
+};
+
+/// A token of 256 random bits: "qsi_", the key id, "_" and the secret in base64url.
+struct NewToken {
+  std::string text;  ///< given to its owner once and never stored
+  std::string key_id;
+  std::string secret_sha256;
+};
+NewToken make_token();
+
+}  // namespace quasi::server

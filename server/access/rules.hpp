@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "server/access/principal.hpp"
+
+namespace quasi::server {
+
+/// The right to call one method.
+struct Rule {
+  std::string_view method;  ///< name of the method without its service, e.g. "SubmitJobs"
+  Role least;               ///< the least role among people
+  bool workers;             ///< workers may call it, too
+};
+
+/// One rule for each method of the services in proto/quasi/v1. A method without a rule can be
+/// called by no one.
+std::span<const Rule> rules();
+
+/// True if the role may call the method.
+bool may_call(Role role, std::string_view method);
+
+}  // namespace quasi::server

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "quasi/v1/admin_service.grpc.pb.h"
+#include "server/api/services.hpp"
+
+namespace quasi::server {
+
+/// Implements quasi.v1.AdminService: principals and their tokens.
+class AdminServiceApi : public v1::AdminService::CallbackService {
+ public:
+  explicit AdminServiceApi(Services& services) : services_(services) {}
+
+  grpc::ServerUnaryReactor* SavePrincipal(grpc::CallbackServerContext*,
+                                          const v1::SavePrincipalRequest*,
+                                          v1::SavePrincipalResponse*) override;
+  grpc::ServerUnaryReactor* ListPrincipals(grpc::CallbackServerContext*,
+                                           const v1::ListPrincipalsRequest*,
+                                           v1::ListPrincipalsResponse*) override;
+  grpc::ServerUnaryReactor* CreateToken(grpc::CallbackServerContext*, const v1::CreateTokenRequest*,
+                                        v1::CreateTokenResponse*) override;
+  grpc::ServerUnaryReactor* RevokeToken(grpc::CallbackServerContext*, const v1::RevokeTokenRequest*,
+                                        v1::RevokeTokenResponse*) override;
+
+ private:
+  Services& services_;
+};
+
+}  // namespace quasi::server

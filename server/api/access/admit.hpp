@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+#include <grpcpp/support/status.h>
+
+#include "server/access/principal.hpp"
+#include "server/api/services.hpp"
+
+/// Begin here: server/api/access is the door of the server. Every call passes `admit` before
+/// anything is done for it. identities.hpp knows the users of this machine, and admin_service.hpp
+/// changes who may come in.
+namespace quasi::server {
+
+/// Finds the caller of a call by its token and checks that its role may call the method.
+/// @param method  name of the method without its service
+/// @throws Refused UNAUTHENTICATED or PERMISSION_DENIED.
+Caller admit(Services& services, const grpc::CallbackServerContext& context,
+             std::string_view method);
+
+/// The status of a call that `admit` refuses; nothing if the call is admitted.
+std::optional<grpc::Status> refusal_of(Services& services,
+                                       const grpc::CallbackServerContext& context,
+                                       const char* method);
+
+/// A stream that is refused before its first message.
+template <class Reactor>
+class RefusedStream : public Reactor {
+ public:
+  explicit RefusedStream(const grpc::Status& status) { this->Finish(status); }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace quasi::server

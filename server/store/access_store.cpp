@@ -1,0 +1,87 @@
+#include "server/store/access_store.hpp"
+
+#include "server/store/query.hpp"
+
+namespace quasi::server {
+namespace {
+
+constexpr char kPrincipals[] =
+    "SELECT id, name, role, tenant, uid, created_ms, disabled FROM principals";
+
+Principal read_principal(const Statement& row) {
+  Principal principal{.id = row.integer(0),
+                      .name = row.text(1),
+                      .role = static_cast<Role>(row.small(2)),
+                      .tenant = row.text(3),
+                      .uid = std::nullopt,
+                      .created_ms = row.integer(5),
+                      .disabled = row.integer(6) != 0};
+  if (!row.is_null(4)) principal.uid = row.integer(4);
+  return principal;
+}
+
+TokenRow read_token(const Statement& row) {
+  return {.id = row.integer(0),
+          .key_id = row.text(1),
+          .secret_sha256 = row.text(2),
+          .principal_id = row.integer(3),
+          .created_ms = row.integer(4),
+          .expires_ms = row.integer(5),
+          .revoked_ms = row.integer(6)};
+}
+
+}  // namespace
+
+AccessTables AccessStore::all() {
+  AccessTables tables;
+  Statement principals(database_, std::string(kPrincipals) + " ORDER BY id");
+  tables.principals = quasi::server::all<Principal>(principals, read_principal);
+  Statement tokens(database_,
+                   "SELECT id, key_id, secret_sha256, principal_id, created_ms, expires_ms, "
+                   "revoked_ms FROM tokens ORDER BY id");
+  tables.tokens = quasi::server::all<TokenRow>(tokens, read_token);
+  return tables;
+}
+
+std::optional<Principal> AccessStore::find(const std::string& name) {
+  Statement statement(database_, std::string(kPrincipals) + " WHERE name=?");
+  return one<Principal>(statement.bind(name), read_principal);
+}
+
+Principal AccessStore::save(Principal principal) {
+  if (principal.id != 0) {
+    Statement(database_, "UPDATE principals SET role=?, tenant=?, uid=?, disabled=? WHERE id=?")
+        .bind(principal.role, principal.tenant, principal.uid, principal.disabled, principal.id)
+        .run();
+    return principal;
+  }
+  Statement(database_,
+            "INSERT INTO principals (name, role, tenant, uid, created_ms, disabled) "
+            "VALUES (?,?,?,?,?,?)")
+      .bind(principal.name, principal.role, principal.tenant, principal.uid, principal.created_ms,
+            principal.disabled)
+      .run();
+  principal.id = database_.last_insert_id();
+  return principal;
+}
+
+void AccessStore::insert_token(const TokenRow& token) {
+  Statement(database_,
+            "INSERT INTO tokens (key_id, secret_sha256, principal_id, created_ms, expires_ms) "
+            "VALUES (?,?,?,?,?)")
+      .bind(token.key_id, Statement::Blob{token.secret_sha256}, token.principal_id,
+            token.created_ms, token.expires_ms)
+      .run();
+}
+
+bool AccessStore::end_token(const std::string& key_id, std::int64_t expires_ms,
+                            std::int64_t revoked_ms) {
+  Statement(database_,
+            "UPDATE tokens SET expires_ms=min(expires_ms, ?1), "
+            "revoked_ms=CASE WHEN revoked_ms > 0 THEN revoked_ms ELSE ?2 END WHERE key_id=?3")
+      .bind(expires_ms, revoked_ms, key_id)
+      .run();
+  return database_.changes() > 0;
+}
+
+}  // namespace quasi::server

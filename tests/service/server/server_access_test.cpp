@@ -1,0 +1,314 @@
+// Tests who may call what: tokens, users of this machine, roles, and the calls of each.
+
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <set>
+
+#include "proto/wire/identity.hpp"
+#include "quasi/v1/admin_service.grpc.pb.h"
+#include "server/access/rules.hpp"
+#include "tests/service/support/calls_fixture.hpp"
+
+namespace quasi::server {
+namespace {
+
+namespace pb = google::protobuf;
+using grpc::StatusCode;
+
+/// Every method of the services of the project, from their descriptors.
+std::vector<const pb::MethodDescriptor*> all_methods() {
+  std::vector<const pb::MethodDescriptor*> methods;
+  for (const pb::FileDescriptor* file :
+       {v1::SubmitJobsRequest::descriptor()->file(), v1::ReadBlobRequest::descriptor()->file(),
+        v1::RegisterRequest::descriptor()->file(), v1::Principal::descriptor()->file()})
+    for (int i = 0; i < file->service_count(); ++i)
+      for (int k = 0; k < file->service(i)->method_count(); ++k)
+        methods.push_back(file->service(i)->method(k));
+  return methods;
+}
+
+const pb::MethodDescriptor& method_of(const std::string& service, const std::string& name) {
+  return *pb::DescriptorPool::generated_pool()->FindMethodByName("quasi.v1." + service + "." +
+                                                                 name);
+}
+
+/// A server that asks every call for a token, on a Unix socket and on TCP.
+class Access : public Calls {
+ protected:
+  Access() {
+    server_.reset();
+    options_.api.require_tokens = true;
+    options_.listen = {"unix:" + root_ + "/s", "127.0.0.1:0"};
+    start();
+  }
+  std::string tcp() const { return server_->addresses().at(1); }
+
+  /// Makes one call with this token, or with none, and an empty request.
+  grpc::Status call(const pb::MethodDescriptor& method, const std::string& token) {
+    if (!tcp_channel_ || tcp_address_ != tcp()) {
+      tcp_address_ = tcp();
+      tcp_channel_ = wire::open_channel(tcp_address_);
+    }
+    grpc::GenericStub stub(tcp_channel_);
+    grpc::CompletionQueue queue;
+    grpc::ClientContext context;
+    // An admitted watch has no end of its own.
+    const bool is_endless = method.name() == "WatchJobs";
+    context.set_deadline(std::chrono::system_clock::now() +
+                         (is_endless ? std::chrono::seconds(2) : kHang));
+    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+    const auto stream = stub.PrepareCall(
+        &context, "/" + method.service()->full_name() + "/" + method.name(), &queue);
+    void* tag = nullptr;
+    bool ok = false;
+    const auto done = [&] { return queue.Next(&tag, &ok) && ok; };
+    stream->StartCall(nullptr);
+    if (done()) {
+      const grpc::Slice empty("");
+      stream->Write(grpc::ByteBuffer(&empty, 1), nullptr);
+      if (done()) {
+        stream->WritesDone(nullptr);
+        done();
+      }
+    }
+    // The status comes after the last message.
+    grpc::ByteBuffer response;
+    do {
+      stream->Read(&response, nullptr);
+    } while (done());
+    grpc::Status status;
+    stream->Finish(&status, nullptr);
+    queue.Next(&tag, &ok);
+    return status;
+  }
+  grpc::Status capabilities(const std::string& token) {
+    return call(method_of("JobService", "GetCapabilities"), token);
+  }
+
+  /// Creates a principal of this role with a token, through the server's admin on the Unix socket.
+  std::string token_of(const std::string& name, v1::Role role, std::int64_t lifetime_s = 3'600) {
+    const auto admin = v1::AdminService::NewStub(channel_);
+    {
+      grpc::ClientContext context;
+      v1::SavePrincipalRequest request;
+      request.mutable_principal()->set_name(name);
+      request.mutable_principal()->set_role(role);
+      request.mutable_principal()->set_tenant("phonons");
+      v1::SavePrincipalResponse response;
+      const grpc::Status status = admin->SavePrincipal(&context, request, &response);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+    }
+    grpc::ClientContext context;
+    v1::CreateTokenRequest request;
+    request.set_principal(name);
+    request.mutable_lifetime()->set_seconds(lifetime_s);
+    v1::CreateTokenResponse response;
+    const grpc::Status status = admin->CreateToken(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.token();
+  }
+  void revoke(const std::string& token) {
+    grpc::ClientContext context;
+    v1::RevokeTokenRequest request;
+    request.set_key_id(token.substr(4, 12));
+    v1::RevokeTokenResponse response;
+    EXPECT_TRUE(
+        v1::AdminService::NewStub(channel_)->RevokeToken(&context, request, &response).ok());
+  }
+
+  std::string tcp_address_;
+  std::shared_ptr<grpc::Channel> tcp_channel_;
+};
+
+TEST(AccessRules, CoverEveryMethodOnce) {
+  std::set<std::string> ruled;
+  for (const Rule& rule : rules())
+    EXPECT_TRUE(ruled.insert(std::string(rule.method)).second) << rule.method << " twice";
+  std::set<std::string> methods;
+  for (const pb::MethodDescriptor* method : all_methods())
+    EXPECT_TRUE(methods.insert(method->name()).second) << method->name() << " in two services";
+  EXPECT_EQ(ruled, methods) << "each method needs a rule in server/access/rules.cpp";
+}
+
+TEST(AccessRules, SayWhatEachRoleIsFor) {
+  EXPECT_TRUE(may_call(Role::kViewer, "GetJob"));
+  EXPECT_FALSE(may_call(Role::kViewer, "SubmitJobs"));
+  EXPECT_TRUE(may_call(Role::kUser, "SubmitJobs"));
+  for (const Role role : {Role::kViewer, Role::kUser, Role::kOperator}) {
+    EXPECT_FALSE(may_call(role, "Register")) << "a user is no worker";
+    EXPECT_FALSE(may_call(role, "CompleteAttempt"));
+    EXPECT_FALSE(may_call(role, "CreateToken"));
+  }
+  EXPECT_TRUE(may_call(Role::kAdmin, "CreateToken"));
+  EXPECT_TRUE(may_call(Role::kWorker, "Register"));
+  for (const char* method : {"SubmitJobs", "CancelJobs", "GetJob", "ListJobs", "CreateToken"})
+    EXPECT_FALSE(may_call(Role::kWorker, method)) << method;
+  EXPECT_FALSE(may_call(Role::kAdmin, "NoSuchMethod"));
+}
+
+// Every method of the protos is refused without a token, with a wrong one, and to each role that
+// has no right to it. It is not refused for its role to the others.
+TEST_F(Access, EveryCallPassesTheDoor) {
+  const std::map<Role, std::string> tokens{{Role::kViewer, token_of("vera", v1::ROLE_VIEWER)},
+                                           {Role::kUser, token_of("ursula", v1::ROLE_USER)},
+                                           {Role::kOperator, token_of("otto", v1::ROLE_OPERATOR)},
+                                           {Role::kAdmin, token_of("ada", v1::ROLE_ADMIN)},
+                                           {Role::kWorker, token_of("willi", v1::ROLE_WORKER)}};
+  int calls = 0;
+  for (const pb::MethodDescriptor* method : all_methods()) {
+    SCOPED_TRACE(method->full_name());
+    const grpc::Status without = call(*method, "");
+    EXPECT_EQ(without.error_code(), StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(wire::reason_of(without), "TOKEN_MISSING");
+    const grpc::Status wrong = call(*method, "qsi_AAAAAAAAAAAA_" + std::string(43, 'A'));
+    EXPECT_EQ(wrong.error_code(), StatusCode::UNAUTHENTICATED);
+    EXPECT_EQ(wire::reason_of(wrong), "TOKEN_INVALID");
+    for (const auto& [role, token] : tokens) {
+      const grpc::Status status = call(*method, token);
+      EXPECT_EQ(wire::reason_of(status) == "ROLE_REQUIRED", !may_call(role, method->name()))
+          << word_of(role) << ": " << status.error_message();
+      EXPECT_NE(status.error_code(), StatusCode::UNAUTHENTICATED) << word_of(role);
+      ++calls;
+    }
+  }
+  EXPECT_EQ(calls, static_cast<int>(5 * all_methods().size()));
+}
+
+TEST_F(Access, ATokenOpensUntilItIsRevokedOrItsOwnerDisabled) {
+  const std::string token = token_of("ada", v1::ROLE_USER);
+  EXPECT_EQ(token.size(), 4u + 12 + 1 + 43);
+  EXPECT_TRUE(capabilities(token).ok());
+  std::string wrong = token;
+  wrong.back() = wrong.back() == 'A' ? 'B' : 'A';
+  EXPECT_EQ(wire::reason_of(capabilities(wrong)), "TOKEN_INVALID");
+  EXPECT_EQ(wire::reason_of(capabilities(token.substr(0, 20))), "TOKEN_INVALID");
+
+  const std::string second = token_of("ada", v1::ROLE_USER);
+  revoke(token);
+  EXPECT_EQ(wire::reason_of(capabilities(token)), "TOKEN_INVALID");
+  EXPECT_TRUE(capabilities(second).ok());
+
+  grpc::ClientContext context;
+  v1::SavePrincipalRequest request;
+  request.mutable_principal()->set_name("ada");
+  request.mutable_principal()->set_role(v1::ROLE_USER);
+  request.mutable_principal()->set_tenant("phonons");
+  request.mutable_principal()->set_disabled(true);
+  v1::SavePrincipalResponse response;
+  ASSERT_TRUE(
+      v1::AdminService::NewStub(channel_)->SavePrincipal(&context, request, &response).ok());
+  EXPECT_EQ(wire::reason_of(capabilities(second)), "TOKEN_INVALID");
+}
+
+TEST_F(Access, TokensOutliveTheServerAndEndWithTheirTime) {
+  const std::string token = token_of("ada", v1::ROLE_USER);
+  const std::string brief = token_of("bo", v1::ROLE_USER, 1);
+  server_.reset();
+  start();
+  EXPECT_TRUE(capabilities(token).ok());
+  EXPECT_TRUE(wait_for([&] { return wire::reason_of(capabilities(brief)) == "TOKEN_EXPIRED"; }));
+  // The channel of the Unix socket still has the session token of before the restart.
+  EXPECT_NE(submit(), "");
+}
+
+// Secrets are in no file of the server and in no line of its log (I18).
+TEST_F(Access, SecretsAreKeptNowhere) {
+  options_.log_level = "debug";
+  testing::internal::CaptureStderr();
+  const std::string token = token_of("ada", v1::ROLE_USER);
+  EXPECT_TRUE(capabilities(token).ok());
+  std::string wrong = token;
+  wrong[5] = wrong[5] == 'A' ? 'B' : 'A';
+  EXPECT_FALSE(capabilities(wrong).ok());
+  const std::string session = wire::token_source(options_.listen[0], "")->token();  // of this user
+  ASSERT_TRUE(session.starts_with("qsu_"));
+  server_.reset();
+  std::string everything = testing::internal::GetCapturedStderr();
+  EXPECT_NE(everything.find("login_failed"), std::string::npos) << "the log was not captured";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root_))
+    if (entry.is_regular_file()) {
+      std::ifstream in(entry.path(), std::ios::binary);
+      everything.append(std::istreambuf_iterator<char>(in), {});
+    }
+  EXPECT_NE(everything.find(token.substr(4, 12)), std::string::npos) << "the key id is public";
+  EXPECT_EQ(everything.find(token.substr(17)), std::string::npos) << "the secret was kept";
+  EXPECT_EQ(everything.find(session.substr(4)), std::string::npos) << "the session was kept";
+}
+
+/// Asks the identity socket as another user of this machine. Returns its answer.
+std::string ask_as(uid_t uid, const std::string& path) {
+  int pipe_ends[2];
+  if (::pipe(pipe_ends) != 0) return "no pipe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // Only calls that are safe after a fork of a process with threads.
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    char line[512];
+    ssize_t size = 0;
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    if (::setuid(uid) != 0 ||
+        ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+      ::_exit(1);
+    while ((size = ::read(socket, line, sizeof line)) > 0)
+      if (::write(pipe_ends[1], line, static_cast<std::size_t>(size)) != size) ::_exit(1);
+    ::_exit(0);
+  }
+  ::close(pipe_ends[1]);
+  std::string answer;
+  char line[512];
+  for (ssize_t size = 0; (size = ::read(pipe_ends[0], line, sizeof line)) > 0;)
+    answer.append(line, static_cast<std::size_t>(size));
+  ::close(pipe_ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  return answer.substr(0, answer.find('\n'));
+}
+
+// The kernel names the user of a connection: the server's own user is its admin, the configured
+// ones are workers, and any other becomes a user.
+TEST_F(Access, TheUserOfASocketIsKnownByTheKernel) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can ask as another user";
+  const std::string path = wire::identity_path(root_ + "/s");
+  ::chmod(root_.c_str(), 0755);
+  ::chmod(path.c_str(), 0666);
+  const std::string user = ask_as(54'321, path);
+  ASSERT_TRUE(user.starts_with("qsu_")) << user;
+  EXPECT_TRUE(capabilities(user).ok());
+  EXPECT_NE(wire::reason_of(call(method_of("JobService", "SubmitJobs"), user)), "ROLE_REQUIRED");
+  EXPECT_EQ(wire::reason_of(call(method_of("WorkerService", "Register"), user)), "ROLE_REQUIRED");
+
+  server_.reset();
+  options_.api.enrol_users = false;
+  options_.api.worker_uids = {54'322};
+  start();
+  ::chmod(path.c_str(), 0666);
+  EXPECT_EQ(ask_as(54'323, path), "") << "an unknown user where nobody is enrolled";
+  EXPECT_TRUE(ask_as(54'321, path).starts_with("qsu_")) << "the user of before is known";
+  const std::string worker = ask_as(54'322, path);
+  EXPECT_EQ(wire::reason_of(call(method_of("JobService", "SubmitJobs"), worker)), "ROLE_REQUIRED");
+  EXPECT_NE(wire::reason_of(call(method_of("WorkerService", "Register"), worker)), "ROLE_REQUIRED");
+}
+
+// A server without `require_tokens` goes on as before: whoever reaches it is its owner.
+TEST_F(Calls, WithoutTokensEveryCallerIsTheOwner) {
+  EXPECT_FALSE(std::filesystem::exists(wire::identity_path(root_ + "/s")));
+  grpc::ClientContext context;
+  v1::GetCapabilitiesResponse response;
+  ASSERT_TRUE(jobs_->GetCapabilities(&context, {}, &response).ok());
+  EXPECT_EQ(response.principal(), "local");
+  EXPECT_EQ(response.role(), v1::ROLE_ADMIN);
+  EXPECT_NE(submit(), "");
+}
+
+}  // namespace
+}  // namespace quasi::server
