@@ -120,6 +120,7 @@ EngineSettings engine_settings(const WorkerConfig& config) {
   const auto cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
   settings.threads = static_cast<int>(
       config.threads > 0 ? config.threads : std::max<std::int64_t>(1, cores / config.slots));
+  settings.max_ram_bytes = static_cast<std::uint64_t>(config.max_ram_bytes);
   settings.environment = engine_environment(config);
   settings.require_cage = config.require_cage;
   return settings;

@@ -118,6 +118,8 @@ const std::vector<ConfigKey>& config_keys() {
       {"cache_bytes", "inputs kept for later jobs", &C::cache_bytes, 0, kMost},
       {"min_free_scratch_bytes", "below this much free disk no lease is taken",
        &C::min_free_scratch_bytes, 0, kMost},
+      {"max_ram_bytes", "most memory of an attempt, also if its job asks for more; 0: no limit",
+       &C::max_ram_bytes, 0, kMost},
       {"max_file_bytes", "largest file an engine may write; 0: no limit", &C::max_file_bytes, 0,
        kMost},
       {"max_processes", "processes and threads of the engines' user; 0: no limit",

@@ -29,6 +29,7 @@ struct WorkerConfig {
   std::int64_t cache_bytes = std::int64_t{20} << 30;
   std::int64_t min_free_scratch_bytes = std::int64_t{1} << 30;
   std::int64_t max_file_bytes = std::int64_t{64} << 30;
+  std::int64_t max_ram_bytes = 0;
   std::int64_t max_processes = 8192;
   double start_timeout_s = 60.0;
   double cancel_grace_s = 20.0;

@@ -15,13 +15,14 @@ bool has(const LaunchPlan& plan, const std::string& variable) {
 }
 
 LaunchPlan plan_of(std::uint32_t cpus, std::uint64_t ram_bytes, std::uint32_t ranks,
-                   std::size_t n_slots) {
+                   std::size_t n_slots, std::uint64_t max_ram_bytes = 0) {
   v1::Grant grant;
   grant.mutable_spec()->mutable_resources()->set_cpus(cpus);
   grant.mutable_spec()->mutable_resources()->set_ram_bytes(ram_bytes);
   grant.mutable_spec()->mutable_resources()->set_ranks(ranks);
   EngineSettings settings;
   settings.threads = 4;
+  settings.max_ram_bytes = max_ram_bytes;
   return launch_plan(grant, std::vector<WorkerDevice>(n_slots), settings, {});
 }
 
@@ -38,6 +39,14 @@ TEST(Launch, TheMemoryOfAJobIsThatOfAllItsRanks) {
   EXPECT_EQ(plan_of(0, 0, 0, 1).max_ram_bytes, 0U);
   EXPECT_EQ(plan_of(0, 8'000, 0, 1).max_ram_bytes, 8'000U);
   EXPECT_EQ(plan_of(0, 8'000, 2, 2).max_ram_bytes, 4'000U);
+}
+
+// A job that states no memory, or too much, would take the memory of the jobs beside it.
+TEST(Launch, AJobGetsNoMoreMemoryThanTheWorkerAllows) {
+  EXPECT_EQ(plan_of(0, 0, 0, 1, 6'000).max_ram_bytes, 6'000U);
+  EXPECT_EQ(plan_of(0, 8'000, 0, 1, 6'000).max_ram_bytes, 6'000U);
+  EXPECT_EQ(plan_of(0, 2'000, 0, 1, 6'000).max_ram_bytes, 2'000U);
+  EXPECT_EQ(plan_of(0, 0, 2, 2, 6'000).max_ram_bytes, 3'000U);
 }
 
 TEST(OneLine, IsCutBetweenCharacters) {

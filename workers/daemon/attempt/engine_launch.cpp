@@ -29,15 +29,26 @@ v1::EngineStart start_message(const v1::Grant& grant, const std::vector<WorkerDe
   return start;
 }
 
+namespace {
+
+/// Memory limit of an attempt: what its job asks for, and at most that of the worker. 0: none.
+std::uint64_t ram_limit_bytes(std::uint64_t asked, std::uint64_t most) {
+  if (asked == 0 || most == 0) return std::max(asked, most);
+  return std::min(asked, most);
+}
+
+}  // namespace
+
 LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& devices,
                        const EngineSettings& settings, const AttemptPaths& paths) {
   const int n_ranks = std::max(1, static_cast<int>(grant.spec().resources().ranks()));
-  LaunchPlan plan{
-      .working_directory = paths.root,
-      .log = paths.log,
-      .environment = settings.environment,
-      .starts_ranks = n_ranks > 1,
-      .max_ram_bytes = grant.spec().resources().ram_bytes() / static_cast<std::uint64_t>(n_ranks)};
+  LaunchPlan plan{.working_directory = paths.root,
+                  .log = paths.log,
+                  .environment = settings.environment,
+                  .starts_ranks = n_ranks > 1,
+                  .max_ram_bytes = ram_limit_bytes(grant.spec().resources().ram_bytes(),
+                                                   settings.max_ram_bytes) /
+                                   static_cast<std::uint64_t>(n_ranks)};
   std::string visible;
   for (const auto& device : devices)
     if (device.cuda) visible += (visible.empty() ? "" : ",") + device.uuid;

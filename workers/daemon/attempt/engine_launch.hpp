@@ -16,6 +16,7 @@ namespace quasi {
 struct EngineSettings {
   AttemptTimes times;
   int threads = 0;  ///< threads per slot, the most that a job gets; 0: the engine decides
+  std::uint64_t max_ram_bytes = 0;       ///< most memory of an attempt; 0: what its job asks for
   std::vector<std::string> environment;  ///< variables of the daemon's environment that engines get
   bool require_cage = false;             ///< An engine that is not caged is ended at once.
 };
