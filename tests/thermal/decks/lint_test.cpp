@@ -257,6 +257,21 @@ TEST(Checks, ConstantsInTheWrongUnitAreSaid) {
   EXPECT_EQ(warnings(100.0), 2u);        // energy and speeds are above their limits
 }
 
+// The row `total` of the table is the sum of populations and coherences.
+TEST(Checks, TableShowsTheTotal) {
+  for (const char* convergence : {"convergence=T", "convergence=F"}) {
+    const auto summary = run_deck(silicon(), {"ngrid=4,4,4", convergence});
+    const bool iterated = !summary["kappa_w_per_mk"].is_null();
+    const double kappa =
+        summary[iterated ? "kappa_w_per_mk" : "kappa_rta_w_per_mk"][0][0][0].get<double>() +
+        summary["kappa_coherence_w_per_mk"][0][0][0].get<double>();
+    const std::string table = make_thermal_task()->table(summary);
+    const auto at = table.find("total");
+    ASSERT_NE(at, std::string::npos) << table;
+    EXPECT_NEAR(std::stod(table.substr(at + 5)), kappa, 1e-4) << table;
+  }
+}
+
 // A mesh of zone-boundary points alone gives κ = 0, which is an error.
 TEST(Checks, MeshWithoutVelocitiesIsRefused) {
   try {

@@ -80,8 +80,14 @@ void print_temperature(const json& summary, std::size_t t, std::string& text) {
     print_tensor(temperature_k, "BTE", summary["kappa_w_per_mk"][t], text);
     print_iterations(summary, t, text);
   }
-  if (summary.contains("kappa_coherence_w_per_mk"))
-    print_tensor(temperature_k, "coh.", summary["kappa_coherence_w_per_mk"][t], text);
+  if (!summary.contains("kappa_coherence_w_per_mk")) return;
+  const json& coherence = summary["kappa_coherence_w_per_mk"][t];
+  print_tensor(temperature_k, "coh.", coherence, text);
+  const bool iterated = !summary["kappa_w_per_mk"].is_null();
+  json sum = summary[iterated ? "kappa_w_per_mk" : "kappa_rta_w_per_mk"][t];
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) sum[i][j] = real(sum[i][j]) + real(coherence[i][j]);
+  print_tensor(temperature_k, "total", sum, text);
 }
 
 void print_precision(const json& precision, std::string& text) {
