@@ -2,6 +2,8 @@
 
 #include <openssl/crypto.h>
 
+#include <array>
+
 #include "proto/wire/digest.hpp"
 
 namespace quasi::server {
@@ -22,15 +24,22 @@ std::string mac_of(std::string_view key, std::string_view purpose, std::string_v
 
 constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
+/// The value of each character of the alphabet, and 64 for any other byte.
+constexpr std::array<std::uint8_t, 256> kValues = [] {
+  std::array<std::uint8_t, 256> values{};
+  values.fill(64);
+  for (std::uint8_t i = 0; i < 64; ++i) values[static_cast<unsigned char>(kAlphabet[i])] = i;
+  return values;
+}();
+
 std::optional<std::string> from_base64url(std::string_view text) {
-  const std::string_view alphabet(kAlphabet, 64);
   std::string bytes;
   std::uint32_t bits = 0;
   int count = 0;
   for (const char c : text) {
-    const std::size_t value = alphabet.find(c);
-    if (value == std::string_view::npos) return std::nullopt;
-    bits = bits << 6 | static_cast<std::uint32_t>(value);
+    const std::uint8_t value = kValues[static_cast<unsigned char>(c)];
+    if (value == 64) return std::nullopt;
+    bits = bits << 6 | std::uint32_t{value};
     count += 6;
     if (count >= 8) {
       count -= 8;
