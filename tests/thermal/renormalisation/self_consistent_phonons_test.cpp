@@ -1,0 +1,185 @@
+// Tests self-consistent phonons of a simple cubic crystal with one atom and quartic bonds,
+//   V = Σ_bonds Σ_α (k d_α²/2 + g d_α⁴/24),
+// whose effective constants are bonds k_eff = k + g⟨d_α²⟩/2 (docs/theory/thermal.md 14).
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "workers/backend/error.hpp"
+#include "workers/thermal/solver/renormalisation/self_consistent_phonons.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+constexpr double kQuartic_ev_a4 = 60.0;
+constexpr std::array<Index3, 6> kNeighbours{Index3{1, 0, 0},  Index3{-1, 0, 0}, Index3{0, 1, 0},
+                                            Index3{0, -1, 0}, Index3{0, 0, 1},  Index3{0, 0, -1}};
+
+struct CubicCrystal {
+  Crystal crystal;
+  SecondOrder second;
+  SparseForceConstants fourth;
+};
+
+CubicCrystal cubic_crystal(double k_ev_a2, double g_ev_a4) {
+  CubicCrystal c;
+  c.crystal.lattice_nm = {Vec3{0.3, 0, 0}, Vec3{0, 0.3, 0}, Vec3{0, 0, 0.3}};
+  c.crystal.position = {Vec3{0, 0, 0}};
+  c.crystal.type = {0};
+  c.crystal.element = {"Si"};
+  c.crystal.mass_amu = {28.0855};
+  c.crystal.g_factor = {0.0};
+  const double unit = kCodata2018.ev_per_a2_amu_to_omega2;
+  c.second.supercell = {4, 4, 4};
+  c.second.n_atoms = 1;
+  c.second.value.assign(64 * 9, 0.0);
+  const auto add_second = [&](const Index3& cell, double value) {
+    const QMesh mesh{{4, 4, 4}};
+    for (int a = 0; a < 3; ++a)
+      c.second.value[9 * mesh.index(cell[0], cell[1], cell[2]) + 4 * a] += value * unit;
+  };
+  c.fourth.order = 4;
+  const std::array<Index3, 2> origin{Index3{0, 0, 0}, Index3{0, 0, 0}};
+  for (const Index3& neighbour : kNeighbours) {
+    add_second(origin[0], k_ev_a2);
+    add_second(neighbour, -k_ev_a2);
+    for (int ends = 0; ends < 8; ++ends) {
+      double sign = 1.0;
+      for (int slot = 0; slot < 3; ++slot) {
+        const bool far = (ends >> slot & 1) != 0;
+        if (far) sign = -sign;
+        const Index3& cell = far ? neighbour : origin[0];
+        c.fourth.cell.insert(c.fourth.cell.end(), cell.begin(), cell.end());
+      }
+      c.fourth.atom.insert(c.fourth.atom.end(), 4, 0);
+      for (int e = 0; e < 81; ++e) c.fourth.tensor.push_back(e % 40 == 0 ? sign * g_ev_a4 : 0.0);
+    }
+  }
+  return c;
+}
+
+SelfConsistentOptions options_at(double temperature_k, int n) {
+  SelfConsistentOptions options;
+  options.temperature_k = temperature_k;
+  options.mesh = QMesh{{n, n, n}};
+  options.tolerance = 1e-13;
+  return options;
+}
+
+SelfConsistentConstants solve(const CubicCrystal& c, double temperature_k, int n) {
+  return solve_self_consistent(c.crystal, c.second, c.fourth, HarmonicOptions{},
+                               options_at(temperature_k, n));
+}
+
+const PairCorrection& pair_at(const SelfConsistentConstants& result, const Index3& cell) {
+  for (const PairCorrection& pair : result.correction)
+    if (pair.cell == cell) return pair;
+  throw std::runtime_error("no such pair");
+}
+
+double effective_bond_ev_a2(double k_ev_a2, double temperature_k, int n) {
+  const auto result = solve(cubic_crystal(k_ev_a2, kQuartic_ev_a4), temperature_k, n);
+  return k_ev_a2 - pair_at(result, {1, 0, 0}).value_ev_a2[0];
+}
+
+// The values come from an independent program in another language and are printed to nine
+// decimals. The limit 1e-8 leaves room for the rounding of the constants of CODATA 2018.
+TEST(SelfConsistentPhonons, QuarticBondsHaveTheIndependentlyComputedConstants) {
+  EXPECT_NEAR(effective_bond_ev_a2(5.0, 0.0, 4), 5.064519067, 1e-8);
+  EXPECT_NEAR(effective_bond_ev_a2(5.0, 300.0, 4), 5.075766607, 1e-8);
+  EXPECT_NEAR(effective_bond_ev_a2(5.0, 3000.0, 4), 5.468252856, 1e-8);
+  EXPECT_NEAR(effective_bond_ev_a2(5.0, 3e4, 4), 8.130311062, 1e-8);
+  EXPECT_NEAR(effective_bond_ev_a2(5.0, 300.0, 8), 5.076455881, 1e-8);
+}
+
+// All bare modes of this crystal are imaginary.
+TEST(SelfConsistentPhonons, ACrystalWithoutAStableBareModeIsStabilised) {
+  EXPECT_NEAR(effective_bond_ev_a2(-1.0, 0.0, 4), 0.020253414, 1e-8);
+  EXPECT_NEAR(effective_bond_ev_a2(-1.0, 300.0, 4), 0.214579202, 1e-8);
+}
+
+// The classical closed form of N_s cells is k_eff = (k + √(k² + 2/3 g k_BT (1 − 1/N_s)))/2. The
+// first quantum correction is (ħω/k_BT)²/12 = 3e-5 at 3e4 K.
+TEST(SelfConsistentPhonons, HotCrystalsReachTheClassicalLimit) {
+  const double kt_ev = 8.617333262e-5 * 3e4;
+  const double classical =
+      0.5 * (5.0 + std::sqrt(25.0 + 2.0 / 3.0 * kQuartic_ev_a4 * kt_ev * (1.0 - 1.0 / 64.0)));
+  EXPECT_NEAR(effective_bond_ev_a2(5.0, 3e4, 4) / classical, 1.0, 1e-4);
+}
+
+// The laws hold to rounding, 1e-12 of the largest element.
+TEST(SelfConsistentPhonons, TheCorrectionObeysSumRuleExchangeAndPointGroup) {
+  const auto result = solve(cubic_crystal(5.0, kQuartic_ev_a4), 300.0, 4);
+  const double largest = std::fabs(pair_at(result, {0, 0, 0}).value_ev_a2[0]);
+  ASSERT_GT(largest, 0.1);
+  std::array<double, 9> sum{};
+  for (const PairCorrection& pair : result.correction)
+    for (int e = 0; e < 9; ++e) sum[e] += pair.value_ev_a2[e];
+  const PairCorrection& first = pair_at(result, kNeighbours[0]);
+  for (int e = 0; e < 9; ++e) EXPECT_NEAR(sum[e], 0.0, 1e-12 * largest);
+  for (const Index3& cell : kNeighbours) {
+    const PairCorrection& pair = pair_at(result, cell);
+    const PairCorrection& reverse = pair_at(result, {-cell[0], -cell[1], -cell[2]});
+    for (int a = 0; a < 3; ++a)
+      for (int b = 0; b < 3; ++b) {
+        EXPECT_NEAR(pair.value_ev_a2[3 * a + b], reverse.value_ev_a2[3 * b + a], 1e-12 * largest);
+        EXPECT_NEAR(pair.value_ev_a2[3 * a + b], a == b ? first.value_ev_a2[0] : 0.0,
+                    1e-12 * largest);
+      }
+  }
+}
+
+TEST(SelfConsistentPhonons, WithoutFourthOrderNothingChanges) {
+  const auto result = solve(cubic_crystal(5.0, 0.0), 300.0, 4);
+  EXPECT_EQ(result.iterations, 1);
+  for (const PairCorrection& pair : result.correction)
+    for (const double value : pair.value_ev_a2) EXPECT_EQ(value, 0.0);
+}
+
+TEST(SelfConsistentPhonons, ACrystalThatStaysUnstableIsRefusedWithItsMode) {
+  try {
+    solve(cubic_crystal(-1.0, 0.0), 300.0, 4);
+    FAIL() << "an unstable crystal was accepted";
+  } catch (const InvalidInput& error) {
+    EXPECT_NE(std::string(error.what()).find("stays unstable"), std::string::npos) << error.what();
+  }
+}
+
+TEST(SelfConsistentPhonons, TooFewIterationsAreAnError) {
+  const auto c = cubic_crystal(5.0, kQuartic_ev_a4);
+  SelfConsistentOptions options = options_at(300.0, 4);
+  options.max_iterations = 3;
+  EXPECT_THROW(solve_self_consistent(c.crystal, c.second, c.fourth, HarmonicOptions{}, options),
+               NotConverged);
+}
+
+TEST(SelfConsistentPhonons, OptionsOutOfRangeAreRefusedByName) {
+  const auto c = cubic_crystal(5.0, kQuartic_ev_a4);
+  const auto refusal = [&](const SelfConsistentOptions& options) -> std::string {
+    try {
+      solve_self_consistent(c.crystal, c.second, c.fourth, HarmonicOptions{}, options);
+    } catch (const InvalidInput& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  SelfConsistentOptions options = options_at(-1.0, 2);
+  EXPECT_NE(refusal(options).find("'temperature_k' is -1"), std::string::npos);
+  options = options_at(300.0, 2);
+  options.mixing = 1.5;
+  EXPECT_NE(refusal(options).find("'mixing' is 1.5"), std::string::npos);
+  options = options_at(300.0, 2);
+  options.tolerance = 0.0;
+  EXPECT_NE(refusal(options).find("'tolerance' is 0"), std::string::npos);
+  options = options_at(300.0, 2);
+  options.max_iterations = 0;
+  EXPECT_NE(refusal(options).find("'max_iterations' is 0"), std::string::npos);
+  EXPECT_NE(refusal(options_at(300.0, 0)).find("'mesh' is 0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace quasi::thermal
