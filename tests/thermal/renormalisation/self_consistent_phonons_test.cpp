@@ -11,6 +11,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/solver/renormalisation/self_consistent_phonons.hpp"
+#include "workers/units/constants.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -109,6 +110,39 @@ TEST(SelfConsistentPhonons, HotCrystalsReachTheClassicalLimit) {
   const double classical =
       0.5 * (5.0 + std::sqrt(25.0 + 2.0 / 3.0 * kQuartic_ev_a4 * kt_ev * (1.0 - 1.0 / 64.0)));
   EXPECT_NEAR(effective_bond_ev_a2(5.0, 3e4, 4) / classical, 1.0, 1e-4);
+}
+
+// The bonds of this crystal are equal and its components are independent, so that one equation
+// remains: ω² = (2k/m) Σ_α (1 − cos q_α) and k = k_0 + g⟨d²⟩/2 with
+//   ⟨d²⟩ = ħ/(2mN_s) Σ_q coth(ħω/2k_BT)/ω · (2/3) Σ_α (1 − cos q_α).
+// It is solved by bisection here. The limit 1e-10 is that of the iteration's tolerance, 1e-13,
+// with room for rounding.
+TEST(SelfConsistentPhonons, TheScalarEquationOfEqualBondsHasTheSameSolution) {
+  const double mass = 28.0855;
+  const double hbar_a2_amu_per_ps = kCodata2018.hbar_1e34_j_s / (units::kAtomicMass_kg * 1e27) * 10;
+  const auto new_bond = [&](double k0, double k, double temperature_k) {
+    double sum = 0.0;
+    for (int point = 1; point < 64; ++point) {
+      double shape = 0.0;
+      for (const int i : {point % 4, point / 4 % 4, point / 16})
+        shape += 1.0 - std::cos(0.5 * units::kPi * i);
+      const double omega = std::sqrt(2.0 * k * kCodata2018.ev_per_a2_amu_to_omega2 / mass * shape);
+      const double x = 0.5 * kCodata2018.hbar_over_kb_k_ps() * omega / temperature_k;
+      sum += 2.0 / 3.0 * shape / (omega * std::tanh(x));
+    }
+    return k0 + 0.5 * kQuartic_ev_a4 * hbar_a2_amu_per_ps / (2.0 * mass * 64.0) * sum;
+  };
+  for (const double k0 : {5.0, -1.0})
+    for (const double temperature_k : {50.0, 300.0, 3000.0}) {
+      double low = 1e-6;
+      double high = 100.0;
+      for (int i = 0; i < 100; ++i) {
+        const double middle = 0.5 * (low + high);
+        (new_bond(k0, middle, temperature_k) > middle ? low : high) = middle;
+      }
+      EXPECT_NEAR(effective_bond_ev_a2(k0, temperature_k, 4), low, 1e-10)
+          << "k = " << k0 << " at " << temperature_k << " K";
+    }
 }
 
 // The laws hold to rounding, 1e-12 of the largest element.
