@@ -59,10 +59,10 @@ void expect_close(const std::vector<double>& found, const std::vector<double>& e
 
 class BeamDevices : public test::OnEveryDevice {};
 
-// GMRES ends at 1e-13, and sums over up to 1e5 cells of one sign keep 1e-14, so that results agree
-// to 1e-11 of their largest value.
+// GMRES ends at 1e-13, so that distributions agree to 1e-11 of their largest value. Densities and
+// currents weight them with e^{−H/kT}, which does not favour the largest value, and agree to 1e-10.
 TEST_P(BeamDevices, AgreeWithTheOperatorsOfTheHost) {
-  constexpr double kTolerance = 1e-11;
+  constexpr double kTolerance = 1e-11, kSumTolerance = 1e-10;
   for (const bool scatters : {true, false})
     for (const bool fermi : {false, true})
       for (const BeamOrder order : {BeamOrder::kFirst, BeamOrder::kThird}) {
@@ -81,10 +81,10 @@ TEST_P(BeamDevices, AgreeWithTheOperatorsOfTheHost) {
         EXPECT_NEAR(found.sweeps, expected.sweeps, 2);
         expect_close(found.mean, expected.mean, kTolerance);
         expect_close(kernels->distribution(), expected.g, kTolerance);
-        expect_close(kernels->sheet_density(), fluxes.sheet_nm2, kTolerance);
+        expect_close(kernels->sheet_density(), fluxes.sheet_nm2, kSumTolerance);
         const BeamFluxes own = kernels->fluxes();
-        expect_close(own.current, fluxes.current, kTolerance);
-        expect_close(own.energy_flux, fluxes.energy_flux, kTolerance);
+        expect_close(own.current, fluxes.current, kSumTolerance);
+        expect_close(own.energy_flux, fluxes.energy_flux, kSumTolerance);
         expect_close(own.phonon_power, fluxes.phonon_power, 1e-9);  // differences of near numbers
       }
 }
