@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
@@ -217,6 +218,29 @@ TEST(Citations, EachRuleNoticesABreach) {
             (Broken{"li2014", "feng2016", "feng2017"}));
   const SourceFile broken_over_lines{"a.cpp", {"// docs/theory/thermal.md", "// 7.9"}};
   EXPECT_EQ(broken_sections(running_text(broken_over_lines)), Broken{"docs/theory/thermal.md 7.9"});
+}
+
+/// Headers of kernels and physics that compute no formula: copies, handles, launches, arithmetic.
+Names headers_without_equation() {
+  Names listed;
+  std::ifstream in(source_dir() / "tests/tidy/headers_without_equation.txt");
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty() && !line.starts_with('#')) listed.insert(line);
+  return listed;
+}
+
+TEST(Citations, HeadersOfKernelsAndPhysicsCiteTheirEquations) {
+  const std::regex room("workers/(thermal|mosfet|gw)/(kernels|physics)/.*\\.(hpp|cuh)");
+  const std::regex citation("docs/theory/[a-z]+\\.md [0-9]");
+  Names left = headers_without_equation();
+  for (const SourceFile& file : all_cpp_files()) {
+    if (!std::regex_match(file.path, room)) continue;
+    const bool cites = std::regex_search(running_text(file), citation);
+    const bool listed = left.erase(file.path) > 0;
+    EXPECT_TRUE(cites || listed) << file.path << " cites no section of docs/theory";
+    EXPECT_FALSE(cites && listed) << file.path << " cites an equation; remove it from the list";
+  }
+  for (const std::string& path : left) ADD_FAILURE() << path << " is listed and does not exist";
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ struct ValueAndSlope {
 };
 
 /// Weights of the four points around x, and of their slopes, for Lagrange's cubic. A small grid has
-/// fewer points. `first` is the first of the points.
+/// fewer points. `first` is the first of the points. See docs/theory/gw.md 6.5 for the equations.
 struct CubicWeights {
   std::size_t first = 0, count = 0;
   double value[4] = {}, slope[4] = {};

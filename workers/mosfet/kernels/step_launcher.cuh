@@ -17,7 +17,7 @@ using quasi::cuda::check;
 using quasi::cuda::check_launch;
 
 /// Chooses the shapes of the kernels of a time step for one problem and device, and launches them
-/// on the streams of a point.
+/// on the streams of a point. See docs/theory/mosfet.md 8 for the equations.
 class StepLauncher {
  public:
   /// @throws InvalidInput if a block or a cooperative grid does not fit the device

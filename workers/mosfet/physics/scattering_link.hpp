@@ -7,6 +7,7 @@
 
 /// The balanced scattering operator (and the paper's own, corrected), written for one state at a
 /// time as a gather, so that no two threads add to one number.
+/// See docs/theory/mosfet.md 5.4 for the equations.
 namespace quasi::mosfet {
 
 /// One process between a low state (ν,p) and a high state (ν',p') of one column. An electron at w_ℓ

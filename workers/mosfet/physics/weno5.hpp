@@ -25,6 +25,7 @@ struct WenoStencil {
 /// fewer than the sums of squares, and as positive definite forms of condition 18 they lose no
 /// digits. Odd in its arguments: reversing all signs reverses the result bit for bit.
 ///
+/// See docs/theory/mosfet.md 5.3 for the equations.
 /// @param epsilon  ε_W; 1e-12 for a pdf scaled to max 1. With the customary 1e-6 the weights are
 ///                 linear wherever Φ < 1e-3, and undershoots reach −2e-3.
 /// @param divide   the one division; a back end may pass one without special cases

@@ -6,7 +6,7 @@
 namespace quasi::gw {
 
 /// Begin here: dense linear algebra on one device, with matrices in host memory. Nothing stays on
-/// the device.
+/// the device. See docs/theory/gw.md 9 for the equations.
 class DenseKernels {
  public:
   virtual ~DenseKernels() = default;

@@ -47,7 +47,7 @@ class FftArray {
 
 /// In-place transform f(r) = Σ_G f(G) e^{+iGr} of one box, and its un-normalised inverse with
 /// e^{−iGr}. The planner only estimates, because a measured plan, and with it the last bits, may
-/// differ from run to run.
+/// differ from run to run. See docs/theory/gw.md 3 for the equations.
 class FftPlan {
  public:
   enum class Sign { kPlus, kMinus };

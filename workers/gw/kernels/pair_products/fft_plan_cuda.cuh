@@ -9,7 +9,7 @@ namespace quasi::gw::cuda {
 using quasi::cuda::check;
 
 /// Owns a cuFFT plan. Its handle is an integer whose value 0 is valid, so a flag marks an empty
-/// owner.
+/// owner. See docs/theory/gw.md 3 for the equations.
 class FftPlanCuda {
  public:
   FftPlanCuda() = default;

@@ -7,7 +7,7 @@
 
 namespace quasi::gw {
 
-/// A block of pair products in host memory.
+/// A block of pair products in host memory. See docs/theory/gw.md 3 for the equations.
 class CpuPairBlock final : public PairBlock {
  public:
   void load(View<const Cplx, 3> products) override;

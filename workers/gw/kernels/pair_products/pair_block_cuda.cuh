@@ -8,7 +8,7 @@
 
 namespace quasi::gw::cuda {
 
-/// A block of pair products in the memory of one device.
+/// A block of pair products in the memory of one device. See docs/theory/gw.md 3 for the equations.
 class CudaPairBlock final : public PairBlock {
  public:
   explicit CudaPairBlock(SharedContext context) : context_(std::move(context)) {}

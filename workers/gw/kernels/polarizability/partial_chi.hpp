@@ -29,6 +29,7 @@ inline ChiShape chi_shape(std::int64_t n_static, std::size_t count, std::int64_t
 /// χ of some of the pairs of bands, kept on the device that made it. It holds χ(0), of which only
 /// the triangle G ≤ G' is filled, and then each whole χ(ω_i). Parts are added element by element.
 /// The bits of a sum therefore depend on the order of its additions alone, and not on the device.
+/// See docs/theory/gw.md 4 for the equations.
 class PartialChi {
  public:
   explicit PartialChi(const ChiShape& shape) : shape_(shape) {}

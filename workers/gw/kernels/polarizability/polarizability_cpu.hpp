@@ -9,7 +9,7 @@
 
 namespace quasi::gw {
 
-/// Sums χ by BLAS, in host memory.
+/// Sums χ by BLAS, in host memory. See docs/theory/gw.md 4 for the equations.
 class CpuPolarizabilityKernels final : public PolarizabilityKernels {
  public:
   /// @param pair_products  makes the products of ChiSum::add_pairs; outlives this object

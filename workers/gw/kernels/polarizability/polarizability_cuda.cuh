@@ -8,7 +8,7 @@
 
 namespace quasi::gw::cuda {
 
-/// Sums χ by cuBLAS, in the memory of one device.
+/// Sums χ by cuBLAS, in the memory of one device. See docs/theory/gw.md 4 for the equations.
 class CudaPolarizabilityKernels final : public PolarizabilityKernels {
  public:
   /// @param pair_products  makes the products of ChiSum::add_pairs

@@ -5,6 +5,7 @@
 namespace quasi::gw {
 
 /// Plasmon-pole models in host memory. Kernels of one process share them.
+/// See docs/theory/gw.md 6 for the equations.
 class CpuPoleSumKernels final : public PoleSumKernels {
  public:
   std::shared_ptr<const LoadedPoleModel> load(const PlasmonPoleView& model,

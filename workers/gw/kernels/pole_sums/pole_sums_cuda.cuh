@@ -5,7 +5,7 @@
 
 namespace quasi::gw::cuda {
 
-/// Plasmon-pole models in the memory of one device.
+/// Plasmon-pole models in the memory of one device. See docs/theory/gw.md 6 for the equations.
 class CudaPoleSumKernels final : public PoleSumKernels {
  public:
   explicit CudaPoleSumKernels(SharedContext context) : context_(std::move(context)) {}

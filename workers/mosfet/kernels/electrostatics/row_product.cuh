@@ -5,6 +5,7 @@
 #include "workers/backend/host_device.hpp"
 
 /// Multiplies one row of a bfloat16 matrix by a vector in single precision, with one warp.
+/// See docs/theory/mosfet.md 9.3 for the equations.
 namespace quasi::mosfet::cuda {
 
 /// Returns the length of a row, a multiple of eight.

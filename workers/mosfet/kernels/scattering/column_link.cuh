@@ -8,6 +8,7 @@ namespace quasi::mosfet::cuda {
 /// Begin here: one state of a column with one (partner, process) that it is joined to.
 /// scattering_cuda.cuh sums the links on the device in general, scattering_run_cuda.cuh in the
 /// common case, and scattering_cpu.cpp on the host.
+/// See docs/theory/mosfet.md 5.4 for the equations.
 struct ColumnLink {
   int partner;       ///< number of the partner state
   int levels;        ///< index of the two levels in a matrix [n_levels][n_levels]

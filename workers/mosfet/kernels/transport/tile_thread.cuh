@@ -9,6 +9,7 @@ namespace quasi::mosfet::cuda {
 /// Row r = 0 closes the lower w interface of the tile. Threads beyond the last row repeat it and
 /// store nothing, so that no branch surrounds the fluxes. A number of angles that the compiler
 /// knows (kAngles > 0, with the tile that fills a block) simplifies the index arithmetic.
+/// See docs/theory/mosfet.md 5.3 for the equations.
 template <bool kFull, int kAngles>
 struct TileThread {
   int n, tile;                ///< angles; rows of the tile

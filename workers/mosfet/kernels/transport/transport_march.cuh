@@ -13,6 +13,7 @@ namespace quasi::mosfet::cuda {
 /// The loop is a software pipeline with one barrier for each column. While the fluxes of column i
 /// are formed, column i−1 is finished with the fluxes that the previous barrier made visible,
 /// column i−2 is summed, and plane i+1 is published.
+/// See docs/theory/mosfet.md 5.3 for the equations.
 template <bool kSplit, bool kFull, int kAngles>
 class TransportMarch {
  public:

@@ -13,6 +13,7 @@ namespace quasi::thermal::cuda4ph {
 
 /// A path through the cells of the plan in steps of one lattice vector, always to the nearest
 /// remaining cell. It begins at cell 0, where it stays for one step. Every further step moves.
+/// See docs/theory/thermal.md 11.4 for the equations.
 struct HostCellPath {
   std::vector<std::int32_t> step, first, atoms, order;
 };

@@ -10,6 +10,7 @@ namespace quasi::thermal::cuda4ph {
 
 /// Arrays in which the collision operator of some rows is summed, in whole units of 1/scale. Sums
 /// of integers do not depend on the order in which processes arrive.
+/// See docs/theory/thermal.md 8 for the equations.
 struct CollisionTarget {
   unsigned long long* matrix = nullptr;  ///< [rows][n_modes], two's complement
   const double* scale = nullptr;         ///< [rows]

@@ -13,6 +13,7 @@
 namespace quasi::thermal::cuda4ph {
 
 /// The path through the cells of a problem's contraction plan, on the current device.
+/// See docs/theory/thermal.md 11.4 for the equations.
 class DeviceCellPath4ph {
  public:
   DeviceCellPath4ph() = default;

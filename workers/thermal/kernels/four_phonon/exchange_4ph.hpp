@@ -15,6 +15,7 @@ namespace quasi::thermal {
 ///
 /// and the processes of two stars are enumerated once, from one of them. A pair (q, q') of weight w
 /// (Tables4ph::partner_weight) has the weight w·|star|/|star'| in the row of q'.
+/// See docs/theory/thermal.md 11.5 for the equations.
 enum class Visit4ph {
   kNone,  ///< q' is no representative, or the pair is enumerated from q'
   kOwn,   ///< the processes are added to the row of λ

@@ -24,7 +24,7 @@ struct KeyInterval {
 /// classes by a bound on their contribution to the width. Each bound is a quarter of the bound
 /// before it, in σ². Within a class pairs are sorted by Ω. A query looks up one interval a class,
 /// as wide as the bound of the class demands. A key holds [total momentum within the batch: 6
-/// bits][class: 3][Ω in 2^-23 of the range: 23].
+/// bits][class: 3][Ω in 2^-23 of the range: 23]. See docs/theory/thermal.md 11.3 for the equations.
 struct PairKeys4ph {
   static constexpr int kClasses = 7;  ///< the eighth marks pairs that are none
   static constexpr int kEnergyBits = 23;

@@ -17,7 +17,7 @@ namespace quasi::thermal {
 /// the sums from the formulas of physics/scattering_4ph.hpp.
 ///
 /// `load` copies the problem to the device; later calls use it until the next `load`. An instance
-/// is not thread-safe.
+/// is not thread-safe. See docs/theory/thermal.md 7 for the equations.
 class ScatteringKernels4ph {
  public:
   virtual ~ScatteringKernels4ph() = default;

@@ -8,6 +8,7 @@
 namespace quasi::thermal::cuda3ph {
 
 /// Views of the lists of some consecutive rows, one list after the other.
+/// See docs/theory/thermal.md 6 for the equations.
 struct RowLists3 {
   std::int64_t first_row;  ///< the first row of a launch
   const std::int64_t*

@@ -7,7 +7,7 @@
 
 namespace quasi::thermal {
 
-/// A process whose matrix element is not known yet.
+/// A process whose matrix element is not known yet. See docs/theory/thermal.md 6 for the equations.
 struct Found3 {
   Process3 process;        ///< its weight is zero
   double mismatch_rad_ps;  ///< Δω

@@ -9,7 +9,7 @@
 namespace quasi::thermal {
 
 /// Sums the rates of rows on CPU threads. Any number of threads may share an object, each with
-/// sums of its own.
+/// sums of its own. See docs/theory/thermal.md 6 for the equations.
 class RowRates3phCpu {
  public:
   /// The sums of the row that a thread works on.

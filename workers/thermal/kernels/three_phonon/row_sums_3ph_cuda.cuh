@@ -44,6 +44,7 @@ class DeviceRates3 {
 };
 
 /// The sums of one thread over some processes of a row, at some temperatures.
+/// See docs/theory/thermal.md 6 for the equations.
 struct ThreadSums3 {
   RowSums3 at[kTemperaturesAtOnce];
   double phase_space[2] = {0.0, 0.0};

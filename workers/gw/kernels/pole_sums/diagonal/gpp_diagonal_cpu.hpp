@@ -13,7 +13,7 @@ namespace quasi::gw {
 /// If the model is Hermitian (A_GG' = A*_G'G, ω̃ symmetric, to `kHermitianTolerance`), the sum
 /// over both triangles is real. It equals the sum over the lower triangle with the off-diagonal
 /// elements doubled. `folded` says that the planes hold the doubled lower triangle, which halves
-/// the work.
+/// the work. See docs/theory/gw.md 6.2 for the equations.
 struct PolePlanes {
   std::int64_t n_g = 0;
   bool folded = false;

@@ -11,6 +11,7 @@
 namespace quasi::gw::cuda {
 
 /// A plasmon-pole model in device memory, as PlasmonPoleView has it.
+/// See docs/theory/gw.md 6.2 for the equations.
 struct PoleModelOnDevice {
   const double2* strength = nullptr;  ///< A, [n_g][n_g]
   const double* pole_ry = nullptr;    ///< ω̃, [n_g][n_g]

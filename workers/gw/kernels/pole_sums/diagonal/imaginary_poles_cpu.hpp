@@ -14,6 +14,7 @@ struct ImaginarySums {
 
 /// Adds the terms of imaginary poles on the CPU (LoadedImaginaryPoles::add_diagonal). Threads
 /// calculate the pairs (l, n), which are added in order.
+/// See docs/theory/gw.md 6.2 for the equations.
 /// @param products  M, [n_left][n_right][n_g]
 void add_imaginary_poles_cpu(const std::vector<ImaginaryPole>& poles, const PoleRules& rules,
                              View<const Cplx, 3> products, const DiagonalTerms& terms,

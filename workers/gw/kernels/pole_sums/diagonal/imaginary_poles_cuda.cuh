@@ -23,6 +23,7 @@ struct ProductRows {
 /// LoadedImaginaryPoles::add_diagonal on a device. One block works on a pair (l, n) and two
 /// energies and goes through the whole list of poles. The sums of its threads are added in a fixed
 /// tree, and pairs on the host in order, so that results have the same bits every time.
+/// See docs/theory/gw.md 6.2 for the equations.
 void add_imaginary_poles_cuda(const ImaginaryPolesOnDevice& poles, const ProductRows& products,
                               const DiagonalTerms& terms, const ImaginarySums& sums,
                               cudaStream_t stream);

@@ -27,7 +27,7 @@ namespace quasi::gw {
 /// The kernel sums t_m = Σ_GG' Re[M B M*] τ^m / D, m < K, once per n; the c_jm, which do not depend
 /// on (G, G'), turn the K sums into the K energies. Every term is positive where B is positive, so
 /// that no new cancellation occurs. All other pairs are `direct`: they follow the functions of
-/// physics/plasmon_pole.hpp with the rules near poles.
+/// physics/plasmon_pole.hpp with the rules near poles. See docs/theory/gw.md 6.2 for the equations.
 inline constexpr int kMaxEnergiesPerGroup = 4;
 
 /// Numbers of a smooth row: d_1..d_K, then c_jm (j slowest) times sign and weight.

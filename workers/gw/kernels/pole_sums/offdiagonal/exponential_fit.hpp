@@ -5,7 +5,7 @@
 
 /// Exponential sums for 1/y on [1, ratio] with a small largest relative error. A fit begins with
 /// one term and gains one at a time: first guesses, then least squares over the exponents, then
-/// exchange steps to equal ripple.
+/// exchange steps to equal ripple. See docs/theory/gw.md 7 for the equations.
 namespace quasi::gw::fit {
 
 /// 1/y ≈ e^η + Σ e^w e^{−y e^t}. The parameters are logarithms, so that all terms stay positive.

@@ -9,6 +9,7 @@
 #include "workers/gw/physics/plasmon_pole.hpp"
 
 /// Sizes, tensor-core products, barriers and copies of the fused product (gpp_fused_cuda.cu).
+/// See docs/theory/gw.md 7 for the equations.
 namespace quasi::gw::cuda::fused {
 
 // A block makes kRows × (kEnergies · kColumns) elements of T in steps of kDepth plane waves G; each

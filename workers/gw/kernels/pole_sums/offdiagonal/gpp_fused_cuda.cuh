@@ -18,7 +18,7 @@ enum class PoleFactor {
 /// T[n][l][e][G'] = Σ_G M_ln(G) P^e_GG' for the energies of one band, in one kernel: elements of P
 /// are made in shared memory where the tensor cores read them, and never exist elsewhere; or, the
 /// same for several bands, are fetched there. A folded model gives M L' of folded_weight(): half
-/// the steps.
+/// the steps. See docs/theory/gw.md 7 for the equations.
 struct FusedProduct {
   PoleModelOnDevice model;
   PoleRules rules;

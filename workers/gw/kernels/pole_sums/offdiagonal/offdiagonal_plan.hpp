@@ -15,7 +15,7 @@ struct EnergyRun {
 };
 
 /// Division of the pairs (n, E) of a full-matrix sum into direct and separable ones. It does not
-/// depend on the device.
+/// depend on the device. See docs/theory/gw.md 7 for the equations.
 struct OffDiagonalPlan {
   std::vector<EnergyRun> direct;  ///< pairs treated by the two products, in order of bands
   PoleRange separable;            ///< of the pairs that are not direct

@@ -22,6 +22,7 @@ namespace quasi::gw {
 ///   rational      b_k = ω̃/(ξ_k + ω̃): the matrix at K reference values ξ_k of |x| is
 ///                 interpolated. This family needs fewer terms, and static elements need no
 ///                 further term.
+/// See docs/theory/gw.md 7 for the equations.
 enum class SeparableFamily { kExponential, kRational };
 
 /// b_k/ω̃ of one element. Poles at or above `static_pole_ry` are static; `constant` is w_0 of an

@@ -5,6 +5,7 @@
 namespace quasi::thermal::cuda4ph {
 
 /// Adds one process of each lane to the row of the collision operator (CollisionForm4ph).
+/// See docs/theory/thermal.md 7.1 for the equations.
 template <typename V>
 __device__ __forceinline__ void add_collision(const ScatterArguments& a, const ScatterBlock<V>& b,
                                               const ProcessTerm& p) {

@@ -7,7 +7,7 @@
 namespace quasi::thermal::cuda4ph {
 
 /// Evaluates the matrix elements of `count` entries of the queue, weighs them and adds them to the
-/// sums of the rates.
+/// sums of the rates. See docs/theory/thermal.md 11.4 for the equations.
 /// @param of  A of the s' of the lane's first entry
 template <typename V>
 __device__ __forceinline__ void evaluate_rates(const ScatterArguments& a, const ScatterBlock<V>& b,

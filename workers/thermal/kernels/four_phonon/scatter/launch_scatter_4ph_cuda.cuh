@@ -12,6 +12,7 @@
 namespace quasi::thermal::cuda4ph {
 
 /// Chooses the variant of scatter_kernel and its shared memory for one problem, and launches it.
+/// See docs/theory/thermal.md 7 for the equations.
 class ScatterLauncher {
  public:
   ScatterLauncher() = default;

@@ -11,6 +11,7 @@
 namespace quasi::thermal::cuda4ph {
 
 /// Sorted last pairs of both kinds, for a run of stars of total momenta.
+/// See docs/theory/thermal.md 11.3 for the equations.
 class PairTableStore {
  public:
   PairTableStore() = default;

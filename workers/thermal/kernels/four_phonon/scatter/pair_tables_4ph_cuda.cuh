@@ -5,7 +5,7 @@
 #include "workers/thermal/kernels/four_phonon/pair_key_4ph.hpp"
 
 /// The sorted last pairs of the representatives of some stars of total momenta, as the device makes
-/// and reads them.
+/// and reads them. See docs/theory/thermal.md 11.3 for the equations.
 namespace quasi::thermal::cuda4ph {
 
 constexpr int kBins = 4096;  ///< energy bins of one class in the index of a sorted table

@@ -7,7 +7,7 @@
 namespace quasi::thermal::cuda4ph {
 
 /// The q' of a point q for one total momentum. It is computed once for all blocks of the branches,
-/// because mesh coordinates need divisions.
+/// because mesh coordinates need divisions. See docs/theory/thermal.md 11.3 for the equations.
 struct alignas(16) PartnerPoint4ph {
   std::int32_t q1;                 ///< q' = Q − q (++, +-) or q − Q (--)
   std::int32_t representative_q0;  ///< q and q' in the frame of the representative of Q's star

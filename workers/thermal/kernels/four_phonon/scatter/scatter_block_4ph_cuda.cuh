@@ -9,7 +9,7 @@
 
 namespace quasi::thermal::cuda4ph {
 
-/// Compile-time choices of one scattering kernel.
+/// Compile-time choices of one scattering kernel. See docs/theory/thermal.md 7 for the equations.
 /// @tparam sign_of_second   sign of q' and ω': 1 for ++ and +-, −1 for --
 /// @tparam atoms            atoms of the cell; 0: any number
 /// @tparam ElementReal      number type of A and of the sums of a matrix element

@@ -7,7 +7,7 @@
 namespace quasi::thermal::cuda4ph {
 
 /// Returns λ'' and λ''' of an entry of the queue, rotated from the representative's frame to that
-/// of Q.
+/// of Q. See docs/theory/thermal.md 7.2 for the equations.
 template <typename V>
 __device__ __forceinline__ LastTwo last_two_of(const ScatterArguments& a, const ScatterBlock<V>& b,
                                                int at) {

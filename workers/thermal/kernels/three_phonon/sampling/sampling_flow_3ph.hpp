@@ -11,7 +11,7 @@
 
 namespace quasi::thermal {
 
-/// The steps of SamplingKernels3 over a back end.
+/// The steps of SamplingKernels3 over a back end. See docs/theory/thermal.md 10 for the equations.
 /// @tparam OnDevice  Array<T> (of a size or of a host vector; data()), use(device),
 ///                   for_each(n, body), to_host(array), which waits, and kChunks, the number of
 ///                   pieces into which the work of a row is cut

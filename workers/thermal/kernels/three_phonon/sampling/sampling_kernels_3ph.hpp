@@ -11,6 +11,7 @@ namespace quasi::thermal {
 
 /// Draws three-phonon processes on one device. `load` moves the problem to the device, and later
 /// calls use it. One object serves one solve and is not thread-safe.
+/// See docs/theory/thermal.md 10 for the equations.
 class SamplingKernels3 {
  public:
   virtual ~SamplingKernels3() = default;
