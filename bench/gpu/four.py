@@ -1,0 +1,187 @@
+"""Scaling of single jobs over the GPUs of one host; called by four.sh, which describes it."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+TREE = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
+SMALL = os.environ.get("SIZE") == "small"
+RUN_LIMIT_S = 540  # longest run of one job
+FIRST_RUN_S = 60   # assumed duration of a run that was not measured yet
+# Members of a summary that name a time or a place differ from run to run.
+NOT_RESULTS = ("second", "device", "rank", "memory", "mib", "bytes", "version", "time")
+
+GW_DECK = """kind = "gw"
+checkpoint_interval_s = 1e6
+[meanfield]
+source = "epm"
+cell = "cubic"
+supercell = {supercell}
+cutoff_ry = {wave_ry}
+bands = {bands}
+[epsilon]
+cutoff_ry = {screened_ry}
+write = false
+[sigma]
+band_min = {band_min}
+band_max = {band_max}
+"""
+GW_VALUES = (
+    {"supercell": [1, 1, 1], "wave_ry": 6.0, "bands": 60, "screened_ry": 3.0, "band_min": 15,
+     "band_max": 18} if SMALL else
+    {"supercell": [3, 3, 3], "wave_ry": 11.0, "bands": 5500, "screened_ry": 8.0, "band_min": 429,
+     "band_max": 436})
+
+
+def four_phonons(mesh, scale_broad):
+    size = 4 if SMALL else mesh
+    return ("thermal", "examples/thermal/silicon",
+            [f"ngrid={size},{size},{size}", f"scalebroad={scale_broad}", "four_phonon=T",
+             "convergence=F", "T=300"], ["scattering_4ph"])
+
+
+MOSFET_MESH = ["mesh.nx=33", "mesh.nz=17", "mesh.subbands=1", "mesh.nw=12", "mesh.nphi=8",
+               "bias.vgs=[0.4, 0.5]", "bias.vds=[0.1]", "run.t_end_fs=20"] if SMALL else []
+
+# Stage: (kind, deck, settings, phases whose seconds are added), goals by number of GPUs. A goal
+# ("ratio", x) is the speed over one GPU, ("seconds", x) the time.
+STAGES = {
+    "four_phonons_sb1": (four_phonons(16, 1), {2: ("ratio", 1.9), 4: ("ratio", 3.6)}),
+    "four_phonons_sb0.1": (four_phonons(16, 0.1), {2: ("ratio", 1.85), 4: ("ratio", 3.3)}),
+    "four_phonons_32": (four_phonons(32, 0.1), {4: ("seconds", 20.0)}),
+    "gw_216_atoms": (("gw", "{gw_deck}", [], ["epsilon", "sigma"]),
+                     {2: ("ratio", 1.9), 4: ("ratio", 3.2)}),
+    "mosfet_map": (("mosfet", "examples/mosfet/iv_map.toml", MOSFET_MESH, None), {}),
+}
+
+
+def results(value, path=""):
+    """Every number of a summary that is a result, without times and devices, as "path=value"."""
+    if isinstance(value, dict):
+        for key in sorted(value):
+            if not any(word in key.lower() for word in NOT_RESULTS):
+                yield from results(value[key], f"{path}/{key}")
+    elif isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from results(one, f"{path}/{index}")
+    elif isinstance(value, (int, float)):
+        yield f"{path}={value!r}"
+
+
+def devices(count):
+    if os.environ.get("DEVICE") == "cpu":
+        return "cpu"
+    return ",".join(f"cuda:{index}" for index in range(count))
+
+
+def counts():
+    """The numbers of GPUs to use: those of COUNTS that this host has."""
+    wanted = [int(word) for word in os.environ.get("COUNTS", "1 2 4").split()]
+    if os.environ.get("DEVICE") == "cpu":
+        return [1]
+    listed = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True,
+                            check=True).stdout.splitlines()
+    return [count for count in wanted if count <= len(listed)]
+
+
+def measure(engine, stage, count, scratch):
+    """Runs one job; returns its seconds and a digest of its numbers and of result.h5."""
+    (kind, deck, settings, phases), _ = STAGES[stage]
+    if deck == "{gw_deck}":
+        deck = os.path.join(scratch, "deck.toml")
+        with open(deck, "w", encoding="utf-8") as file:
+            file.write(GW_DECK.format(**GW_VALUES))
+    out = tempfile.mkdtemp(dir=scratch)
+    words = [engine, "run", kind, deck, "-d", out, "--device", devices(count), "--json", "--quiet"]
+    for setting in settings:
+        words += ["--set", setting]
+    began = time.monotonic()
+    done = subprocess.run(words, cwd=TREE, env=dict(os.environ, OPENBLAS_NUM_THREADS="1"),
+                          text=True, capture_output=True, timeout=RUN_LIMIT_S, check=False)
+    wall = time.monotonic() - began
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(words)}\nended with {done.returncode}:\n"
+                         + (done.stderr or done.stdout)[-2000:])
+    summary = json.loads(done.stdout)["summary"]
+    seconds = wall if phases is None else sum(summary["seconds"][phase] for phase in phases)
+    text = "\n".join(results(summary))
+    digest = hashlib.sha256(text.encode())
+    with open(os.path.join(out, "result.h5"), "rb") as file:
+        digest.update(file.read())
+    return {"stage": stage, "gpus": count, "seconds": seconds, "wall": wall,
+            "digest": digest.hexdigest()[:12]}
+
+
+def load(state):
+    if not os.path.exists(state):
+        return []
+    with open(state, encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+def table(measured):
+    """Prints a row for each stage and number of GPUs; true if digests agree and goals are met."""
+    good = True
+    print(f"{'stage':20} {'GPUs':>4} {'seconds':>9} {'ratio':>6} {'goal':>14}  bits")
+    for stage, (_, goals) in STAGES.items():
+        rows = [one for one in measured if one["stage"] == stage]
+        digests = {one["digest"] for one in rows}
+        best = {count: min(one["seconds"] for one in rows if one["gpus"] == count)
+                for count in sorted({one["gpus"] for one in rows})}
+        for count, seconds in best.items():
+            ratio = best[1] / seconds if 1 in best else None
+            goal = goals.get(count)
+            met = goal is None or (seconds <= goal[1] if goal[0] == "seconds"
+                                   else ratio is not None and ratio >= goal[1])
+            words = "" if goal is None else (
+                ("<= %g s" if goal[0] == "seconds" else ">= %g times") % goal[1])
+            same = "equal" if len(digests) == 1 else "DIFFERENT"
+            good = good and (met or SMALL) and len(digests) == 1
+            print(f"{stage:20} {count:4} {seconds:9.3f} "
+                  f"{'' if ratio is None else format(ratio, '.2f'):>6} {words:>14}  "
+                  f"{same}{'' if met else ', goal not reached'}")
+    return good
+
+
+def main():
+    names = sys.argv[1:]
+    if names == ["list"]:
+        print("\n".join(STAGES))
+        return 0
+    only_table = names == ["table"]
+    names = list(STAGES) if not names or only_table else names
+    for name in names:
+        if name not in STAGES:
+            print(f"no stage '{name}'; the stages are {', '.join(STAGES)}", file=sys.stderr)
+            return 64
+    engine = os.path.join(os.environ.get("BIN", os.path.join(TREE, "build/gpu/bin")),
+                          "quasi-engine")
+    state = os.environ.get("STATE") or os.path.join(os.path.dirname(engine), "four.jsonl")
+    deadline = time.monotonic() + float(os.environ.get("LIMIT_S", 500))
+    measured = load(state)
+    missing = False
+    with tempfile.TemporaryDirectory() as scratch:
+        for stage in names:
+            for count in counts():
+                mine = [one for one in measured if (one["stage"], one["gpus"]) == (stage, count)]
+                for _ in range(len(mine), int(os.environ.get("ROUNDS", 2))):
+                    walls = [one["wall"] for one in measured if one["stage"] == stage]
+                    if only_table or time.monotonic() + max(walls, default=FIRST_RUN_S) > deadline:
+                        missing = True
+                        break
+                    measured.append(measure(engine, stage, count, scratch))
+                    with open(state, "a", encoding="utf-8") as file:
+                        file.write(json.dumps(measured[-1]) + "\n")
+    good = table(measured)
+    if missing:
+        print(f"rows are missing; the next call with STATE={state} goes on")
+        return 75
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
