@@ -207,6 +207,11 @@ void read_output(const toml::table* table, const std::string& where, Deck* deck)
                                           "velocity", "energy",  "psi",       "pdf_w"};
   o.every_fs = reader.number("every_fs", o.every_fs, 1e-3, 1e6);
   o.threshold_a_per_m = reader.number("threshold_a_per_m", 0.1, 1e-9, 1e6);
+  o.vtk = reader.boolean("vtk", false);
+  if (o.vtk && deck->run.mode == RunMode::kMobility)
+    reader.fail("vtk",
+                "= true needs fields over x and z, but run.mode = \"mobility\" has one "
+                "column; use another mode, or leave output.vtk out");
   o.pdf_at_fs = reader.numbers("pdf_at_fs", 0.0, 1e6).value_or(std::vector<double>{});
   std::sort(o.pdf_at_fs.begin(), o.pdf_at_fs.end());
   if (!o.pdf_at_fs.empty() && deck->run.mode != RunMode::kTransient)

@@ -59,6 +59,7 @@ struct OutputSettings {
   std::vector<std::string> fields;
   std::vector<double> pdf_at_fs;   ///< times of snapshots of the pdf; transient mode
   double threshold_a_per_m = 0.1;  ///< constant-current definition of V_th
+  bool vtk = false;                ///< fields of each point in files of VTK, too
   /// Returns true if the deck asks for this field.
   bool has(const std::string& field) const {
     return std::find(fields.begin(), fields.end(), field) != fields.end();

@@ -9,6 +9,7 @@
 #include "workers/mosfet/output/derived_file.hpp"
 #include "workers/mosfet/output/iv_csv.hpp"
 #include "workers/mosfet/output/run_names.hpp"
+#include "workers/mosfet/output/vtk_files.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -63,6 +64,7 @@ void write_results(const Deck& deck, const std::filesystem::path& directory,
     write_mobility_csv(directory, points);
   }
   write_derived(derived_of(deck, points), directory, &file);
+  if (deck.output.vtk) write_vtk(directory, points);
   if (has_currents(deck.run)) {
     for (const IvColumn& column : {IvColumn{"I_source", "current_source_a_per_m", "A/m"},
                                    {"I_drain", "current_drain_a_per_m", "A/m"},
