@@ -5,6 +5,7 @@
 #include "workers/mosfet/kernels/beam/beam_rates.cuh"
 
 /// Kernels of the beam scheme that work on cells of κ: geometry, lines, means and currents.
+/// See docs/theory/mosfet.md 17 for the equations.
 namespace quasi::mosfet::cuda {
 
 /// Computes A, and V at the face, of the cell with this number [n_states][nx+1][nk][nj].

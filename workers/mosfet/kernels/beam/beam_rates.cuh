@@ -6,7 +6,7 @@
 
 namespace quasi::mosfet::cuda {
 
-/// One end of a link as its state sees it.
+/// One end of a link as its state sees it. See docs/theory/mosfet.md 17.4 for the equations.
 struct BeamEnd {
   int partner = 0;  ///< state at the other end
   int shift = 0;    ///< cells of H from the low to the high end

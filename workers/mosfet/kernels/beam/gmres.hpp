@@ -15,6 +15,7 @@ struct GmresReport {
 };
 
 /// Least-squares problem of one cycle of GMRES, kept triangular by Givens rotations.
+/// See docs/theory/mosfet.md 17.5 and saad1986 for the method.
 class GmresCycle {
  public:
   explicit GmresCycle(double length) : rhs_{length} {}
