@@ -216,6 +216,9 @@ LoadedConfig load_config(const std::string& file, const std::map<std::string, st
     }
   }
   check_words(loaded.config);
+  // Engines work in directories of their own, where a relative path would name another place.
+  std::string& state = loaded.config.state_directory;
+  state = std::filesystem::absolute(state).lexically_normal().string();
   return loaded;
 }
 

@@ -180,6 +180,13 @@ TEST_F(WorkerConfiguration, FlagsOverruleTheEnvironmentAndThatTheFile) {
   EXPECT_NE(loaded.print().find("pool = \"default\"  # built-in"), std::string::npos);
 }
 
+TEST_F(WorkerConfiguration, ARelativeStateDirectoryIsMadeAbsolute) {
+  const auto here = std::filesystem::current_path();
+  EXPECT_EQ(load_config(file(""), {{"state_directory", "w"}}).config.state_directory, here / "w");
+  EXPECT_EQ(load_config(file(""), {{"state_directory", "./a/../w"}}).config.state_directory,
+            here / "w");
+}
+
 TEST_F(WorkerConfiguration, SaysWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_NE(complaint("slotz = 1").find("unknown key 'slotz' in "), std::string::npos);
   EXPECT_NE(complaint("slotz = 1").find("did you mean 'slots'?"), std::string::npos);
