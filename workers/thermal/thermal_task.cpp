@@ -63,7 +63,7 @@ class ThermalTask : public Task {
       study = study_convergence(deck, case_options, site, solved, progress);
     if (!options.ranks->leads()) return {};
     H5Writer out(options.output_directory / "result.h5");
-    write_result(deck, result, device, out);
+    write_result(deck, result, out);
     if (solved.four_phonon) write_result_4ph(deck, *solved.four_phonon, out);
     if (solved.derived) write_result_derived(deck, result, *solved.derived, out);
     if (study) write_study(deck, *study, out);

@@ -47,7 +47,7 @@ TEST(ThermalTask, SummaryAndResultFileAgree) {
   EXPECT_EQ(file.text_attribute("/kappa/rta", "units"), "W/(m K)");
   EXPECT_EQ(file.text_attribute("/rates/3ph_absorption", "units"), "1/ps");
   EXPECT_EQ(file.text("/provenance/deck_sha256"), summary["deck_sha256"].get<std::string>());
-  EXPECT_EQ(file.text("/provenance/device"), "cpu");
+  EXPECT_FALSE(file.has("/provenance/device")) << "equal jobs have equal bytes on any device";
   EXPECT_GT(summary["seconds"]["scattering_3ph"].get<double>(), 0.0);
   EXPECT_FALSE(file.has("/provenance/seconds")) << "equal jobs have equal bytes";
   EXPECT_GT(summary["processes_3ph"]["absorption"].get<int>(), 0);

@@ -33,15 +33,13 @@ std::string temperature_group(std::size_t index) {
 
 namespace {
 
-void write_inputs(const Deck& deck, const Device& device, H5Writer& out) {
+void write_inputs(const Deck& deck, H5Writer& out) {
   const Control& control = deck.control;
   const Crystal& crystal = deck.crystal;
   const std::int64_t n_atoms = crystal.n_atoms();
   out.write_text("/provenance/program", "quasi " QUASI_VERSION);
   out.write_text("/provenance/kind", "thermal");
   out.write_text("/provenance/deck_sha256", deck.digest_sha256);
-  out.write_text("/provenance/device", device.name());
-  out.write_text("/provenance/device_model", device.model);
   out.write_text("/provenance/compat", control.compat ? "fourphonon" : "none");
   out.write("/crystal/lattice", flat({crystal.lattice_nm}, 1.0), {3, 3}, "nm");
   std::vector<double> positions;
@@ -156,12 +154,11 @@ void write_temperature(std::size_t index, const TemperatureResult& r, const Tran
 
 }  // namespace
 
-void write_result(const Deck& deck, const ConductivityRun& run, const Device& device,
-                  H5Writer& out) {
+void write_result(const Deck& deck, const ConductivityRun& run, H5Writer& out) {
   const Transport transport{deck.crystal, deck.symmetry, run.modes,
                             deck.control.transport_options()};
   const double factor = sheet_factor(deck.crystal, deck.control.sheet_options());
-  write_inputs(deck, device, out);
+  write_inputs(deck, out);
   write_modes(run, transport, out);
   write_rates(deck, run, out);
   std::vector<double> temperatures;

@@ -14,8 +14,7 @@ namespace quasi::thermal {
 /// crystal, mesh, harmonic modes, rates by kind of scattering, κ by temperature and by mode,
 /// cumulative κ and density of states. The other files add derived quantities and the formats of
 /// other programs.
-void write_result(const Deck& deck, const ConductivityRun& run, const Device& device,
-                  H5Writer& out);
+void write_result(const Deck& deck, const ConductivityRun& run, H5Writer& out);
 
 /// Returns the `summary` of --json. κ is [nT][3][3]; kappa_w_per_mk is null if the BTE was not
 /// iterated.
