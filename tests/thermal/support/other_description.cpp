@@ -26,8 +26,7 @@ IntMat3 transposed(const IntMat3& m) {
 std::vector<double> rotated(const Mat3& rotation, int order, const double* tensor) {
   std::size_t size = 1;
   for (int slot = 0; slot < order; ++slot) size *= 3;
-  std::vector<double> now(size);
-  for (std::size_t e = 0; e < size; ++e) now[e] = tensor[e];
+  std::vector<double> now(tensor, tensor + size);
   for (std::size_t stride = 1; stride < size; stride *= 3) {
     std::vector<double> next(size, 0.0);
     for (std::size_t e = 0; e < size; ++e) {
@@ -35,7 +34,7 @@ std::vector<double> rotated(const Mat3& rotation, int order, const double* tenso
       for (std::size_t x = 0; x < 3; ++x)
         next[e] += rotation[index][x] * now[e - index * stride + x * stride];
     }
-    now = next;
+    now.swap(next);
   }
   return now;
 }

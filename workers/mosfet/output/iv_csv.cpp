@@ -24,8 +24,8 @@ std::string csv_row(const PointResult& point) {
   std::string line = shortest(point.bias.vgs_v) + "," + shortest(point.bias.vds_v);
   for (const char* name : {"current_a_per_m", "current_source_a_per_m", "current_drain_a_per_m",
                            "current_spread_a_per_m", "current_drift_a_per_m", "time_fs", "steps"})
-    line += "," + shortest(point.numbers.at(name));
-  return line + "," + status_name(point.status) + "\n";
+    line.append(",").append(shortest(point.numbers.at(name)));
+  return line.append(",").append(status_name(point.status)).append("\n");
 }
 
 }  // namespace
