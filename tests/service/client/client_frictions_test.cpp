@@ -175,12 +175,12 @@ TEST_F(Frictions, AWaitingJobSaysWhatItWaitsFor) {
 }
 
 TEST_F(Frictions, APlanBeginsWithTheVerdict) {
-  const Ran plan = quasi({"validate", "thermal", kSilicon, "--set", "ngrid=3 3 3"});
+  const Ran plan = quasi({"validate", "thermal", kSilicon, "--set", "ngrid=4 4 4"});
   EXPECT_EQ(plan.status, 0) << plan.err;
   EXPECT_EQ(plan.out.rfind("ok  " + kSilicon + "  thermal\n  plan\n    time", 0), 0u) << plan.out;
   EXPECT_NE(plan.out.find(" K\n"), std::string::npos) << plan.out;
   EXPECT_EQ(plan.out.find("deviation"), std::string::npos) << plan.out;
-  const Ran details = quasi({"validate", "thermal", kSilicon, "--set", "ngrid=3 3 3", "--verbose"});
+  const Ran details = quasi({"validate", "thermal", kSilicon, "--set", "ngrid=4 4 4", "--verbose"});
   EXPECT_NE(details.out.find("rad/ps\n"), std::string::npos) << details.out;
   EXPECT_NE(details.out.find("deviation"), std::string::npos) << details.out;
 }

