@@ -19,7 +19,7 @@ struct Bound {
 /// Users that a Unix socket admits.
 enum class SocketRule {
   kGroup,  ///< its owner and its group: mode 0660
-  /// Its owner: mode 0600. If the socket's directory gives the socket another group than the
+  /// its owner: mode 0600. If the socket's directory gives the socket another group than the
   /// process has (a setgid directory), that group is admitted too: mode 0660.
   kOwnerOrDirectoryGroup,
 };

@@ -60,8 +60,9 @@ void require_exports(const std::string& kind, const std::vector<std::string>& fo
   for (const std::string& format : formats) {
     if (std::find(known.begin(), known.end(), format) != known.end()) continue;
     if (known.empty())
-      throw InvalidInput("export '" + format + "': a " + kind +
-                         " job writes no further formats; everything is in result.h5");
+      throw InvalidInput("export '" + format + "' is unknown: a " + kind +
+                         " job writes no further formats. All results are in result.h5; leave " +
+                         "the option out");
     std::string list;
     for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
     const std::string nearest = nearest_name(format, known);

@@ -74,8 +74,8 @@ struct KilledJob {
   double latest;  ///< latest moment of a kill, relative to the time of an undisturbed run
 };
 
-/// Attempts at one job, each killed. Every attempt has a directory of its own that contains only
-/// the newest checkpoint, as with a worker.
+/// Starts attempts at one job and kills each. Every attempt has a directory of its own that
+/// contains only the newest checkpoint, as with a worker.
 class KilledAttempts {
  public:
   KilledAttempts(const KilledJob& job, double whole_s, unsigned seed)

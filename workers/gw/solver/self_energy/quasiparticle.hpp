@@ -53,7 +53,8 @@ struct GapAtK {
 /// Gaps of the calculated states, eV.
 struct Gaps {
   std::vector<GapAtK> direct;
-  /// Lowest empty less highest occupied energy of the list, over all its k and spins.
+  /// The gap between the highest occupied and the lowest empty state of the list, over all its
+  /// k-points and spins. It is empty if the list lacks occupied or empty states.
   std::optional<double> fundamental_mean_field_ev, fundamental_ev;
   /// The fundamental quasiparticle gap of each spin alone, [n_spins].
   std::vector<std::optional<double>> fundamental_of_spin_ev;

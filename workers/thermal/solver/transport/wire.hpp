@@ -26,9 +26,9 @@ struct WireConductivity {
 /// Axes and radii of the wires of transport.options.
 WireConductivity wires_of(const Transport& transport);
 
-/// In relaxation-time approximation: each mode's F along the axis is reduced by the f of its own
-/// relaxation time, all members of a star by themselves, since a wire has less symmetry than its
-/// crystal.
+/// Computes κ of the wires in relaxation-time approximation. The factor f of its own relaxation
+/// time reduces each mode's F along the axis. Each member of a star is treated by itself, because
+/// a wire has less symmetry than its crystal.
 /// @param rate_per_ps  [n_rows] total rates without boundaries
 WireConductivity wire_conductivity(const Transport& transport, double temperature_k,
                                    const std::vector<double>& rate_per_ps);
