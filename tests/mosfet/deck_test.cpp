@@ -163,6 +163,49 @@ INSTANTIATE_TEST_SUITE_P(
                 "changes the way to the steady state"},
         BadDeck{"orientation = \"111\"", "is not one of"}));
 
+// A point of a mode without drain bias has V_DS = 0, and any other drain bias is refused.
+TEST(Deck, EquilibriumAndMobilityRefuseADrainBias) {
+  for (const char* mode : {"equilibrium", "mobility"}) {
+    const std::string run = std::string("[run]\nmode = \"") + mode + "\"\n";
+    for (const BiasPoint& point : parse(run + "[bias]\nvgs = [0.2, 0.4]").points)
+      EXPECT_EQ(point.vds_v, 0.0);
+    EXPECT_EQ(parse(run + "[bias]\nvds = 0.0").points.size(), 1u);
+    for (const char* bias : {"vds = [0.0, 0.4]", "points = [[0.2, 0.0], [0.2, 0.4]]"}) {
+      const std::string message = error_of(run + "[bias]\n" + bias);
+      EXPECT_NE(message.find("0.4 V, but run.mode = \"" + std::string(mode) +
+                             "\" is without drain bias; set it to 0"),
+                std::string::npos)
+          << message;
+    }
+  }
+  EXPECT_EQ(parse("").points[0].vds_v, 0.4);
+}
+
+TEST(Deck, APointThatIsGivenTwiceIsRefused) {
+  for (const char* bias :
+       {"vgs = [0.2, 0.3, 0.2]\nvds = 0.1", "points = [[0.2, 0.1], [0.3, 0.1], [0.2, 0.1]]"}) {
+    const std::string message = error_of(std::string("[bias]\n") + bias);
+    EXPECT_NE(message.find("the point V_GS = 0.2 V, V_DS = 0.1 V twice"), std::string::npos)
+        << message;
+  }
+}
+
+TEST(Deck, AnOrientationMayBeANumber) {
+  EXPECT_EQ(parse("", {{"orientation", "110"}}).valleys[0].mx_m0,
+            parse("orientation = \"110\"").valleys[0].mx_m0);
+  EXPECT_EQ(parse("orientation = 100").valleys[0].mx_m0, 0.98);
+  EXPECT_NE(error_of("orientation = 105").find("must be 100 or 110"), std::string::npos);
+  EXPECT_NE(error_of("orientation = 111").find("orientation = 111 is outside"), std::string::npos);
+}
+
+// 1e19 is a usual doping of a channel in m⁻³, and almost that of a contact in cm⁻³.
+TEST(Deck, AChannelDopedLikeAContactIsNoted) {
+  EXPECT_TRUE(parse("").notes.empty());
+  const Deck deck = parse("[doping]\nchannel_cm3 = 1e19");
+  ASSERT_EQ(deck.notes.size(), 1u);
+  EXPECT_NE(deck.notes[0].find("1e19 m-3 are 1e13 cm-3"), std::string::npos) << deck.notes[0];
+}
+
 TEST(Deck, ProfileFileMustCoverTheDevice) {
   const test::TemporaryDirectory directory;
   std::ofstream(directory.path() / "p.csv") << "x_nm,N_D_cm3\n0,1e20\n10,1e20\n";

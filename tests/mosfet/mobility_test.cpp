@@ -278,6 +278,24 @@ TEST(Mobility, IsRefusedWhereItHasNoValue) {
   }
 }
 
+// The highest cells have no elastic link, because it would lead beyond the grid. They are empty, so
+// that a higher w_max does not change the mobility.
+TEST(Mobility, AcousticPhononsAloneDoNotNeedTheEmptyTop) {
+  const auto mobility = [](const char* wmax_ev, const char* nw) {
+    const Deck deck = test::default_deck(33, 33,
+                                         {{"run.mode", "mobility"},
+                                          {"scattering.enabled", "[\"ac\"]"},
+                                          {"mesh.wmax_ev", wmax_ev},
+                                          {"mesh.nw", nw},
+                                          {"mesh.subbands", "2"}});
+    return mobility_point(deck, make_structure(deck), deck.points[0])
+        .numbers.at("mobility_cm2_per_v_s");
+  };
+  const double low = mobility("0.9", "150"), high = mobility("1.2", "200");
+  EXPECT_GT(low, 1000.0);
+  EXPECT_NEAR(low / high, 1.0, 1e-6);
+}
+
 // A resistor of 1 µm: the Boltzmann equation, coupled to Poisson, carries the current of drift and
 // diffusion. The limit is 5 %, because its two contacts add the ballistic resistance of some mean
 // free paths, 2 % here. Cells of 20 nm in x suffice, because only the boundary layers of the

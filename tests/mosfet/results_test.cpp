@@ -99,7 +99,7 @@ TEST_F(Results, ASweepMayHaveSeveralDevices) { EXPECT_GE(make_mosfet_task()->max
 TEST_F(Results, OnlySweepsTakeSeveralDevices) {
   RunOptions options;
   options.deck.path = directory_->path() / "deck.toml";
-  options.deck.settings = {{"run.mode", "equilibrium"}};
+  options.deck.settings = {{"run.mode", "equilibrium"}, {"bias.vds", "0.0"}};
   options.devices = {find_device("cpu"), find_device("cpu")};
   const test::TemporaryDirectory out;
   options.output_directory = out.path();
@@ -121,10 +121,33 @@ TEST_F(Results, ThePlanHoldsThePdfWhereThereIsOne) {
   const auto steady = make_mosfet_task()->validate(source, cpu)["plan"];
   EXPECT_EQ(steady["phase_space_points"], 23760);
   EXPECT_GT(steady["memory_bytes"], 4 * 8 * 23760);
-  source.settings = {{"run.mode", "equilibrium"}};
+  source.settings = {{"run.mode", "equilibrium"}, {"bias.vds", "0.0"}};
   const auto equilibrium_plan = make_mosfet_task()->validate(source, cpu)["plan"];
   EXPECT_EQ(equilibrium_plan["phase_space_points"], 0);
   EXPECT_LT(equilibrium_plan["memory_bytes"], 8 * 33 * 17 * 100);
+}
+
+// A run that cannot fit into the host is refused at its start, with the number of validate().
+TEST_F(Results, ARunThatNeedsTooMuchMemoryIsRefusedWithItsNeed) {
+  RunOptions options;
+  options.deck.path = directory_->path() / "deck.toml";
+  options.deck.settings = {
+      {"mesh.nx", "2049"}, {"mesh.nw", "4096"}, {"mesh.nphi", "256"}, {"mesh.subbands", "12"}};
+  options.devices = {find_device("cpu")};
+  const test::TemporaryDirectory out;
+  options.output_directory = out.path();
+  const auto plan = make_mosfet_task()->validate(options.deck, options.devices[0])["plan"];
+  const std::int64_t need_mib = plan["memory_bytes"].get<std::int64_t>() >> 20;
+  ASSERT_GT(need_mib, 1 << 20);
+  SilentProgress silent;
+  try {
+    make_mosfet_task()->run(options, silent);
+    FAIL() << "accepted";
+  } catch (const OutOfMemory& failure) {
+    EXPECT_NE(std::string(failure.what()).find("needs " + std::to_string(need_mib) + " MiB"),
+              std::string::npos)
+        << failure.what();
+  }
 }
 
 TEST_F(Results, DerivedFiguresFollowFromTheCurve) {

@@ -7,9 +7,9 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
+#include "workers/mosfet/model/run_names.hpp"
 #include "workers/mosfet/output/iv_csv.hpp"
 #include "workers/mosfet/output/result_file.hpp"
-#include "workers/mosfet/output/run_names.hpp"
 #include "workers/mosfet/output/summary.hpp"
 #include "workers/mosfet/solver/beam/beam_point.hpp"
 #include "workers/mosfet/solver/equilibrium/drift_diffusion.hpp"
@@ -107,6 +107,14 @@ std::int64_t planned_bytes(const Deck& deck, const Structure& s, double points,
   return static_cast<std::int64_t>(bytes_of_point(points, nodes, device.backend));
 }
 
+/// Returns an error that names the memory of a run, as validate() states it, and the free memory.
+OutOfMemory memory_refusal(std::int64_t planned, const Device& device) {
+  return OutOfMemory("the run needs " + std::to_string(planned >> 20) +
+                     " MiB (memory_bytes of validate), and " +
+                     std::to_string(free_memory_bytes(device) >> 20) + " MiB are free on " +
+                     device.name() + "; make the table mesh smaller or use another machine");
+}
+
 class MosfetTask : public Task {
  public:
   nlohmann::json validate(const DeckSource& source, const Device& device) const override {
@@ -128,7 +136,7 @@ class MosfetTask : public Task {
     for (const std::string& note : deck.notes) progress.log(note);
     use_threads(deck.common);
     openblas_set_num_threads(1);  // columns run in parallel, and each calls BLAS on small matrices
-    const std::vector<PointResult> points = solve_points(deck, options, progress);
+    const std::vector<PointResult> points = solve_in_memory(deck, options, progress);
     if (!options.ranks->leads()) return {};
     write_results(deck, options.output_directory, points, options.inputs);
     return summary_of(deck, points);
@@ -142,6 +150,23 @@ class MosfetTask : public Task {
   int max_devices() const override { return kMaxDevices; }
 
   std::string table(const nlohmann::json& summary) const override { return summary_table(summary); }
+
+ private:
+  /// Calls solve_points(). @throws OutOfMemory with the memory of the run
+  static std::vector<PointResult> solve_in_memory(const Deck& deck, const RunOptions& options,
+                                                  Progress& progress) {
+    const Device& device = options.devices.front();
+    const Structure s = make_structure(deck);
+    const std::int64_t planned = planned_bytes(deck, s, phase_space_points(deck, s), device);
+    // A host promises more memory than it has, and would then end the process.
+    if (device.backend == Backend::kCpu && planned > free_memory_bytes(device))
+      throw memory_refusal(planned, device);
+    try {
+      return solve_points(deck, options, progress);
+    } catch (const std::bad_alloc&) {
+      throw memory_refusal(planned, device);
+    }
+  }
 };
 
 }  // namespace

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "workers/backend/error.hpp"
 #include "workers/io/renamed_keys.hpp"
 #include "workers/mosfet/input/device_tables.hpp"
 #include "workers/mosfet/input/mesh_rule.hpp"
 #include "workers/mosfet/input/table_reader.hpp"
+#include "workers/mosfet/model/run_names.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -30,8 +32,35 @@ Waveform read_waveform(TableReader& reader, const std::string& key, double large
   return wave;
 }
 
+// Returns the mode of a run, which decides the default of bias.vds.
+RunMode read_mode(TableReader& run) {
+  return std::array{RunMode::kSteady, RunMode::kTransient, RunMode::kEquilibrium,
+                    RunMode::kMobility}[run.choice(
+      "mode", 0, {"steady", "transient", "equilibrium", "mobility"})];
+}
+
+// Refuses a bias point that is given twice, and a drain bias in a mode that has none.
+void check_points(const TableReader& reader, bool is_list_of_points, const Deck& deck) {
+  const bool has_drain = has_currents(deck.run);
+  const auto refuse_drain = [&](double vds_v) {
+    const std::string mode = mode_name(deck.run.mode);
+    reader.fail(is_list_of_points ? "points" : "vds",
+                "= " + shown(vds_v) + " V, but run.mode = \"" + mode +
+                    "\" is without drain bias; set it to 0, or use run.mode = \"steady\"");
+  };
+  std::set<std::pair<double, double>> known;
+  for (const BiasPoint& point : deck.points) {
+    if (!has_drain && point.vds_v != 0.0) refuse_drain(point.vds_v);
+    if (!known.emplace(point.vgs_v, point.vds_v).second)
+      reader.fail(is_list_of_points ? "points" : "vgs",
+                  "and vds name the point V_GS = " + shown(point.vgs_v) +
+                      " V, V_DS = " + shown(point.vds_v) + " V twice; remove one of them");
+  }
+}
+
 void read_bias(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "bias", where);
+  const double default_vds_v = has_currents(deck->run) ? 0.4 : 0.0;
   const auto points = reader.pairs("points");
   const auto vgs = reader.numbers("vgs", -5.0, 5.0);
   const auto vds = reader.numbers("vds", -2.0, 2.0);
@@ -45,11 +74,13 @@ void read_bias(const toml::table* table, const std::string& where, Deck* deck) {
     }
   } else {
     for (const double g : vgs.value_or(std::vector<double>{0.6}))
-      for (const double d : vds.value_or(std::vector<double>{0.4})) deck->points.push_back({g, d});
+      for (const double d : vds.value_or(std::vector<double>{default_vds_v}))
+        deck->points.push_back({g, d});
   }
   if (deck->points.empty())
     reader.fail(points ? "points" : "vgs", "names no bias point; give points, or vgs and vds");
   if (deck->points.size() > 10000) reader.fail("vgs", "× vds asks for more than 10000 points");
+  check_points(reader, points.has_value(), *deck);
   deck->gate_wave = read_waveform(reader, "waveform_vgs", 5.0);
   deck->drain_wave = read_waveform(reader, "waveform_vds", 2.0);
   reader.finish();
@@ -145,9 +176,7 @@ void check_scheme(const TableReader& reader, const Deck& deck) {
 void read_run(const toml::table* table, const std::string& where, Deck* deck) {
   TableReader reader(table, "run", where);
   auto& r = deck->run;
-  r.mode = std::array{RunMode::kSteady, RunMode::kTransient, RunMode::kEquilibrium,
-                      RunMode::kMobility}[reader.choice(
-      "mode", 0, {"steady", "transient", "equilibrium", "mobility"})];
+  r.mode = read_mode(reader);
   r.transport = std::array{TransportModel::kBoltzmann, TransportModel::kBallistic,
                            TransportModel::kDriftDiffusion}[reader.choice(
       "transport", 0, {"boltzmann", "ballistic", "drift-diffusion"})];
@@ -230,6 +259,16 @@ void read_output(const toml::table* table, const std::string& where, Deck* deck)
   reader.finish();
 }
 
+// Notes a channel that is doped almost like the contacts, which m⁻³ in place of cm⁻³ would give.
+void note_doping(Deck* deck) {
+  const Doping& d = deck->doping;
+  if (!d.profile_x_nm.empty() || 10.000001 * d.channel_nm3 < d.contact_nm3) return;
+  deck->notes.push_back(
+      "doping.channel_cm3 = " + shown(d.channel_nm3 * kPerNm3_cm3) +
+      " is at least a tenth of doping.contact_cm3 = " + shown(d.contact_nm3 * kPerNm3_cm3) +
+      "; dopings are in cm-3, and 1e19 m-3 are 1e13 cm-3");
+}
+
 /// Old names of keys, which are still read.
 const std::vector<RenamedKey> kRenamedKeys{
     {"gate.workfunction_eV", "gate.workfunction_ev"},
@@ -263,12 +302,15 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   read_common_keys(reader, &deck.common);
   read_geometry(reader.table("geometry"), where, &deck.geometry);
   read_doping(reader.table("doping"), where, directory, &deck);
+  note_doping(&deck);
   read_gate(reader.table("gate"), where, &deck.gate);
   read_material(reader.table("material"), where, &deck.material);
   read_valleys(reader, where, &deck);
   read_scattering(reader.table("scattering"), where, &deck.scattering);
   read_statistics(reader.table("statistics"), where, &deck);
   read_contact(reader.table("contact"), where, &deck);
+  TableReader run(reader.table("run"), "run", where);
+  deck.run.mode = read_mode(run);
   read_bias(reader.table("bias"), where, &deck);
   read_mesh(reader.table("mesh"), where, &deck);
   read_run(reader.table("run"), where, &deck);

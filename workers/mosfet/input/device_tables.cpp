@@ -10,8 +10,6 @@
 namespace quasi::mosfet {
 namespace {
 
-// 1 nm⁻³ = 1e21 cm⁻³.
-constexpr double kPerNm3_cm3 = 1e21;
 constexpr double kLargestDoping_cm3 = 1e22;
 
 void read_profile(const std::filesystem::path& file, TableReader& reader, DeviceModel* device) {
@@ -121,7 +119,13 @@ void read_material(const toml::table* table, const std::string& where, Material*
 void read_valleys(TableReader& root, const std::string& where, DeviceModel* device) {
   const auto tables = root.tables("valley");
   const std::vector<std::string> orientations = {"100", "110"};
-  const std::size_t orientation = root.choice("orientation", 0, orientations);
+  // A number is accepted, because `--set orientation=110` is one.
+  const bool is_number = root.has("orientation") && !root.word("orientation");
+  const std::size_t orientation = is_number
+                                      ? (root.integer("orientation", 100, 100, 110) - 100) / 10
+                                      : root.choice("orientation", 0, orientations);
+  if (is_number && root.integer("orientation", 100, 100, 110) % 10 != 0)
+    root.fail("orientation", "must be 100 or 110");
   if (tables.empty()) {
     device->valleys =
         silicon_valleys(orientations[orientation], device->material.ml_m0, device->material.mt_m0);

@@ -11,6 +11,9 @@
 /// value, limit and remedy
 namespace quasi::mosfet {
 
+/// 1 nm⁻³ is this number of cm⁻³.
+constexpr double kPerNm3_cm3 = 1e21;
+
 void read_geometry(const toml::table* table, const std::string& where, Geometry* geometry);
 
 /// Reads the doping. @param directory  folder of the deck, in which a profile file is searched

@@ -6,9 +6,9 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/io/hdf5.hpp"
+#include "workers/mosfet/model/run_names.hpp"
 #include "workers/mosfet/output/derived_file.hpp"
 #include "workers/mosfet/output/iv_csv.hpp"
-#include "workers/mosfet/output/run_names.hpp"
 #include "workers/mosfet/output/vtk_files.hpp"
 
 namespace quasi::mosfet {

@@ -1,7 +1,7 @@
 #include "workers/mosfet/output/summary.hpp"
 
+#include "workers/mosfet/model/run_names.hpp"
 #include "workers/mosfet/output/derived_file.hpp"
-#include "workers/mosfet/output/run_names.hpp"
 
 namespace quasi::mosfet {
 

@@ -24,9 +24,9 @@ void check_point(const BiasPoint& bias, const PointProgress& at, double time_fs,
     throw NotConverged(name_of(bias) + ": the solution became infinite or undefined at t = " +
                        shown(time_fs) + " fs; lower run.cfl");
   if (at.top_share >= kTopError)
-    throw InvalidInput(name_of(bias) + ": the highest energy cell holds " + shown(at.top_share) +
+    throw InvalidInput(name_of(bias) + ": the highest energy cell holds " + brief(at.top_share) +
                        " of the largest occupation (limit 1e-2); raise mesh.wmax_ev above " +
-                       shown(largest_w_ev) + " and mesh.nw with it");
+                       brief(largest_w_ev) + " and mesh.nw with it");
   for (const int side : {0, 1})
     if (!(at.inflow_scale[side] > kLeastInflow && at.inflow_scale[side] < 1.0 / kLeastInflow))
       throw NotConverged(name_of(bias) + ": neutrality would need " + shown(at.inflow_scale[side]) +

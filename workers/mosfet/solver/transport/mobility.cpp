@@ -14,6 +14,10 @@ namespace {
 
 constexpr double kFieldUnit_mv_cm = 10.0;  // 1 V/nm = 10 MV/cm.
 
+// Links beyond the highest energy are dropped, so that elastic processes alone leave the highest
+// cells without loss. Such cells are left out if they hold less than this share of their subband.
+constexpr double kNegligibleShare = 1e-6;
+
 }  // namespace
 
 Mobility low_field_mobility(const DeviceModel& model, const TransportProblem& problem,
@@ -55,17 +59,18 @@ Mobility low_field_mobility(const DeviceModel& model, const TransportProblem& pr
   for (std::size_t cell = 0; cell < cells; ++cell) {
     const int state = static_cast<int>(cell) / s.nx, v = state / s.subbands;
     double moved = 0.0, density = 0.0;
+    for (int l = 0; l < problem.nw; ++l) density += filled[cell * problem.nw + l];
     for (int l = 0; l < problem.nw; ++l) {
       const std::size_t row = cell * problem.nw + l;
       const double f = occupied[row],
                    speed = problem.speed_nm_fs[static_cast<std::size_t>(v) * problem.nw + l];
       const double slope = (problem.pauli ? f * (1.0 - f) : f) / problem.kt_ev;  // −∂f/∂w
+      if (!(loss[row] > 0.0) && filled[row] < kNegligibleShare * density) continue;
       if (!(loss[row] > 0.0))
         throw InvalidInput("scattering: nothing scatters electrons of pair " + std::to_string(v) +
                            " at w = " + shown(problem.grid().w(l)) +
                            " eV, and their mobility has no limit; enable a process that does");
       moved += 0.5 * states_at(v, l) * speed * speed * slope / loss[row];
-      density += filled[row];
     }
     mobility.state_nm2_v_fs[cell] = density > 0.0 ? moved / density : 0.0;
     mobility.mean_nm2_v_fs[cell % s.nx] += moved;

@@ -1,4 +1,4 @@
-#include "workers/mosfet/output/run_names.hpp"
+#include "workers/mosfet/model/run_names.hpp"
 
 namespace quasi::mosfet {
 
