@@ -33,9 +33,9 @@ Waveform read_waveform(TableReader& reader, const std::string& key, double large
 }
 
 // Returns the mode of a run, which decides the default of bias.vds.
-RunMode read_mode(TableReader& run) {
+RunMode read_mode(TableReader& reader) {
   return std::array{RunMode::kSteady, RunMode::kTransient, RunMode::kEquilibrium,
-                    RunMode::kMobility}[run.choice(
+                    RunMode::kMobility}[reader.choice(
       "mode", 0, {"steady", "transient", "equilibrium", "mobility"})];
 }
 
