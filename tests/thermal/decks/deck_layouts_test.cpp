@@ -189,5 +189,24 @@ TEST(DeckLayouts, Phono3pyGivesTheSameConductivity) {
   EXPECT_TRUE(report["ok"].get<bool>());
 }
 
+// One crystal in Å and eV, in bohr and Ry, and in bohr and hartree gives one κ to 1e-10, the
+// rounding of the factors. Read as Å and eV, the second and third would be crystals of another
+// size.
+TEST(DeckLayouts, UnitsOfTheCalculatorGiveOneConductivity) {
+  constexpr double kBohr_angstrom = 0.529177210903;  // CODATA 2018
+  constexpr double kHartree_per_bohr2 = 27.211386245988 / (kBohr_angstrom * kBohr_angstrom);
+  const thermal::test::OwnDeck own;
+  const auto kappa = [&](const thermal::test::TwinUnits& units) {
+    const test::TemporaryDirectory place;
+    const thermal::test::PhonopyTwin twin(own, place.path(), true, units);
+    return run(place.path(), {"ngrid=4,4,4", "T=300"})["kappa_w_per_mk"][0][0][0].get<double>();
+  };
+  const double vasp = kappa({});
+  EXPECT_NEAR(kappa({"phono3py:\n  calculator: qe\n", kBohr_angstrom, 0.5 * kHartree_per_bohr2}),
+              vasp, 1e-10 * vasp);
+  EXPECT_NEAR(kappa({"phono3py:\n  calculator: elk\n", kBohr_angstrom, kHartree_per_bohr2}), vasp,
+              1e-10 * vasp);
+}
+
 }  // namespace
 }  // namespace quasi

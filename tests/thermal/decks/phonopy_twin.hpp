@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "tests/support/reference_data.hpp"
@@ -27,24 +28,40 @@ struct OwnDeck {
       read_sparse_force_constants(directory / "FORCE_CONSTANTS_3RD", 3, crystal);
 };
 
-/// The example's constants in the form of phono3py for a cubic 2×2×2 supercell. This supercell is
-/// not a multiple of the single primitive vectors, and its atoms are folded into the cell in an
-/// order of their own.
+/// Units of the files of a twin, and the lines of the yaml that state them.
+struct TwinUnits {
+  std::string yaml;                     ///< top-level lines
+  double length_angstrom = 1.0;         ///< of lattices
+  double second_order_ev_per_a2 = 1.0;  ///< of fc2.hdf5; fc3.hdf5 has one more inverse length
+  std::string in_fc2;                   ///< `physical_unit` in fc2.hdf5; "": none
+};
+
+enum class TwinSupercell {
+  kCubic64,      ///< 2×2×2 cubic cells, no multiple of single primitive vectors
+  kPrimitive16,  ///< 2×2×2 primitive cells, in which second neighbours meet their images
+};
+
+/// The example's constants in the form of phono3py. The atoms of the supercell are folded into the
+/// cell in an order of their own.
 class PhonopyTwin {
  public:
-  PhonopyTwin(const OwnDeck& own, const std::filesystem::path& directory, bool compact)
-      : own_(own) {
-    find_supercell();
+  PhonopyTwin(const OwnDeck& own, const std::filesystem::path& directory, bool compact,
+              TwinUnits units = {}, TwinSupercell supercell = TwinSupercell::kCubic64)
+      : own_(own), units_(std::move(units)) {
+    find_supercell(supercell);
     write_yaml(directory);
     write_fc2(directory, compact);
     write_fc3(directory, compact);
   }
 
  private:
-  void find_supercell() {
+  void find_supercell(TwinSupercell supercell) {
     // Cubic axes from the primitive fcc vectors: a2 + a3 − a1 and its permutations, doubled.
     const Index3 cubic[3] = {{-2, 2, 2}, {2, -2, 2}, {2, 2, -2}};
-    for (int i = 0; i < 3; ++i) supercell_nm_[i] = own_.crystal.lattice_vector_nm(cubic[i]);
+    const Index3 primitive[3] = {{2, 0, 0}, {0, 2, 0}, {0, 0, 2}};
+    const bool large = supercell == TwinSupercell::kCubic64;
+    for (int i = 0; i < 3; ++i)
+      supercell_nm_[i] = own_.crystal.lattice_vector_nm(large ? cubic[i] : primitive[i]);
     to_super_ = inverse(transpose(supercell_nm_));
     for (int i = -6; i <= 6; ++i)
       for (int j = -6; j <= 6; ++j)
@@ -54,7 +71,7 @@ class PhonopyTwin {
     std::vector<Vec3> mixed = position_;
     for (std::size_t n = mixed.size(); n > 1; --n) std::swap(mixed[n - 1], mixed[shuffle() % n]);
     position_ = mixed;
-    ASSERT_EQ(position_.size(), 64u);
+    ASSERT_EQ(position_.size(), large ? 64u : 16u);
   }
 
   Vec3 folded(int atom, const Index3& cell) const {
@@ -79,8 +96,9 @@ class PhonopyTwin {
   void write_cell(std::ostream& out, const char* name, const Mat3& lattice_nm,
                   const std::vector<Vec3>& positions) {
     out << name << ":\n  lattice:\n";
+    const double unit = 10.0 / units_.length_angstrom;
     for (const Vec3& row : lattice_nm)
-      out << "  - [ " << 10 * row[0] << ", " << 10 * row[1] << ", " << 10 * row[2] << " ]\n";
+      out << "  - [ " << unit * row[0] << ", " << unit * row[1] << ", " << unit * row[2] << " ]\n";
     out << "  points:\n";
     for (const Vec3& p : positions)
       out << "  - symbol: Si\n    coordinates: [ " << p[0] << ", " << p[1] << ", " << p[2]
@@ -89,7 +107,8 @@ class PhonopyTwin {
 
   void write_yaml(const std::filesystem::path& directory) {
     std::ofstream out(directory / "phono3py_disp.yaml");
-    out.precision(15);
+    out.precision(17);
+    out << units_.yaml;
     write_cell(out, "primitive_cell", own_.crystal.lattice_nm, own_.crystal.position);
     write_cell(out, "supercell", supercell_nm_, position_);
   }
@@ -115,7 +134,9 @@ class PhonopyTwin {
                   for (int b = 0; b < 3; ++b)
                     fc[((origin.row * n_s + s) * 3 + a) * 3 + b] += block[b * 3 + a] / unit;
               }
+    for (double& x : fc) x /= units_.second_order_ev_per_a2;
     H5Writer out(directory / "fc2.hdf5");
+    if (!units_.in_fc2.empty()) out.write_text("/physical_unit", units_.in_fc2);
     out.write("/force_constants", fc, {n_rows, n_s, 3, 3}, "eV/angstrom^2");
     write_map(out);
     out.commit();
@@ -138,6 +159,7 @@ class PhonopyTwin {
           fc[((origin.row * n_s + j) * n_s + k) * 27 + e] += own_.third.tensor[block * 27 + e];
       }
     }
+    for (double& x : fc) x *= units_.length_angstrom / units_.second_order_ev_per_a2;
     H5Writer out(directory / "fc3.hdf5");
     out.write("/fc3", fc, {n_rows, n_s, n_s, 3, 3, 3}, "eV/angstrom^3");
     write_map(out);
@@ -170,6 +192,7 @@ class PhonopyTwin {
   }
 
   const OwnDeck& own_;
+  TwinUnits units_;
   Mat3 supercell_nm_{};
   Mat3 to_super_{};
   std::vector<Vec3> position_;

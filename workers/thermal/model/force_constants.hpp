@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "workers/thermal/physics/vectors.hpp"
@@ -46,6 +47,9 @@ struct SparseForceConstants {
   std::vector<int> cell;  ///< [n_blocks][order − 1][3], lattice coordinates of R_2, R_3 (, R_4)
   std::vector<double> tensor;    ///< [n_blocks][3^order], last index fastest; eV/Å^order
   std::int64_t blocks_read = 0;  ///< before duplicates were summed
+  /// Violation of the acoustic sum rule in the dense tensor of a supercell that the blocks were
+  /// made of. Its images may break the rule though the tensor obeys it.
+  std::optional<double> tensor_sum_rule;
 
   std::int64_t n_blocks() const { return static_cast<std::int64_t>(atom.size()) / order; }
   int tensor_size() const { return order == 3 ? 27 : 81; }

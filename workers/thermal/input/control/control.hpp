@@ -88,6 +88,7 @@ struct Control {
   bool allow_inconsistent_position = false;
   bool allow_broken_sum_rule = false;
   bool allow_repeated_blocks = false;
+  bool mean_over_centres = true;        ///< fc3_centres: images of third order of phono3py decks
   bool acoustic_sum_rule = false;       ///< impose it on FORCE_CONSTANTS_2ND too
   double boundary_length_nm = 0.0;      ///< adds |v|/L to the rates; 0: none
   bool coherence = true;                ///< the Wigner conductivity's part between branches

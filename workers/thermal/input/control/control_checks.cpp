@@ -121,6 +121,7 @@ void set_compatible_defaults(RawControl& raw) {
   if (!given("exact_weights")) c.exact_weights = false;
   if (!given("average_degenerate")) c.average_degenerate = false;
   if (!given("coherence")) c.coherence = false;
+  if (!given("fc3_centres")) raw.fc3_centres = "first";
 }
 
 /// Turns the words of the deck into enumerations.
@@ -150,6 +151,7 @@ void set_methods(RawControl& raw) {
       {"by-weight", Sampling::kByWeight}};
   c.sampling = samplings.at(raw.sampling);
   c.precision = raw.precision == "mixed" ? Precision::kMixed : Precision::kDouble;
+  c.mean_over_centres = raw.fc3_centres == "mean";
 }
 
 void check_sampling(const Control& c) {

@@ -162,6 +162,7 @@ void add_methods(KeyTable& keys, RawControl& raw) {
                   "'; bench/published_strategies.sh compares the published strategies");
   });
   keys.word("precision", raw.precision, {"double", "mixed"});
+  keys.word("fc3_centres", raw.fc3_centres, {"mean", "first"});
 }
 
 void add_scattering_rules(KeyTable& keys, Control& c) {

@@ -22,6 +22,7 @@ struct RawControl {
   std::string solver = "auto";
   std::string sampling = "auto";
   std::string precision = "double";
+  std::string fc3_centres = "mean";
 };
 
 /// Marks numbers that no assignment has set.

@@ -17,6 +17,10 @@ namespace {
 constexpr double kSumRuleWarning =
     1e-6;  // sum rule, of the largest element (docs/theory/thermal.md 12.3)
 
+/// Limit of the sum rule after a supercell's tensor is shared among images. Means over three
+/// centres break the rule even if the tensor obeys it.
+constexpr double kImageSumRuleWarning = 2e-2;
+
 void hash_file(const std::filesystem::path& file, Sha256& hash) {
   std::ifstream in(input_file(file), std::ios::binary);
   if (!in) throw InvalidInput("'" + file.string() + "' cannot be read");
@@ -38,10 +42,20 @@ std::string scientific(double value) {
 /// Sum rule and duplicates: what can be said of sparse constants by themselves.
 void check_sparse(const SparseForceConstants& constants, const std::string& name, Deck& deck) {
   check_sum_rule(constants, name, deck.control);
-  const double violation = sum_rule_violation(constants);
+  const double violation = constants.tensor_sum_rule.value_or(sum_rule_violation(constants));
   if (violation > kSumRuleWarning)
     deck.warnings.push_back(name + ": the acoustic sum rule over the last atom is broken by " +
                             scientific(violation) + " of the largest element");
+  const double of_images = sum_rule_violation(constants);
+  if (constants.tensor_sum_rule && of_images > kImageSumRuleWarning)
+    deck.warnings.push_back(
+        name +
+        ": after its blocks are shared among nearest images, the acoustic sum rule is "
+        "broken by " +
+        scientific(of_images) + " of the largest element (limit " +
+        scientific(kImageSumRuleWarning) +
+        "): the supercell is small for these constants; a larger one, or fc3_centres = \"first\", "
+        "keeps the rule");
   const std::int64_t repeated = constants.blocks_read - constants.n_blocks();
   if (repeated == 0) return;
   constexpr double kRepeatedLimit = 0.01;

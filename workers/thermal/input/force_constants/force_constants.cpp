@@ -314,7 +314,7 @@ SparseForceConstants read_sparse_force_constants(const std::filesystem::path& fi
 
 void check_sum_rule(const SparseForceConstants& constants, const std::string& file,
                     const Control& control, double tolerance) {
-  const double violation = sum_rule_violation(constants);
+  const double violation = constants.tensor_sum_rule.value_or(sum_rule_violation(constants));
   if (violation > tolerance && !control.allow_broken_sum_rule)
     throw InvalidInput(file + ": the acoustic sum rule over the last atom is broken by " +
                        short_number(violation) + " of the largest element (limit " +

@@ -32,13 +32,15 @@ Mat3 matrix_of(const YAML::Node& node, const std::string& what) {
   return {vector_of(node[0], what), vector_of(node[1], what), vector_of(node[2], what)};
 }
 
-PhonopyCell cell_of(const YAML::Node& root, const std::string& key, const std::string& file) {
+PhonopyCell cell_of(const YAML::Node& root, const std::string& key, const std::string& file,
+                    double length_angstrom) {
   const std::string where = file + ": '" + key + "'";
   const YAML::Node node = root[key];
   if (!node)
     throw InvalidInput(where + " is missing; was the file written by phonopy or phono3py?");
   PhonopyCell cell;
   cell.lattice_angstrom = matrix_of(node["lattice"], where + ".lattice");
+  for (Vec3& row : cell.lattice_angstrom) row = length_angstrom * row;
   const YAML::Node points = node["points"] ? node["points"] : node["atoms"];
   if (!points || !points.IsSequence() || points.size() == 0)
     throw InvalidInput(where + ".points must list the atoms");
@@ -65,11 +67,15 @@ PhonopyCells read_phonopy_yaml(const std::filesystem::path& file) {
   try {
     const YAML::Node root = YAML::LoadFile(file.string());
     if (!root.IsMap()) throw InvalidInput(name + " is not a yaml map");
-    PhonopyCells cells{.primitive = cell_of(root, "primitive_cell", name),
-                       .supercell = cell_of(root, "supercell", name),
+    const PhonopyUnits units = units_of_yaml(root, name);
+    const double length = units.length_angstrom;
+    PhonopyCells cells{.primitive = cell_of(root, "primitive_cell", name, length),
+                       .supercell = cell_of(root, "supercell", name, length),
                        .phonon_supercell = std::nullopt,
-                       .born = {}};
-    if (root["phonon_supercell"]) cells.phonon_supercell = cell_of(root, "phonon_supercell", name);
+                       .born = {},
+                       .units = units};
+    if (root["phonon_supercell"])
+      cells.phonon_supercell = cell_of(root, "phonon_supercell", name, length);
     const YAML::Node born = root["born_effective_charge"];
     if (born) {
       if (!born.IsSequence() || born.size() != cells.primitive.position.size())

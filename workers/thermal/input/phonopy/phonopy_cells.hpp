@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "workers/thermal/input/phonopy/phonopy_units.hpp"
 #include "workers/thermal/physics/vectors.hpp"
 
 namespace quasi::thermal {
@@ -27,9 +28,10 @@ struct PhonopyCells {
   std::optional<PhonopyCell> phonon_supercell;  ///< … unless it has its own
   std::vector<Mat3> born;                       ///< [atom][field][displacement]; empty if not given
   Mat3 epsilon = kIdentity;
+  PhonopyUnits units;  ///< of the files of this deck; the cells above are in Å
 };
 
-/// @throws InvalidInput naming file and key.
+/// Reads the cells and converts them to Å. @throws InvalidInput naming file and key.
 PhonopyCells read_phonopy_yaml(const std::filesystem::path& file);
 
 /// POSCAR of VASP 5: scale (negative: the cell's volume in Å³), lattice, element names, counts,

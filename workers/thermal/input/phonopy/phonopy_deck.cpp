@@ -138,11 +138,14 @@ void read_force_constants(const fs::path& directory, const PhonopyCells& cells, 
                        "phonopy with its option to write force constants in HDF5");
   const PhonopyCell& phonon_supercell =
       cells.phonon_supercell ? *cells.phonon_supercell : cells.supercell;
-  deck.second = read_fc2(fc2, {cells.primitive, phonon_supercell, source},
+  deck.second = read_fc2(fc2, {cells.primitive, phonon_supercell, source, cells.units},
                          deck.control.constants().ev_per_a2_amu_to_omega2);
   deck.files.push_back(fc2);
   if (fs::exists(directory / "fc3.hdf5")) {
-    deck.third = read_fc3(directory / "fc3.hdf5", {cells.primitive, cells.supercell, source});
+    const bool mean = deck.control.mean_over_centres;
+    deck.third =
+        read_fc3(directory / "fc3.hdf5", {cells.primitive, cells.supercell, source, cells.units},
+                 mean ? TripletCentres::kMean : TripletCentres::kFirst);
     deck.files.push_back(directory / "fc3.hdf5");
   } else if (!deck.control.only_harmonic) {
     throw InvalidInput("'" + directory.string() +

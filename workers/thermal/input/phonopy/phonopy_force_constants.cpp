@@ -170,6 +170,66 @@ void require_finite(const std::vector<double>& values, const std::string& name,
       throw InvalidInput(name + ": dataset '" + dataset + "' holds a number that is not finite");
 }
 
+/// Returns the unit of a file's constants in eV/Å^order: its own `physical_unit`, or the deck's.
+double unit_of(const H5Reader& reader, const std::string& name, int order,
+               const PhonopyUnits& units) {
+  if (!reader.has("/physical_unit")) return units.constants(order);
+  return force_constant_unit(reader.text("/physical_unit"), order, name + ": 'physical_unit'");
+}
+
+/// Blocks of third order by {atoms, cell of the second, cell of the third}.
+using BlockKey = std::array<int, 9>;
+using Blocks3 = std::map<BlockKey, std::array<double, 27>>;
+
+/// Adds `share` of a block to that of `key`. Index i of the block goes to slot `slot[i]`.
+void add_block(const BlockKey& key, const std::array<int, 3>& slot, double share,
+               const std::array<double, 27>& block, Blocks3& blocks) {
+  auto& sum = blocks[key];
+  for (int a = 0; a < 27; ++a) {
+    const std::array<int, 3> index{a / 9, a / 3 % 3, a % 3};
+    std::array<int, 3> moved{};
+    for (std::size_t i = 0; i < 3; ++i) moved[static_cast<std::size_t>(slot[i])] = index[i];
+    sum[static_cast<std::size_t>(moved[0] * 9 + moved[1] * 3 + moved[2])] +=
+        share * block[static_cast<std::size_t>(a)];
+  }
+}
+
+/// Returns the mean of the blocks whose images are nearest to the first, second and third atom. The
+/// latter two are the former with slots exchanged (docs/theory/thermal.md 1.6).
+Blocks3 mean_over_centres(const Blocks3& first) {
+  Blocks3 mean;
+  constexpr double kShare = 1.0 / 3.0;
+  for (const auto& [key, block] : first) {
+    const auto& [a, b, c, bx, by, bz, cx, cy, cz] = key;
+    add_block(key, {0, 1, 2}, kShare, block, mean);
+    add_block({b, a, c, -bx, -by, -bz, cx - bx, cy - by, cz - bz}, {1, 0, 2}, kShare, block, mean);
+    add_block({c, b, a, bx - cx, by - cy, bz - cz, -cx, -cy, -cz}, {2, 1, 0}, kShare, block, mean);
+  }
+  return mean;
+}
+
+/// Sums the dense rows of a tensor over the last atom and keeps the largest sum and element.
+class TensorSumRule {
+ public:
+  /// @param row  [second atom][third atom][27]
+  void add(const std::vector<double>& row, std::int64_t n_atoms) {
+    for (std::int64_t j = 0; j < n_atoms; ++j) {
+      std::array<double, 27> sum{};
+      for (std::int64_t k = 0; k < n_atoms; ++k)
+        for (std::size_t e = 0; e < 27; ++e) {
+          const double value = row[static_cast<std::size_t>((j * n_atoms + k) * 27) + e];
+          sum[e] += value;
+          largest_ = std::max(largest_, std::fabs(value));
+        }
+      for (const double s : sum) worst_ = std::max(worst_, std::fabs(s));
+    }
+  }
+  double violation() const { return largest_ > 0.0 ? worst_ / largest_ : 0.0; }
+
+ private:
+  double largest_ = 0.0, worst_ = 0.0;
+};
+
 }  // namespace
 
 SecondOrder read_fc2(const std::filesystem::path& file, const PhonopySupercell& cells,
@@ -184,6 +244,7 @@ SecondOrder read_fc2(const std::filesystem::path& file, const PhonopySupercell& 
   const Rows rows = find_rows(reader, name, dataset, 2, map);
   const auto values = reader.doubles(dataset);
   require_finite(values, name, dataset);
+  unit *= unit_of(reader, name, 2, cells.units);
   const NearestImages images(primitive, map);
   const auto n_s = static_cast<std::int64_t>(map.atom.size());
 
@@ -218,25 +279,26 @@ SecondOrder read_fc2(const std::filesystem::path& file, const PhonopySupercell& 
   return result;
 }
 
-SparseForceConstants read_fc3(const std::filesystem::path& file, const PhonopySupercell& cells) {
+SparseForceConstants read_fc3(const std::filesystem::path& file, const PhonopySupercell& cells,
+                              TripletCentres centres) {
   const PhonopyCell& primitive = cells.primitive;
-  const PhonopyCell& supercell = cells.supercell;
-  const std::string& yaml = cells.source;
   const std::string name = file.filename().string();
   const H5Reader reader(file);
-  const SupercellMap map = map_supercell(primitive, supercell, yaml);
+  const SupercellMap map = map_supercell(primitive, cells.supercell, cells.source);
   const Rows rows = find_rows(reader, name, "/fc3", 3, map);
+  const double unit = unit_of(reader, name, 3, cells.units);
   const NearestImages images(primitive, map);
   const auto n_s = static_cast<std::int64_t>(map.atom.size());
 
-  using Key = std::array<int, 9>;  // atoms, then cells of the second and third
-  std::map<Key, std::array<double, 27>> blocks;
-  std::int64_t read = 0;
+  Blocks3 blocks;
+  TensorSumRule sum_rule;
+  SparseForceConstants result{.order = 3, .atom = {}, .cell = {}, .tensor = {}};
   for (int p = 0; p < primitive.n_atoms(); ++p) {
     const std::int64_t start[] = {rows.row[p], 0, 0, 0, 0, 0};
     const std::int64_t count[] = {1, n_s, n_s, 3, 3, 3};
     const auto values = reader.slab("/fc3", start, count);
     require_finite(values, name, "/fc3");
+    sum_rule.add(values, n_s);
     std::vector<std::vector<Index3>> nearest;
     for (std::int64_t s = 0; s < n_s; ++s)
       nearest.push_back(images.cells(rows.centre[p], static_cast<int>(s)));
@@ -244,8 +306,8 @@ SparseForceConstants read_fc3(const std::filesystem::path& file, const PhonopySu
       for (std::int64_t k = 0; k < n_s; ++k) {
         const double* tensor = &values[static_cast<std::size_t>((j * n_s + k) * 27)];
         if (std::all_of(tensor, tensor + 27, [](double x) { return x == 0.0; })) continue;
-        ++read;
-        const double share = 1.0 / static_cast<double>(nearest[j].size() * nearest[k].size());
+        ++result.blocks_read;
+        const double share = unit / static_cast<double>(nearest[j].size() * nearest[k].size());
         for (const Index3& rj : nearest[j])
           for (const Index3& rk : nearest[k]) {
             auto& block =
@@ -254,8 +316,8 @@ SparseForceConstants read_fc3(const std::filesystem::path& file, const PhonopySu
           }
       }
   }
-  SparseForceConstants result{
-      .order = 3, .atom = {}, .cell = {}, .tensor = {}, .blocks_read = read};
+  result.tensor_sum_rule = sum_rule.violation();
+  if (centres == TripletCentres::kMean) blocks = mean_over_centres(blocks);
   for (const auto& [key, block] : blocks) {
     result.atom.insert(result.atom.end(), key.begin(), key.begin() + 3);
     result.cell.insert(result.cell.end(), key.begin() + 3, key.end());

@@ -13,17 +13,26 @@ struct PhonopySupercell {
   const PhonopyCell& primitive;
   const PhonopyCell& supercell;
   std::string source;  ///< name of the file that the cells come from, for messages
+  PhonopyUnits units;  ///< of datasets that state none themselves
 };
 
-/// Reads second-order constants, [n_p or n_s][n_s][3][3] in eV/Å² (docs/theory/thermal.md 1.6).
+/// Where the nearest images of a triple of supercell atoms are taken from.
+enum class TripletCentres {
+  kMean,   ///< the mean over all three atoms as the centre, as phono3py has it since version 3
+  kFirst,  ///< the first atom
+};
+
+/// Reads second-order constants, [n_p or n_s][n_s][3][3] (docs/theory/thermal.md 1.6), in the unit
+/// that the dataset `physical_unit` or the cells state.
 /// @param unit  (rad/ps)² amu in eV/Å²
 /// @throws InvalidInput naming file, dataset and what was found: for shapes that do not fit the
 ///         cells, for numbers that are not finite, and where the supercell is not made of primitive
 ///         cells.
 SecondOrder read_fc2(const std::filesystem::path& file, const PhonopySupercell& cells, double unit);
 
-/// Reads third-order constants, [n_p or n_s][n_s][n_s][3][3][3] in eV/Å³, as blocks shared among
-/// the nearest images of the second and third atom. @throws InvalidInput as read_fc2.
-SparseForceConstants read_fc3(const std::filesystem::path& file, const PhonopySupercell& cells);
+/// Reads third-order constants, [n_p or n_s][n_s][n_s][3][3][3], as blocks in eV/Å³ that are shared
+/// among nearest images. @throws InvalidInput as read_fc2.
+SparseForceConstants read_fc3(const std::filesystem::path& file, const PhonopySupercell& cells,
+                              TripletCentres centres);
 
 }  // namespace quasi::thermal

@@ -40,7 +40,7 @@ nlohmann::json within(bool ok, nlohmann::json more) {
 void check_constants(const LatticeModel& model, bool nonanalytic, ConductivityRun& run,
                      nlohmann::json& checks) {
   const auto sparse = [&](const SparseForceConstants& fc, const std::string& order) {
-    const double sum = sum_rule_violation(fc);
+    const double sum = fc.tensor_sum_rule.value_or(sum_rule_violation(fc));
     const double exchange = permutation_violation(fc);
     checks["constants_" + order] =
         within(sum <= 1e-6 && exchange <= kPermutationWarning, {{"sum_rule", sum},
