@@ -78,6 +78,12 @@ TEST(DeckFailures, ImpossibleCombinations) {
   expect_refused([&] { deck.load({{"nanowires", "T"}}); }, {"nanowires", "norientations"});
   expect_refused(
       [&] {
+        deck.load({{"nac_method", "gonze-lee"}, {"espresso", "T"}});
+      },
+      {"nac_method", "gonze-lee", "espresso.ifc2", "auto or none"});
+  EXPECT_FALSE(deck.load({{"nac_method", "none"}}).control.nonanalytic);
+  expect_refused(
+      [&] {
         deck.load({{"target_kappa_error", "0.1"}});
       },
       {"target_kappa_error", "convergence"});

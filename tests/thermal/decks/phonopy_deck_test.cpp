@@ -295,6 +295,37 @@ TEST(TripletCentres, TensorMustObeyTheSumRule) {
   }
 }
 
+// Gonze–Lee keeps the plain transform of the constants at the wave vectors of the supercell,
+// whatever the charges, and changes it elsewhere. The supercell matrix of this deck is not
+// diagonal.
+TEST(PhonopySupercells, GonzeLeeKeepsTheirWaveVectors) {
+  const OwnDeck own;
+  const quasi::test::TemporaryDirectory place;
+  const PhonopyTwin twin(own, place.path(), true);
+  PhonopyDeck deck = read_twin(place.path());
+  deck.crystal.born = {kIdentity, kIdentity};
+  for (int i = 0; i < 3; ++i) deck.crystal.born[1][i][i] = -1.0;
+  for (int i = 0; i < 3; ++i) deck.crystal.epsilon[i][i] = 3.0;
+  const HarmonicOptions options = deck.control.harmonic_options();
+  HarmonicOptions plain_options = options;
+  plain_options.nonanalytic = false;
+  const DynamicalMatrixBuilder polar(deck.crystal, deck.second, options);
+  const DynamicalMatrixBuilder plain(deck.crystal, deck.second, plain_options);
+  const auto apart = [&](const Vec3& q) {
+    const auto a = polar.at(q, false), b = plain.at(q, false);
+    double largest = 0.0;
+    for (std::size_t e = 0; e < a.d.size(); ++e)
+      largest = std::max(largest, std::abs(a.d[e] - b.d[e]));
+    return largest;
+  };
+  // S = 2 (-1 1 1; 1 -1 1; 1 1 -1), so S·q is an integer vector at these points.
+  for (const Vec3& q : {Vec3{0.5, 0.5, 0.0}, Vec3{0.25, 0.25, 0.0}, Vec3{0.25, 0.5, 0.25},
+                        Vec3{0.75, 0.25, 0.5}, Vec3{0.0, 0.5, 0.0}})
+    EXPECT_LT(apart(q), 1e-10 * 9000.0) << q[0] << " " << q[1] << " " << q[2];
+  EXPECT_GT(apart({0.1, 0.0, 0.0}), 1.0);
+  EXPECT_GT(apart({0.25, 0.0, 0.0}), 1.0);  // of a 4×4×4 supercell, which this one is not
+}
+
 TEST(PhonopyDeckErrors, NameFileKeyAndRemedy) {
   const quasi::test::TemporaryDirectory directory;
   const OwnDeck own;

@@ -30,6 +30,7 @@ struct SecondOrder {
   double raw_acoustic_sum = 0.0;  ///< largest |Σ over κ', cell| / largest |element|, as read
   std::vector<Image> images;
   std::int64_t image_cells = 0;  ///< primitive cells in the supercell of the images
+  IntMat3 image_lattice{};       ///< row i: vector i of that supercell in lattice coordinates
 
   std::int64_t n_cells() const {
     if (!images.empty()) return image_cells;

@@ -7,6 +7,12 @@
 
 namespace quasi::thermal {
 
+/// Dipole–dipole term of constants that a supercell contains (docs/theory/thermal.md 3.4).
+enum class DipoleMethod {
+  kMixedSpace,  ///< [wang2010]
+  kGonzeLee,    ///< [gonze1997]: subtracted at the wave vectors of the supercell, added at each q
+};
+
 /// Options for harmonic modes from second-order constants (docs/theory/thermal.md 3), and for the
 /// findings that are errors.
 struct HarmonicOptions {
@@ -14,6 +20,8 @@ struct HarmonicOptions {
   bool compat = false;      ///< eigenvectors, little groups and Ewald sphere of FourPhonon
   bool nonanalytic = true;  ///< adds the dipole–dipole term of polar crystals
   bool ewald = false;       ///< computes that term as an Ewald sum, for constants without dipoles
+  DipoleMethod dipole_method = DipoleMethod::kGonzeLee;  ///< for constants with dipoles
+  bool phonopy_damping = false;  ///< Gonze–Lee with the damping of phonopy [togo2023]
   double symmetry_tolerance_nm = 1e-5;
   double degeneracy_rad_ps = 1e-4;  ///< branches closer than this are one degenerate set
   bool average_degenerate = true;   ///< velocities are averaged over each degenerate set

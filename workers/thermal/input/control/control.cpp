@@ -27,6 +27,8 @@ HarmonicOptions Control::harmonic_options() const {
           .compat = compat,
           .nonanalytic = nonanalytic,
           .ewald = espresso,
+          .dipole_method = dipole_method,
+          .phonopy_damping = phonopy_damping,
           .symmetry_tolerance_nm = symmetry_tolerance,
           .degeneracy_rad_ps = degeneracy_rad_ps,
           .average_degenerate = average_degenerate,

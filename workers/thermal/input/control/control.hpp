@@ -88,6 +88,8 @@ struct Control {
   bool allow_inconsistent_position = false;
   bool allow_broken_sum_rule = false;
   bool allow_repeated_blocks = false;
+  DipoleMethod dipole_method = DipoleMethod::kGonzeLee;  ///< nac_method
+  bool phonopy_damping = false;                          ///< nac_damping
   bool mean_over_centres = true;        ///< fc3_centres: images of third order of phono3py decks
   bool acoustic_sum_rule = false;       ///< impose it on FORCE_CONSTANTS_2ND too
   double boundary_length_nm = 0.0;      ///< adds |v|/L to the rates; 0: none

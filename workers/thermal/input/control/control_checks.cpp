@@ -154,6 +154,23 @@ void set_methods(RawControl& raw) {
   c.mean_over_centres = raw.fc3_centres == "mean";
 }
 
+/// Sets the treatment of dipoles. espresso.ifc2 holds constants without dipoles, whose Ewald sum is
+/// always added.
+void set_dipoles(RawControl& raw) {
+  Control& c = raw.control;
+  if (raw.nac_method == "none") c.nonanalytic = false;
+  const bool chosen = raw.nac_method == "mixed-space" || raw.nac_method == "gonze-lee";
+  if (chosen && c.espresso)
+    refuse(c, {"nac_method", "espresso"},
+           "'nac_method' = " + raw.nac_method +
+               " is for constants of a supercell, and espresso.ifc2 holds constants without "
+               "dipoles; use auto or none");
+  c.dipole_method = raw.nac_method == "mixed-space" || (!chosen && c.compat)
+                        ? DipoleMethod::kMixedSpace
+                        : DipoleMethod::kGonzeLee;
+  c.phonopy_damping = raw.nac_damping == "phonopy";
+}
+
 void check_sampling(const Control& c) {
   if (c.samples_rates_3ph() && c.converge)
     refuse(c, {"num_sample_process_3ph", "target_kappa_error", "convergence"},
@@ -209,6 +226,7 @@ Control checked_control(RawControl raw) {
   check_atoms(raw.control);
   check_elements(raw.control);
   set_methods(raw);
+  set_dipoles(raw);
   check_sampling(raw.control);
   check_transport(raw.control);
   return std::move(raw.control);

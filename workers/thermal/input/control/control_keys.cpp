@@ -162,6 +162,8 @@ void add_methods(KeyTable& keys, RawControl& raw) {
                   "'; bench/published_strategies.sh compares the published strategies");
   });
   keys.word("precision", raw.precision, {"double", "mixed"});
+  keys.word("nac_method", raw.nac_method, {"auto", "mixed-space", "gonze-lee", "none"});
+  keys.word("nac_damping", raw.nac_damping, {"auto", "phonopy"});
   keys.word("fc3_centres", raw.fc3_centres, {"mean", "first"});
 }
 

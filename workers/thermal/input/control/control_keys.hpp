@@ -23,6 +23,8 @@ struct RawControl {
   std::string sampling = "auto";
   std::string precision = "double";
   std::string fc3_centres = "mean";
+  std::string nac_method = "auto";
+  std::string nac_damping = "auto";
 };
 
 /// Marks numbers that no assignment has set.

@@ -248,8 +248,11 @@ SecondOrder read_fc2(const std::filesystem::path& file, const PhonopySupercell& 
   const NearestImages images(primitive, map);
   const auto n_s = static_cast<std::int64_t>(map.atom.size());
 
-  SecondOrder result{
-      .n_atoms = primitive.n_atoms(), .value = {}, .images = {}, .image_cells = map.n_cells};
+  SecondOrder result{.n_atoms = primitive.n_atoms(),
+                     .value = {},
+                     .images = {},
+                     .image_cells = map.n_cells,
+                     .image_lattice = map.lattice};
   double largest = 0.0;
   double worst_sum = 0.0;
   for (int p = 0; p < primitive.n_atoms(); ++p) {

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "workers/backend/error.hpp"
+#include "workers/thermal/solver/harmonic/dipole_sum.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 
 namespace quasi::thermal {
@@ -12,9 +13,6 @@ using Complex64 = std::complex<double>;
 
 constexpr double kSameDistance_nm =
     1e-5;  // images this close are equally near (docs/theory/thermal.md 3.1)
-// Limit of (G+q)ε(G+q)/4α. The limit of FourPhonon, 14, leaves errors of 1e-5 in ω².
-constexpr double kEwaldCut = 32.0;
-constexpr double kEwaldCutFourPhonon = 14.0;
 
 /// Returns the weight of the pair vector d. It is 0 if a supercell translation brings it nearer,
 /// else one over the number of images at equal distance.
@@ -28,8 +26,6 @@ double wigner_seitz_weight(const Vec3& d, const std::vector<Vec3>& translations)
   }
   return 1.0 / images;
 }
-
-Vec3 apply_transposed(const Mat3& born, const Vec3& k) { return transpose(born) * k; }  // k·Z
 
 /// Returns the lattice vectors of the supercell within two translations, without zero.
 std::vector<Vec3> near_translations(const Crystal& crystal, const Index3& supercell) {
@@ -154,18 +150,29 @@ class DynamicalMatrixBuilder::ShellTable {
 DynamicalMatrixBuilder::DynamicalMatrixBuilder(const Crystal& crystal, const SecondOrder& constants,
                                                const HarmonicOptions& options)
     : crystal_(crystal), options_(options), n_cells_(static_cast<double>(constants.n_cells())) {
-  ShellTable table(crystal, constants);
+  const bool polar = options.nonanalytic && has_charges(crystal);
+  if (polar) check_dielectric(crystal.epsilon, options);
+  const bool gonze_lee =
+      polar && !options.ewald && options.dipole_method == DipoleMethod::kGonzeLee;
+  mixed_space_ = polar && !options.ewald && !gonze_lee;
+  if (polar && !mixed_space_)
+    dipoles_ = std::make_shared<const DipoleSum>(
+        crystal, options.constants,
+        gonze_lee ? gonze_lee_damping(crystal, options) : ewald_damping(crystal, options));
+  if (gonze_lee)
+    take_shells(without_dipoles(crystal, constants, *dipoles_));
+  else
+    take_shells(constants);
+}
+
+void DynamicalMatrixBuilder::take_shells(const SecondOrder& constants) {
+  ShellTable table(crystal_, constants);
   if (constants.images.empty())
     table.add_supercell();
   else
     table.add_images();
   table.check_totals();
   shells_ = table.take();
-  if (!options.nonanalytic || !has_charges(crystal)) return;
-  check_dielectric(crystal.epsilon, options);
-  ewald_ = options.ewald;
-  mixed_space_ = !options.ewald;
-  if (ewald_) prepare_ewald();
 }
 
 DynamicalMatrix DynamicalMatrixBuilder::at(const Vec3& q, bool with_gradient) const {
@@ -192,7 +199,7 @@ DynamicalMatrix DynamicalMatrixBuilder::at(const Vec3& q, bool with_gradient) co
     }
   }
   if (mixed_space_) add_mixed_space(q, with_gradient, out);
-  if (ewald_) add_ewald(q, with_gradient, out);
+  if (dipoles_) dipoles_->add(q, with_gradient, out);
   // The matrix becomes Hermitian to the last bit, so that both triangles describe one matrix.
   const int nb = crystal_.n_branches();
   const auto symmetrise = [nb](std::vector<Complex64>& m) {
@@ -207,119 +214,6 @@ DynamicalMatrix DynamicalMatrixBuilder::at(const Vec3& q, bool with_gradient) co
   if (with_gradient)
     for (auto& g : out.gradient) symmetrise(g);
   return out;
-}
-
-namespace {
-
-/// The sphere of reciprocal vectors K of the Ewald sum: KεK < 4α·cut.
-struct EwaldSphere {
-  Mat3 reciprocal_per_bohr;
-  Mat3 epsilon;
-  double alpha;  ///< 1/bohr²
-  double cut;
-};
-
-EwaldSphere ewald_sphere(const Crystal& crystal, const HarmonicOptions& options) {
-  const double bohr = options.constants.bohr_nm;
-  Mat3 reciprocal = crystal.reciprocal_per_nm();
-  for (Vec3& row : reciprocal) row = bohr * row;
-  const double root_alpha = 2.0 * units::kPi * bohr / length(crystal.lattice_nm[0]);
-  return {reciprocal, crystal.epsilon, root_alpha * root_alpha,
-          options.compat ? kEwaldCutFourPhonon : kEwaldCut};
-}
-
-/// Calls visit(K, KεK, exp(−KεK/4α)/KεK) for every K = q + G in the sphere, in 1/bohr.
-template <typename Visit>
-void for_each_ewald_vector(const EwaldSphere& sphere, const Vec3& q, bool skip_g_zero,
-                           const Visit& visit) {
-  const auto& [reciprocal_per_bohr, epsilon, alpha, cut] = sphere;
-  // KεK < 4α·cut bounds |K_fractional,i| by the metric's inverse diagonal.
-  const Mat3 to_cartesian = transpose(reciprocal_per_bohr);
-  const Mat3 metric = transpose(to_cartesian) * epsilon * to_cartesian;
-  const Mat3 metric_inverse = inverse(metric);
-  int range[3];
-  for (int d = 0; d < 3; ++d)
-    range[d] =
-        static_cast<int>(std::sqrt(4.0 * alpha * cut * metric_inverse[d][d]) + std::fabs(q[d])) + 1;
-  for (int i = -range[0]; i <= range[0]; ++i)
-    for (int j = -range[1]; j <= range[1]; ++j)
-      for (int l = -range[2]; l <= range[2]; ++l) {
-        if (skip_g_zero && i == 0 && j == 0 && l == 0) continue;
-        const Vec3 k = to_cartesian * Vec3{q[0] + i, q[1] + j, q[2] + l};
-        const double kek = dot(k, epsilon * k);
-        if (kek < 1e-12 || kek / (4.0 * alpha) >= cut) continue;
-        visit(k, kek, std::exp(-kek / (4.0 * alpha)) / kek);
-      }
-}
-
-}  // namespace
-
-void DynamicalMatrixBuilder::prepare_ewald() {
-  const double bohr = options_.constants.bohr_nm;
-  const int n_atoms = crystal_.n_atoms();
-  ewald_diagonal_.assign(static_cast<std::size_t>(n_atoms * 9), 0.0);
-  for_each_ewald_vector(
-      ewald_sphere(crystal_, options_), {0, 0, 0}, true, [&](const Vec3& k, double, double weight) {
-        for (int atom = 0; atom < n_atoms; ++atom) {
-          Vec3 field{};
-          for (int other = 0; other < n_atoms; ++other) {
-            const Vec3 r = (1.0 / bohr) * crystal_.cartesian_nm(crystal_.position[atom] -
-                                                                crystal_.position[other]);
-            field = field + std::cos(dot(k, r)) * apply_transposed(crystal_.born[other], k);
-          }
-          const Vec3 kz = apply_transposed(crystal_.born[atom], k);
-          for (int a = 0; a < 3; ++a)
-            for (int b = 0; b < 3; ++b)
-              ewald_diagonal_[atom * 9 + a * 3 + b] += weight * kz[a] * field[b];
-        }
-      });
-}
-
-void DynamicalMatrixBuilder::add_ewald(const Vec3& q, bool with_gradient,
-                                       DynamicalMatrix& out) const {
-  const PhysicalConstants& constants = options_.constants;
-  const double bohr = constants.bohr_nm;
-  const int n_atoms = crystal_.n_atoms();
-  const int nb = crystal_.n_branches();
-  const EwaldSphere sphere = ewald_sphere(crystal_, options_);
-  const double alpha = sphere.alpha;
-  const double volume = crystal_.volume_nm3() / (bohr * bohr * bohr);
-  const double unit = 8.0 * units::kPi / volume * constants.rydberg_rad_ps *
-                      constants.rydberg_rad_ps / constants.amu_rydberg_mass;
-  const auto scale = [&](int atom, int other) {
-    return unit / std::sqrt(crystal_.mass_amu[atom] * crystal_.mass_amu[other]);
-  };
-  for_each_ewald_vector(sphere, q, false, [&](const Vec3& k, double kek, double weight) {
-    const Vec3 ek = crystal_.epsilon * k;
-    for (int atom = 0; atom < n_atoms; ++atom) {
-      const Vec3 kz = apply_transposed(crystal_.born[atom], k);
-      for (int other = 0; other < n_atoms; ++other) {
-        const Vec3 kz_other = apply_transposed(crystal_.born[other], k);
-        const Vec3 r = (1.0 / bohr) *
-                       crystal_.cartesian_nm(crystal_.position[atom] - crystal_.position[other]);
-        const Complex64 phase = std::polar(scale(atom, other) * weight, dot(k, r));
-        for (int a = 0; a < 3; ++a)
-          for (int b = 0; b < 3; ++b) {
-            const std::size_t at = static_cast<std::size_t>((3 * atom + a) * nb + 3 * other + b);
-            const double value = kz[a] * kz_other[b];
-            out.d[at] += value * phase;
-            if (!with_gradient) continue;
-            for (int g = 0; g < 3; ++g) {
-              const Complex64 derivative(crystal_.born[atom][g][a] * kz_other[b] +
-                                             kz[a] * crystal_.born[other][g][b] -
-                                             value * 2.0 * ek[g] * (0.25 / alpha + 1.0 / kek),
-                                         value * r[g]);
-              out.gradient[g][at] += bohr * derivative * phase;
-            }
-          }
-      }
-    }
-  });
-  for (int atom = 0; atom < n_atoms; ++atom)
-    for (int a = 0; a < 3; ++a)
-      for (int b = 0; b < 3; ++b)
-        out.d[(3 * atom + a) * nb + 3 * atom + b] -=
-            scale(atom, atom) * ewald_diagonal_[atom * 9 + a * 3 + b];
 }
 
 }  // namespace quasi::thermal

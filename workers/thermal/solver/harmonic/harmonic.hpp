@@ -2,6 +2,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct DynamicalMatrix {
   std::vector<std::complex<double>> d;
   std::vector<std::complex<double>> gradient[3];
 };
+
+class DipoleSum;
 
 /// Prepares the weights of docs/theory/thermal.md 3.1 once and evaluates D(q) anywhere. It keeps a
 /// reference to the crystal.
@@ -64,16 +67,14 @@ class DynamicalMatrixBuilder {
   /// Adds `share` of the term of one image `k`, in 1/nm.
   void add_mixed_space_image(const Vec3& k, double share, const StructureFactor& factor,
                              bool with_gradient, DynamicalMatrix& out) const;
-  void add_ewald(const Vec3& q, bool with_gradient, DynamicalMatrix& out) const;
-  void prepare_ewald();
+  void take_shells(const SecondOrder& constants);
 
   const Crystal& crystal_;
   HarmonicOptions options_;
   double n_cells_;
   std::vector<Shell> shells_;
-  bool mixed_space_ = false;            ///< non-analytic term for supercell (phonopy) decks
-  bool ewald_ = false;                  ///< dipole–dipole term for espresso decks
-  std::vector<double> ewald_diagonal_;  ///< [atom][3][3], rydberg units
+  bool mixed_space_ = false;                  ///< adds the non-analytic term of mixed space
+  std::shared_ptr<const DipoleSum> dipoles_;  ///< of Ewald sums and of Gonze–Lee
 };
 
 /// Computes spread_rad_ps from the velocities: p of physics/broadening.hpp for each kind of width.
