@@ -18,4 +18,4 @@ timeout -s INT "${LIMIT_S:-86400}" "$bin/quasi-engine" run mosfet \
   "${DECK:-examples/mosfet/iv_map.toml}" --device "${DEVICES:-cuda:0}" --quiet \
   -d "$output" ${VGS:+--set "bias.vgs=$VGS"} || echo "stopped"
 echo "seconds $SECONDS for $(($(wc -l < "$output/iv.csv") - 1)) points," \
-  "$(grep -c converged "$output/iv.csv") of them steady"
+  "$(grep -c "converged\|unresolved" "$output/iv.csv") of them steady"

@@ -46,7 +46,16 @@ std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& option
   // iv.csv always lists all finished points. The checkpoint keeps them for a restart.
   sweep.on_finished = [&](int point, const PointResult& result) { csv.add(point, result); };
   std::vector<PointResult> points = run_sweep(deck, sweep, progress);
-  if (deck.run.mesh_study) add_mesh_study(deck, sweep, progress, &points);
+  if (!deck.run.mesh_study) return points;
+  const auto points_of = [&](const Deck& other, const std::filesystem::path& directory) {
+    SweepOptions own = sweep;
+    own.checkpoint_directory = directory;
+    own.output_directory.clear();
+    own.on_finished = {};
+    return run_sweep(other, own, progress);
+  };
+  StudyRunner runner(options.checkpoint_directory, *options.ranks, progress);
+  add_mesh_study(deck, points_of, runner, progress, &points);
   return points;
 }
 

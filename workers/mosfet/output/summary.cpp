@@ -2,6 +2,7 @@
 
 #include "workers/mosfet/model/run_names.hpp"
 #include "workers/mosfet/output/derived_file.hpp"
+#include "workers/mosfet/solver/verdict/point_verdict.hpp"
 
 namespace quasi::mosfet {
 
@@ -18,6 +19,7 @@ nlohmann::json summary_of(const Deck& deck, const std::vector<PointResult>& poin
                        {"status", status_name(point.status)}};
     for (const auto& [name, value] : point.numbers) row[name] = value;
     if (row.contains("steps")) row["steps"] = static_cast<std::int64_t>(point.numbers.at("steps"));
+    if (has_currents(deck.run)) row["remarks"] = judge_point(deck.run, point).remarks;
     summary["points"].push_back(row);
   }
   return summary;

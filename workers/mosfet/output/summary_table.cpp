@@ -39,18 +39,37 @@ std::string mobility_table(const json& summary) {
 }
 
 std::string mesh_error_line(const json& point) {
-  if (!point.contains("mesh_error_a_per_m")) return {};
+  std::string axes;
   char part[100];
-  std::snprintf(part, sizeof part, "%20s mesh error %.3g A/m, of which", "",
-                point["mesh_error_a_per_m"].get<double>());
-  std::string text = part;
-  for (const char* axis : {"nw", "nphi", "nx", "nz"})
-    if (const std::string key = std::string("mesh_") + axis + "_error_a_per_m";
-        point.contains(key)) {
-      std::snprintf(part, sizeof part, " %s %.3g", axis, point[key].get<double>());
-      text += part;
+  for (const char* axis : {"nw", "nphi", "dh", "nkappa", "nx", "nz"}) {
+    const std::string name = std::string("mesh_") + axis;
+    if (!point.contains(name + "_error_a_per_m")) continue;
+    std::snprintf(part, sizeof part, " %s %.3g", axis,
+                  point[name + "_error_a_per_m"].get<double>());
+    axes += part;
+    if (!point.contains(name + "_order")) {
+      axes += " (order not observed)";
+      continue;
     }
-  return text + "\n";
+    std::snprintf(part, sizeof part, " (order %.1f)", point[name + "_order"].get<double>());
+    axes += part;
+  }
+  if (axes.empty()) return {};
+  std::snprintf(part, sizeof part, "%20s ", "");
+  std::string text = part;
+  if (!point.contains("mesh_error_a_per_m"))
+    return text + "mesh error not known, because an axis is missing;" + axes + "\n";
+  std::snprintf(part, sizeof part, "mesh error %.3g A/m, of which",
+                point["mesh_error_a_per_m"].get<double>());
+  return text + part + axes + "\n";
+}
+
+std::string remark_lines(const json& point) {
+  std::string text;
+  if (point.contains("remarks"))
+    for (const auto& remark : point["remarks"])
+      text += std::string(20, ' ') + " " + remark.get<std::string>() + "\n";
+  return text;
 }
 
 std::string derived_lines(const json& derived) {
@@ -101,7 +120,7 @@ std::string current_table(const json& summary) {
                   point["current_drift_a_per_m"].get<double>(),
                   point["ballistic_ratio"].get<double>(), point["time_fs"].get<double>(),
                   point["steps"].get<int>(), point["status"].get<std::string>().c_str());
-    text += line + mesh_error_line(point);
+    text += line + remark_lines(point) + mesh_error_line(point);
   }
   text += unsteady_line(summary);
   return summary.contains("derived") ? text + derived_lines(summary["derived"]) : text;

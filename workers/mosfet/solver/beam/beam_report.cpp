@@ -11,6 +11,7 @@
 #include "workers/mosfet/solver/beam/beam_point.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 #include "workers/mosfet/solver/transport/observables.hpp"
+#include "workers/mosfet/solver/verdict/point_verdict.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -21,6 +22,19 @@ constexpr double kPowerUnit_w_m = kCurrentUnit_a_m;
 std::vector<double> scaled(std::vector<double> values, double factor) {
   for (double& value : values) value *= factor;
   return values;
+}
+
+// Returns the largest ratio over states and columns of f̄ in the highest cell of H to the largest f̄.
+double top_share(const BeamSteadyState& state) {
+  const BeamGrid& grid = state.grid;
+  double top = 0.0, largest = 0.0;
+  for (std::size_t at = 0; at < state.mean.size(); ++at) {
+    const int k = static_cast<int>(at % grid.n_h);
+    const double filling = state.mean[at] * grid.boltzmann(k);
+    largest = std::max(largest, filling);
+    if (k + 1 == grid.n_h) top = std::max(top, filling);
+  }
+  return largest > 0.0 ? top / largest : 0.0;
 }
 
 void add_numbers(const BeamDevice& device, const BeamSteadyState& state, PointResult* point) {
@@ -43,6 +57,12 @@ void add_numbers(const BeamDevice& device, const BeamSteadyState& state, PointRe
   n["ballistic_ratio"] = ballistic_ratio(n["current_a_per_m"], ballistic);
   n["gate_charge_per_nm"] = terminal_charge(device.problem, state.field.potential_v).gate;
   n["energy_defect_w_per_m"] = state.fluxes.energy_defect * kPowerUnit_w_m;
+  n["top_share"] = top_share(state);
+  add_judged_numbers(device.model, device.structure,
+                     {.bias = point->bias,
+                      .energy_ev = state.field.subbands.energy_ev,
+                      .sheet_nm2 = state.fluxes.sheet_nm2},
+                     point);
 }
 
 PointResult report(const Deck& deck, const BeamDevice& device, const BiasPoint& bias,
@@ -51,8 +71,9 @@ PointResult report(const Deck& deck, const BeamDevice& device, const BiasPoint& 
   const std::int64_t nx = s.nx, nz = s.nz, nv = s.n_valleys(), np = s.subbands;
   PointResult point;
   point.bias = bias;
-  point.status = PointStatus::kConverged;
   add_numbers(device, state, &point);
+  point.status =
+      judge_point(deck.run, point).resolved ? PointStatus::kConverged : PointStatus::kUnresolved;
   point.add("x", s.x_nm, {nx}, "nm");
   point.add("z", s.z_nm, {nz}, "nm");
   point.add("current_x", scaled(state.fluxes.current, kCurrentUnit_a_m), {nx + 1}, "A/m");
@@ -80,7 +101,7 @@ std::string end_of_point(const PointResult& point, const BeamSteadyState& state)
   return name_of(point.bias) + ": I = " + brief(n.at("current_a_per_m")) + " A/m, spread " +
          brief(n.at("current_spread_a_per_m")) + " A/m, " + std::to_string(state.outer) +
          " outer steps, " + std::to_string(state.sweeps) + " line solves; " + brief(state.total_s) +
-         " s, of which transport " + brief(state.transport_s) + " s";
+         " s, of which transport " + brief(state.transport_s) + " s, " + status_name(point.status);
 }
 
 // Returns the number of bias points that one device solves at the same time.
@@ -138,6 +159,8 @@ std::vector<PointResult> beam_points(const Deck& deck, const BeamResources& reso
       const BeamSteadyState state = solve_beam_point(device, deck.points[k], *kernels, progress);
       points[k] = report(deck, device, deck.points[k], state);
       ++finished;
+      for (const std::string& remark : judge_point(deck.run, points[k]).remarks)
+        progress.log(name_of(deck.points[k]) + ": " + remark);
       progress.log(end_of_point(points[k], state));
     }
   });

@@ -17,6 +17,7 @@
 #include "workers/mosfet/solver/sweep/sweep_state.hpp"
 #include "workers/mosfet/solver/transport/observables.hpp"
 #include "workers/mosfet/solver/transport/transport_setup.hpp"
+#include "workers/mosfet/solver/verdict/point_verdict.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -323,9 +324,11 @@ class DeviceRun {
                                  .status = status};
     const PointState& state = finished.state;
     PointResult result = report_point(deck_, problem_, finished);
-    const double judged_ratio =
-        problem_.scheme == ScatteringScheme::kNone ? 0.0 : result.numbers.at("ballistic_ratio");
-    for (const std::string& warning : warnings_of(bias(l), l.at, judged_ratio)) sweep_.log(warning);
+    const PointVerdict verdict = judge_point(deck_.run, result);
+    if (status == PointStatus::kConverged && !verdict.resolved)
+      status = result.status = PointStatus::kUnresolved;
+    for (const std::string& remark : verdict.remarks) sweep_.log(name_of(bias(l)) + ": " + remark);
+    for (const std::string& warning : warnings_of(bias(l), l.at)) sweep_.log(warning);
     int position = 0;
     {
       const std::lock_guard lock(sweep_.mutex);

@@ -1,64 +1,124 @@
 #include "workers/mosfet/solver/sweep/mesh_study.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
-#include <utility>
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/study/convergence_limit.hpp"
-#include "workers/backend/study/study_runner.hpp"
 #include "workers/mosfet/input/mesh_rule.hpp"
 
 namespace quasi::mosfet {
 namespace {
 
-std::vector<std::pair<std::string, Deck>> halved(const Deck& deck, Progress& progress) {
-  std::vector<std::pair<std::string, Deck>> decks;
-  const auto add = [&](const char* axis, int size, int least, auto change) {
-    if (size < least) {
-      progress.log(std::string("mesh study without ") + axis + ": mesh." + axis + " = " +
-                   std::to_string(size) + " is below " + std::to_string(least));
-      return;
-    }
-    Deck half = deck;
-    half.run.mesh_study = false;
-    half.mesh.snap = false;
-    change(&half.mesh);
-    try {
-      apply_mesh_rule(&half, std::string("mesh study, half of ") + axis);
-      decks.emplace_back(axis, std::move(half));
-    } catch (const InvalidInput& refused) {
-      progress.log(std::string("mesh study without ") + axis + ": " + refused.what());
-    }
-  };
-  add("nw", deck.mesh.nw, 16, [](Mesh* m) { m->nw /= 2; });
-  add("nphi", deck.mesh.nphi, 16, [](Mesh* m) { m->nphi = m->nphi / 8 * 4; });
-  add("nx", deck.mesh.nx, 17, [](Mesh* m) { m->nx = (m->nx - 1) / 2 + 1; });
-  add("nz", deck.mesh.nz, 17, [](Mesh* m) { m->nz = (m->nz - 1) / 2 + 1; });
-  return decks;
+/// One axis of the mesh.
+struct Axis {
+  const char* name;
+  /// Multiplies the number of cells by a power of two. Returns false if that is not possible.
+  std::function<bool(Mesh* mesh, double factor)> refine;
+};
+
+// Scales a number of cells. Returns false if the result is not whole or outside the limits.
+bool scale(int* cells, double factor, int least, int most) {
+  const double scaled = *cells * factor;
+  *cells = static_cast<int>(scaled);
+  return scaled == *cells && *cells >= least && *cells <= most;
+}
+
+bool scale_nodes(int* nodes, double factor, int most) {
+  int cells = *nodes - 1;
+  const bool is_whole = scale(&cells, factor, 8, most - 1);
+  *nodes = cells + 1;
+  return is_whole;
+}
+
+// Returns the axes of a scheme, with the limits of their keys in the deck.
+std::vector<Axis> axes_of(StreamingScheme scheme) {
+  const Axis nx{"nx", [](Mesh*m, double factor) { return scale_nodes(&m->nx, factor, 2049); }},
+      nz{"nz", [](Mesh*m, double factor) { return scale_nodes(&m->nz, factor, 513); }};
+  if (scheme == StreamingScheme::kBeam)
+    return {{"dh",
+             [](Mesh* m, double factor) {
+               m->dh_ev /= factor;
+               return m->dh_ev >= 1e-4 && m->dh_ev <= 0.1;
+             }},
+            {"nkappa", [](Mesh* m, double factor) { return scale(&m->n_kappa, factor, 2, 512); }},
+            nx,
+            nz};
+  return {
+      {"nw", [](Mesh* m, double factor) { return scale(&m->nw, factor, 8, 4096); }},
+      {"nphi",
+       [](Mesh* m, double factor) { return scale(&m->nphi, factor, 8, 256) && m->nphi % 4 == 0; }},
+      nx,
+      nz};
+}
+
+// Returns the deck with a multiple of the cells of one axis, or why the mesh does not allow it.
+std::optional<Deck> refined(const Deck& deck, const Axis& axis, double factor, std::string* why) {
+  Deck other = deck;
+  other.run.mesh_study = false;
+  other.mesh.snap = false;
+  if (!axis.refine(&other.mesh, factor)) {
+    *why = "its number of cells would leave the limits of the deck";
+    return {};
+  }
+  try {
+    apply_mesh_rule(&other, std::string("mesh study of ") + axis.name);
+  } catch (const InvalidInput& refused) {
+    *why = refused.what();
+    return {};
+  }
+  return other;
 }
 
 }  // namespace
 
-void add_mesh_study(const Deck& deck, const SweepOptions& options, Progress& progress,
-                    std::vector<PointResult>* points) {
-  StudyRunner runner(options.checkpoint_directory, *options.ranks, progress);
-  for (const auto& [axis, half] : halved(deck, progress)) {
-    SweepOptions own{.devices = options.devices,
-                     .checkpoint_directory = {},
-                     .output_directory = {},
-                     .ranks = options.ranks,
-                     .memory_budget_bytes = options.memory_budget_bytes};
-    own.checkpoint_directory = runner.begin("half of " + axis);
-    const std::vector<PointResult> coarse = run_sweep(half, own, progress);
+AxisError axis_error(double current, double half, std::optional<double> quarter) {
+  if (!quarter) return {second_order_error(current, half), {}};
+  const double last = current - half, before = half - *quarter;
+  if (!(last * before > 0.0)) return {std::max(std::fabs(last), std::fabs(before)), {}};
+  const double order = std::log2(before / last);
+  return {std::fabs(last) / std::expm1(std::log(2.0) * std::clamp(order, 0.5, 2.0)), order};
+}
+
+void add_mesh_study(const Deck& deck, const PointsOfDeck& points_of, StudyRunner& runner,
+                    Progress& progress, std::vector<PointResult>* points) {
+  constexpr double kErrorOfTheCoarse = 4.0 / 3.0;  // over its change, if it is of second order
+  bool is_complete = true;
+  for (const Axis& axis : axes_of(deck.run.scheme)) {
+    const std::string name = axis.name;
+    std::string why;
+    const auto half = refined(deck, axis, 0.5, &why);
+    const auto other = half ? half : refined(deck, axis, 2.0, &why);
+    if (!half) progress.log("mesh study: " + name + " is doubled, because half is refused: " + why);
+    if (!other) {
+      progress.log("mesh study: without " + name + " there is no mesh_error_a_per_m: " + why);
+      is_complete = false;
+      continue;
+    }
+    const auto quarter = half ? refined(deck, axis, 0.25, &why) : std::nullopt;
+    const std::vector<PointResult> near =
+        points_of(*other, runner.begin((half ? "half of " : "twice ") + name));
+    std::vector<PointResult> far;
+    if (quarter) far = points_of(*quarter, runner.begin("a quarter of " + name));
     for (std::size_t k = 0; k < points->size(); ++k) {
+      const auto current_of = [k](const std::vector<PointResult>& of) {
+        return of[k].numbers.at("current_a_per_m");
+      };
       auto& numbers = (*points)[k].numbers;
-      const double current = coarse[k].numbers.at("current_a_per_m");
-      const double error = second_order_error(numbers.at("current_a_per_m"), current);
-      numbers["mesh_" + axis + "_current_a_per_m"] = current;
-      numbers["mesh_" + axis + "_error_a_per_m"] = error;
-      numbers["mesh_error_a_per_m"] += error;
+      const double current = current_of(*points);
+      AxisError found{kErrorOfTheCoarse * std::fabs(current_of(near) - current), {}};
+      if (half)
+        found = axis_error(current, current_of(near),
+                           quarter ? std::optional(current_of(far)) : std::nullopt);
+      numbers["mesh_" + name + "_current_a_per_m"] = current_of(near);
+      numbers["mesh_" + name + "_error_a_per_m"] = found.error;
+      if (found.order) numbers["mesh_" + name + "_order"] = *found.order;
+      numbers["mesh_error_a_per_m"] += found.error;
     }
   }
+  if (is_complete) return;
+  for (PointResult& point : *points) point.numbers.erase("mesh_error_a_per_m");
 }
 
 }  // namespace quasi::mosfet

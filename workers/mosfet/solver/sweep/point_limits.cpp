@@ -8,10 +8,7 @@
 namespace quasi::mosfet {
 namespace {
 
-constexpr double kTopWarning = 1e-3, kTopError = 1e-2, kUndershootWarning = -2e-3,
-                 kNegativeError = 1e-3;
-constexpr double kBallisticWarning =
-    1.02;  // the ballistic current has the error of the parabola through its barrier
+constexpr double kTopError = 1e-2, kUndershootWarning = -2e-3, kNegativeError = 1e-3;
 constexpr double kOverfilledWarning = 1.001, kOverfilledError = 1.25;
 constexpr double kLeastInflow = 0.2;
 
@@ -42,17 +39,9 @@ void check_point(const BiasPoint& bias, const PointProgress& at, double time_fs,
         " fs; refine mesh.nw and mesh.nx or lower run.cfl");
 }
 
-std::vector<std::string> warnings_of(const BiasPoint& bias, const PointProgress& at,
-                                     double ballistic_ratio) {
+std::vector<std::string> warnings_of(const BiasPoint& bias, const PointProgress& at) {
   std::vector<std::string> warnings;
   const std::string name = name_of(bias);
-  if (ballistic_ratio > kBallisticWarning)
-    warnings.push_back(name + ": the current is " + brief(ballistic_ratio) +
-                       " of what its own barriers would pass without "
-                       "scattering, the sign of too coarse a mesh; refine mesh.nw and mesh.nx");
-  if (at.top_share >= kTopWarning)
-    warnings.push_back(name + ": the highest energy cell holds " + brief(at.top_share) +
-                       " of the largest occupation; consider a higher mesh.wmax_ev");
   if (at.min_pdf < kUndershootWarning)
     warnings.push_back(name + ": the pdf undershoots to " + brief(at.min_pdf) +
                        " of its maximum; refine the mesh");

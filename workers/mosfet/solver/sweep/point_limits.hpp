@@ -13,9 +13,8 @@ namespace quasi::mosfet {
 void check_point(const BiasPoint& bias, const PointProgress& at, double time_fs,
                  double largest_w_ev);
 
-/// Returns warnings about a finished point with doubtful figures. @param ballistic_ratio  I/I_bal;
-/// 0 if it is not judged
-std::vector<std::string> warnings_of(const BiasPoint& bias, const PointProgress& at,
-                                     double ballistic_ratio);
+/// Returns warnings about a finished point whose pdf leaves its physical range. judge_point() finds
+/// the other remarks.
+std::vector<std::string> warnings_of(const BiasPoint& bias, const PointProgress& at);
 
 }  // namespace quasi::mosfet

@@ -1,7 +1,10 @@
 #include "workers/mosfet/solver/sweep/point_report.hpp"
 
+#include <algorithm>
+
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/transport/observables.hpp"
+#include "workers/mosfet/solver/verdict/point_verdict.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -39,6 +42,12 @@ void add_numbers(const Deck& deck, const TransportProblem& problem, const Finish
       ballistic_current(deck, problem, state.energy_ev, finished.present.vds_v) * kCurrentUnit_a_m;
   n["ballistic_a_per_m"] = ballistic;
   n["ballistic_ratio"] = ballistic_ratio(n["current_a_per_m"], ballistic);
+  add_judged_numbers(deck, problem.structure,
+                     {.bias = finished.present,
+                      .energy_ev = state.energy_ev,
+                      .sheet_nm2 = finished.moments.sheet_nm2,
+                      .inflow_scale = std::max({1.0, at.inflow_scale[0], at.inflow_scale[1]})},
+                     result);
   const TerminalCharge charge = terminal_charge(problem, state.potential_v);
   n["gate_charge_per_nm"] = charge.gate;
   const Structure& s = problem.structure;

@@ -13,15 +13,16 @@ namespace quasi::mosfet {
 
 /// Ending of a bias point.
 enum class PointStatus {
-  kConverged,    ///< steady within run.steady_tol
+  kConverged,    ///< steady within run.steady_tol, and no law is violated
+  kUnresolved,   ///< steady, but a law is violated (judge_point())
   kTimeLimit,    ///< not steady at run.t_end_fs
   kFinished,     ///< a transient at run.t_end_fs
   kEquilibrium,  ///< Schrödinger and Poisson alone
   kDriftDiffusion,
   kMobility,
 };
-/// Returns the name of a status in result.h5, iv.csv and the summary: "converged", "time_limit",
-/// "finished", "equilibrium", "drift-diffusion", "mobility".
+/// Returns the name of a status in result.h5, iv.csv and the summary: "converged", "unresolved",
+/// "time_limit", "finished", "equilibrium", "drift-diffusion", "mobility".
 const char* status_name(PointStatus status);
 /// Returns the status with this name. @throws InvalidInput for any other name.
 PointStatus status_named(const std::string& name);
