@@ -178,7 +178,7 @@ TEST(ReferenceDensity, OfAnotherGridDiffersByTheSampling) {
 // H from VSC and VKB of the crystal at rest and of both displaced ones (one atom by ±0.01 Bohr, no
 // symmetry) has the eigenvalues of WFN, and at rest those printed: 1e-8 eV (1e-13 found). The
 // triplet at rest is split by 0.05 eV in the displaced ones, so that potentials cannot be exchanged
-// unnoticed. What else the files serve, derivatives of Σ, belongs to a method that is not built.
+// unnoticed. tests/gw/perturbation uses the same files for derivatives of Σ.
 TEST(DisplacedSilicon, EigenvaluesOfTheDenseHamiltonian) {
   QUASI_NEED_REFERENCE("gw/gwpt");
   const auto kernels = make_gw_kernels(find_device("cpu"));

@@ -1,0 +1,324 @@
+#include "workers/gw/solver/perturbation/sigma_derivative.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/gw/support/small_silicon.hpp"
+#include "workers/gw/solver/perturbation/atom_displacement.hpp"
+#include "workers/gw/solver/perturbation/state_coupling.hpp"
+#include "workers/gw/solver/self_energy/sigma_sum.hpp"
+
+namespace quasi::gw {
+namespace {
+
+using test::SmallSilicon;
+
+const Vec3 kAlongZ{0.0, 0.0, 1.0};
+
+/// Options with the rules near the poles switched off, because they make Σ discontinuous.
+SigmaOptions smooth_options(const SmallSilicon& silicon) {
+  SigmaOptions options = silicon.options();
+  options.rules = {.half_width_ry = 0.0, .max_ratio = 1e300, .screened_exchange_cut = 1e300};
+  options.slope = false;
+  options.reduce_q = false;
+  return options;
+}
+
+/// ∂V of a smooth local potential at any wave vector: −i (Q·e) e^{−Q²} e^{−iQ·τ}.
+Perturbation smooth_perturbation(const Crystal& crystal, const Vec3& p) {
+  Perturbation perturbation{.name = "smooth", .p = p, .potential = {}};
+  perturbation.potential = [bdot = crystal.bdot, p](const Vec3& /*k*/,
+                                                    const std::vector<IVec3>& bra,
+                                                    const std::vector<IVec3>& ket) {
+    std::vector<Cplx> matrix;
+    for (const IVec3& g : bra)
+      for (const IVec3& h : ket) {
+        const Vec3 q = p + to_real(g - h);
+        const double along = 0.7 * q[0] + 0.2 * q[1] - 0.5 * q[2];
+        const double phase = 2.0 * kPi * (0.11 * q[0] + 0.23 * q[1] + 0.31 * q[2]);
+        matrix.push_back(Cplx(0.0, -along) * std::exp(-0.3 * metric_dot(bdot, q, q)) *
+                         std::polar(1.0, -phase));
+      }
+    return matrix;
+  };
+  return perturbation;
+}
+
+/// The inner states of one k after a displacement by h, within the space of the states at rest:
+/// eigenstates of diag(E) + h V. The first order of Σ in h is then that of the same bands.
+struct DisplacedStates {
+  std::vector<double> energy_ry;
+  std::vector<Cplx> rotation;  ///< rows: displaced states in the states at rest
+};
+DisplacedStates displaced(const std::vector<double>& energy_ry, const std::vector<Cplx>& coupling,
+                          double step_bohr, GwKernels& kernels) {
+  const std::size_t n = energy_ry.size();
+  std::vector<Cplx> h(n * n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      h[i * n + j] = step_bohr * coupling[i * n + j] + (i == j ? energy_ry[i] : 0.0);
+  DisplacedStates states{std::vector<double>(n), std::vector<Cplx>(n * n)};
+  kernels.dense().eigen_hermitian(view<const Cplx>(h, n, n), view<double>(states.energy_ry, n),
+                                  view<Cplx>(states.rotation, n, n));
+  return states;
+}
+
+/// Σ_lm(E) = Σ_x + Σ_c between the states at rest at one outer k, with displaced inner states.
+class SigmaOfDisplacedStates {
+ public:
+  SigmaOfDisplacedStates(const SmallSilicon& silicon, const SigmaOptions& options,
+                         const Perturbation& perturbation, int k_index, double energy_ry)
+      : silicon_(silicon),
+        options_(options),
+        perturbation_(perturbation),
+        k_(silicon.field.waves.k[static_cast<std::size_t>(k_index)]),
+        energy_ry_(energy_ry),
+        n_(options.band_max - options.band_min + 1) {}
+
+  std::vector<Cplx> at(double step_bohr) {
+    sum_.assign(static_cast<std::size_t>(n_ * n_), Cplx{});
+    for (std::size_t iq = 0; iq < silicon_.epsilon.size(); ++iq) add_star(iq, step_bohr);
+    return sum_;
+  }
+
+ private:
+  void add_star(std::size_t iq, double step_bohr) {
+    const MeanField& field = silicon_.field;
+    const DielectricMatrix& epsilon = silicon_.epsilon[iq];
+    const ScreeningAtQ w =
+        screening_at(field, epsilon, options_.screened_cutoff_ry, silicon_.coulomb);
+    const PlasmonPoleModel poles =
+        plasmon_poles(field, w, options_, silicon_.coulomb, wing_factors(w.epsilon));
+    const auto loaded = silicon_.kernels->pole_sums().load(poles.view(), options_.rules);
+    const GSphere bare = make_g_sphere(field.crystal().bdot, epsilon.at_gamma ? Vec3{} : epsilon.q,
+                                       options_.bare_cutoff_ry);
+    const std::vector<double> v = averaged_coulomb(epsilon, bare, silicon_.coulomb);
+    for (const ZonePoint& point : field.transfers().points()) {
+      if (point.irreducible != static_cast<int>(iq)) continue;
+      load_inner(point.k, step_bohr);
+      const auto block = products(point.k, w.sphere, true);
+      const auto n_b = static_cast<std::int64_t>(states_.energy_ry.size());
+      std::vector<double> occupation(static_cast<std::size_t>(n_b));
+      for (int n = 0; n < field.n_occupied; ++n) occupation[static_cast<std::size_t>(n)] = 1.0;
+      const std::vector<double> energies{energy_ry_};
+      loaded->add_offdiagonal(
+          *block,
+          {view<const double>(energies, 1), view<const double>(states_.energy_ry, n_b),
+           view<const double>(occupation, n_b), 1.0 / field.zone_volume_bohr3()},
+          {}, view<Cplx>(sum_, 1, n_, n_));
+      add_exchange(*products(point.k, bare, false), v);
+    }
+  }
+  void load_inner(const Vec3& q, double step_bohr) {
+    const MeanField& field = silicon_.field;
+    box_ = sum_box(field, field.waves.header.g);
+    inner_ = waves_at(field, k_ - q, 0, 0, options_.bands, box_);
+    std::vector<double> energy_ry;
+    for (int n = 0; n < options_.bands; ++n)
+      energy_ry.push_back(field.waves.energy(0, inner_.rotation.irreducible, n));
+    const auto coupling = state_coupling(perturbation_.potential, k_ - q, inner_, IVec3{}, inner_);
+    states_ = displaced(energy_ry, coupling, step_bohr, *silicon_.kernels);
+  }
+  std::unique_ptr<PairBlock> products(const Vec3& q, const GSphere& sphere, bool with_phases) {
+    const auto n_b = static_cast<std::int64_t>(states_.energy_ry.size()),
+               n_pw = inner_.waves.coefficients.extent[1];
+    std::vector<Cplx> rotated(static_cast<std::size_t>(n_b * n_pw));
+    for (std::int64_t i = 0; i < n_b; ++i)
+      for (std::int64_t j = 0; j < n_b; ++j)
+        for (std::int64_t g = 0; g < n_pw; ++g)
+          rotated[static_cast<std::size_t>(i * n_pw + g)] +=
+              states_.rotation[static_cast<std::size_t>(i * n_b + j)] *
+              inner_.waves.coefficients(j, g);
+    auto& kernels = silicon_.kernels->pair_products();
+    const SphereAtPoint at = rotated_sphere(silicon_.field, q, sphere, box_);
+    const auto n_g = static_cast<std::int64_t>(at.box_index.size());
+    const auto on_device =
+        kernels.load_sphere(box_, view<const std::int32_t>(at.box_index, n_g),
+                            with_phases ? view<const Cplx>(at.factor, n_g) : View<const Cplx, 1>{});
+    const auto left = load(*silicon_.kernels, waves_at(silicon_.field, k_, 0, options_.band_min - 1,
+                                                       options_.band_max, box_));
+    const auto right = kernels.load_bands(box_, view<const Cplx>(rotated, n_b, n_pw),
+                                          view<const std::int32_t>(inner_.box_index, n_pw));
+    auto block = kernels.make_block();
+    kernels.fill({*left, {0, n_}}, {*right, {0, n_b}}, *on_device, *block);
+    return block;
+  }
+  void add_exchange(const PairBlock& block, const std::vector<double>& v) {
+    const std::int64_t n_g = block.n_g(), n_b = block.n_right();
+    std::vector<Cplx> m(static_cast<std::size_t>(n_ * n_b * n_g));
+    block.read(view<Cplx>(m, n_, n_b, n_g));
+    const auto at = view<const Cplx>(m, n_, n_b, n_g);
+    for (std::int64_t l = 0; l < n_; ++l)
+      for (std::int64_t k = 0; k < n_; ++k)
+        for (std::int64_t n = 0; n < silicon_.field.n_occupied; ++n)
+          for (std::int64_t g = 0; g < n_g; ++g)
+            sum_[static_cast<std::size_t>(l * n_ + k)] -= v[static_cast<std::size_t>(g)] *
+                                                          at(l, n, g) * std::conj(at(k, n, g)) /
+                                                          silicon_.field.zone_volume_bohr3();
+  }
+
+  const SmallSilicon& silicon_;
+  const SigmaOptions& options_;
+  const Perturbation& perturbation_;
+  Vec3 k_;
+  double energy_ry_;
+  std::int64_t n_;
+  std::array<int, 3> box_{};
+  WavesAtPoint inner_;
+  DisplacedStates states_;
+  std::vector<Cplx> sum_;
+};
+
+// ∂Σ of a displaced atom is the derivative of Σ with displaced inner states, on a grid of k with
+// all its symmetry, at a point without inversion of its own too. The finite difference uses the
+// product's Σ matrix, which shares no sum with the derivative. Richardson's rule of steps h and
+// 2h leaves h⁴ and the rounding of Σ over h: 1e-7 Ry/Bohr at h = 2e-3 Bohr. The elements are 0.1.
+TEST(SigmaDerivative, IsThatOfFiniteDisplacements) {
+  SmallSilicon silicon;
+  const SigmaOptions options = smooth_options(silicon);
+  const Perturbation perturbation =
+      atom_displacement(SmallSilicon::small_crystal(), silicon.field.crystal(), 1, kAlongZ);
+  const double energy_ry = midgap_ry(silicon.field, 0) + 0.07;
+  SilentProgress silent;
+  const auto derivative =
+      sigma_derivatives(silicon.field, silicon.epsilon, options, {perturbation}, {energy_ry},
+                        {silicon.coulomb, *silicon.kernels, silent});
+  ASSERT_EQ(derivative.size(), 1u);
+  ASSERT_EQ(derivative[0].size(), options.kpoints.size());
+  for (const SigmaDerivativeAtK& at : derivative[0]) {
+    SigmaOfDisplacedStates sigma(silicon, options, perturbation, at.k_index, energy_ry);
+    const double h = 2e-3;
+    const std::vector<Cplx> up = sigma.at(h), down = sigma.at(-h), up2 = sigma.at(2 * h),
+                            down2 = sigma.at(-2 * h);
+    double largest = 0.0;
+    for (std::int64_t l = 0; l < at.n; ++l)
+      for (std::int64_t m = 0; m < at.n; ++m) {
+        const auto i = static_cast<std::size_t>(l * at.n + m);
+        const Cplx difference = (8.0 * (up[i] - down[i]) - (up2[i] - down2[i])) / (12.0 * h);
+        EXPECT_LT(std::abs(at.at(0, l, m) - difference), 1e-7)
+            << at.k_index << ' ' << l << ' ' << m;
+        largest = std::max(largest, std::abs(difference));
+      }
+    EXPECT_GT(largest, 0.01) << at.k_index;
+  }
+}
+
+// A perturbation of p and its adjoint of −p: ∂Σ_lm(k → k+p) = conj ∂Σ_ml(k+p → k), because W is
+// Hermitian. k, k+p and their inner states differ, so that every index of the sum matters. 1e-12
+// Ry/Bohr: rounding of 1e5 terms.
+TEST(SigmaDerivative, OfAnAdjointPerturbationIsTheAdjoint) {
+  SmallSilicon silicon;
+  SigmaOptions options = smooth_options(silicon);
+  const Vec3 p = silicon.field.waves.k[1];  // from Γ to a listed point
+  options.kpoints.clear();
+  for (int ik = 0; ik < silicon.field.waves.n_k(); ++ik) options.kpoints.push_back(ik);
+  SilentProgress silent;
+  const auto of = [&](const Vec3& wave_vector) {
+    return sigma_derivatives(silicon.field, silicon.epsilon, options,
+                             {smooth_perturbation(silicon.field.crystal(), wave_vector)}, {0.2},
+                             {silicon.coulomb, *silicon.kernels, silent})[0];
+  };
+  const auto forth = of(p), back = of(Vec3{} - p);
+  int compared = 0;
+  for (const SigmaDerivativeAtK& at : forth) {
+    const Vec3 bra = bra_point(silicon.field.waves.k[static_cast<std::size_t>(at.k_index)], p).k;
+    for (const SigmaDerivativeAtK& other : back) {
+      // The states at k + p are rotated ones unless k + p is in the list of irreducible points.
+      const Vec3 listed = silicon.field.waves.k[static_cast<std::size_t>(other.k_index)];
+      if (listed != bra) continue;
+      ++compared;
+      double largest = 0.0;
+      for (std::int64_t l = 0; l < at.n; ++l)
+        for (std::int64_t m = 0; m < at.n; ++m) {
+          EXPECT_LT(std::abs(at.at(0, l, m) - std::conj(other.at(0, m, l))), 1e-12);
+          largest = std::max(largest, std::abs(at.at(0, l, m)));
+        }
+      EXPECT_GT(largest, 1e-3);
+    }
+  }
+  EXPECT_GE(compared, 1);
+}
+
+// A rigid shift of the crystal moves the states and leaves the energies: with all plane waves kept
+// the diagonal elements of the sum over atoms vanish at fixed W. 1e-9 eV/Bohr.
+TEST(SigmaDerivative, DiagonalElementsObeyTheAcousticSumRule) {
+  EmpiricalCrystal crystal = SmallSilicon::small_crystal();
+  crystal.k_grid = {1, 1, 1};
+  crystal.bands = 59;  // all plane waves below 5 Ry
+  crystal.wavefunction_cutoff_ry = 5.0;
+  crystal.by_velocity = true;
+  SmallSilicon silicon(crystal);
+  SigmaOptions options = smooth_options(silicon);
+  ASSERT_EQ(options.bands, static_cast<int>(silicon.field.waves.waves[0].g.size()));
+  std::vector<Perturbation> perturbations;
+  for (const int atom : {0, 1})
+    perturbations.push_back(
+        atom_displacement(crystal, silicon.field.crystal(), atom, {0.6, 0.0, 0.8}));
+  SilentProgress silent;
+  const auto derivative = sigma_derivatives(silicon.field, silicon.epsilon, options, perturbations,
+                                            {0.3}, {silicon.coulomb, *silicon.kernels, silent});
+  const SigmaDerivativeAtK &a = derivative[0][0], &b = derivative[1][0];
+  double largest = 0.0;
+  for (std::int64_t l = 0; l < a.n; ++l) {
+    EXPECT_LT(std::abs(a.at(0, l, l) + b.at(0, l, l)) * kRydberg_ev, 1e-9) << l;
+    for (std::int64_t m = 0; m < a.n; ++m) largest = std::max(largest, std::abs(a.at(0, l, m)));
+  }
+  EXPECT_GT(largest, 0.01);
+}
+
+// Static COHSEX has a first order, too: only pairs of an occupied and an empty state remain, and
+// the poles at infinity add nothing else. The elements are those of the sum with (f_n − f_n') W.
+TEST(SigmaDerivative, OfStaticCohsexHasNoPairsOfOneOccupation) {
+  SmallSilicon silicon;
+  SigmaOptions options = smooth_options(silicon);
+  options.method = SigmaMethod::kCohsex;
+  options.kpoints = {0};
+  SilentProgress silent;
+  const auto derivative = sigma_derivatives(
+      silicon.field, silicon.epsilon, options,
+      {atom_displacement(SmallSilicon::small_crystal(), silicon.field.crystal(), 0, kAlongZ)},
+      {0.1, 0.2}, {silicon.coulomb, *silicon.kernels, silent});
+  const SigmaDerivativeAtK& at = derivative[0][0];
+  ASSERT_EQ(at.energy_ry.size(), 1u);
+  double largest = 0.0;
+  for (std::size_t i = 0; i < at.sigma.correlation.size(); ++i) {
+    EXPECT_LT(std::abs(at.sigma.correlation[i] - at.sigma.fixed_energies[i]), 1e-15);
+    largest = std::max(largest, std::abs(at.sigma.correlation[i]));
+  }
+  EXPECT_GT(largest, 0.01);
+}
+
+TEST(SigmaDerivative, RefusesWhatItDoesNotHave) {
+  SmallSilicon silicon;
+  SilentProgress silent;
+  const DeviceContext context{silicon.coulomb, *silicon.kernels, silent};
+  const Crystal& crystal = silicon.field.crystal();
+  const auto perturbation = atom_displacement(SmallSilicon::small_crystal(), crystal, 0, kAlongZ);
+  const auto message_of = [&](const SigmaOptions& options,
+                              const std::vector<Perturbation>& perturbations) {
+    try {
+      sigma_derivatives(silicon.field, silicon.epsilon, options, perturbations, {0.1}, context);
+    } catch (const InvalidInput& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  SigmaOptions options = smooth_options(silicon);
+  options.method = SigmaMethod::kContour;
+  EXPECT_NE(message_of(options, {perturbation}).find("plasmon poles"), std::string::npos);
+  options = smooth_options(silicon);
+  options.invalid = InvalidMode::kImaginary;
+  EXPECT_NE(message_of(options, {perturbation}).find("invalid_modes"), std::string::npos);
+  options = smooth_options(silicon);
+  EXPECT_NE(message_of(options, {perturbation, smooth_perturbation(crystal, {0.5, 0, 0})})
+                .find("another wave vector"),
+            std::string::npos);
+  EXPECT_THROW(atom_displacement(SmallSilicon::small_crystal(), crystal, 2, kAlongZ), InvalidInput);
+  EmpiricalCrystal deformed;
+  deformed.deformation[0][0] = 1.01;
+  EXPECT_THROW(atom_displacement(deformed, crystal, 0, kAlongZ), InvalidInput);
+}
+
+}  // namespace
+}  // namespace quasi::gw
