@@ -149,10 +149,12 @@ class Notifier {
   std::set<std::string> told_;
 };
 
-/// Asks the server from time to time why queued jobs wait, for the live lines.
+/// Asks the server from time to time why queued jobs wait. The live lines show each reason. Without
+/// them one line says that no worker answers, once for each pool and worker.
 class WaitingReasons {
  public:
-  WaitingReasons(Session& session, LiveView& live) : session_(session), live_(live) {}
+  /// @param live  null if no live lines are drawn
+  WaitingReasons(Session& session, LiveView* live) : session_(session), live_(live) {}
 
   void on_tick(const std::map<std::string, v1::Job>& jobs) {
     const std::int64_t now_ms = now_unix_ms();
@@ -161,16 +163,25 @@ class WaitingReasons {
     int asked = 0;
     for (const auto& [id, job] : jobs) {
       const bool waits = job.state() == v1::JOB_STATE_QUEUED && ++asked <= kAtMost;
-      live_.set_waiting(id, waits ? waiting_reason(session_, job) : "");
+      if (live_ != nullptr)
+        live_->set_waiting(id, waits ? waiting_reason(session_, job) : "");
+      else if (waits)
+        say(id, absent_workers(session_, job));
     }
   }
 
  private:
+  void say(const std::string& id, const std::string& why) {
+    if (why.empty()) return said_.clear();
+    if (said_.insert(why).second) session_.console.note(id + "  queued  " + why);
+  }
+
   static constexpr std::int64_t kIntervalMs = 5000;
   static constexpr int kAtMost = 5;  ///< a long list would load the server
   Session& session_;
-  LiveView& live_;
-  std::int64_t next_ms_ = 0;
+  LiveView* live_;
+  std::set<std::string> said_;
+  std::int64_t next_ms_ = now_unix_ms() + kIntervalMs;  ///< a job that starts at once needs none
 };
 
 std::string plural(std::size_t count, const std::string& noun) {
@@ -265,13 +276,13 @@ ExitStatus follow_and_report(Session& session, const std::vector<std::string>& j
   options.on_event = [&](const v1::WatchEvent& event) { notifier.on_event(event, jobs); };
   if (narration == Narration::kShown) {
     Narrator narrator(console, job_ids);
-    WaitingReasons reasons(session, narrator.live());
+    WaitingReasons reasons(session, console.terminal().err ? &narrator.live() : nullptr);
     options.on_event = [&](const v1::WatchEvent& event) {
       narrator.on_event(event, jobs);
       notifier.on_event(event, jobs);
     };
     options.on_tick = [&] {
-      if (console.terminal().err) reasons.on_tick(jobs);
+      reasons.on_tick(jobs);
       narrator.on_tick(jobs);
     };
     options.on_away = [&](const std::string& why) { narrator.on_away(why); };
@@ -279,6 +290,8 @@ ExitStatus follow_and_report(Session& session, const std::vector<std::string>& j
     end = follow(session.server, options, jobs);
     narrator.end();
   } else {
+    WaitingReasons reasons(session, nullptr);
+    options.on_tick = [&] { reasons.on_tick(jobs); };
     end = follow(session.server, options, jobs);
   }
 

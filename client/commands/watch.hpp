@@ -23,7 +23,8 @@ struct WaitOptions {
 /// prints their results.
 ExitStatus watch(Session& session, const WatchOptions& options);
 
-/// `quasi wait` prints nothing until the jobs have ended. Its result is their states.
+/// `quasi wait` prints nothing until the jobs have ended, except that no worker answers. Its result
+/// is their states.
 ExitStatus wait(Session& session, const WaitOptions& options);
 
 enum class Narration { kShown, kSilent };

@@ -47,13 +47,42 @@ std::int64_t jobs_ahead(Session& session, const v1::Job& job) {
                        [&](const v1::Job& other) { return is_ahead(other, job); });
 }
 
+bool knows_kind(const v1::Worker& worker, const std::string& kind) {
+  return std::find(worker.kinds().begin(), worker.kinds().end(), kind) != worker.kinds().end();
+}
+
 }  // namespace
+
+std::string absent_workers(Session& session, const v1::Job& job) {
+  v1::ListPoolsResponse response;
+  const grpc::Status status =
+      session.server.try_call(&Jobs::ListPools, v1::ListPoolsRequest(), response, kPatience_s);
+  if (!status.ok()) return "";
+  const v1::Worker* newest = nullptr;
+  for (const v1::Pool& pool : response.pools()) {
+    if (pool.name() != pool_of(job)) continue;
+    for (const v1::Worker& worker : pool.workers()) {
+      if (!knows_kind(worker, job.kind())) continue;
+      if (worker.state() == v1::WORKER_STATE_ONLINE) return "";
+      if (newest == nullptr || unix_ms(newest->last_seen()) < unix_ms(worker.last_seen()))
+        newest = &worker;
+    }
+  }
+  const std::string pool = "no worker of pool " + printable(pool_of(job));
+  if (newest == nullptr) return pool + " has run jobs of kind " + printable(job.kind()) + " yet";
+  const std::string name = "'" + printable(newest->name()) + "'";
+  if (newest->state() == v1::WORKER_STATE_DRAINING)
+    return pool + " takes jobs; " + name + " ends its work";
+  return pool + " answers; " + name + " was last seen at " +
+         local_time(unix_ms(newest->last_seen()));
+}
 
 std::string waiting_reason(Session& session, const v1::Job& job) {
   if (job.state() != v1::JOB_STATE_QUEUED) return "";
   if (job.has_not_before() && unix_ms(job.not_before()) > now_unix_ms())
     return "it does not start before " + local_time(unix_ms(job.not_before()));
   if (const std::string rule = unmet_rule(session, job); !rule.empty()) return rule;
+  if (const std::string absent = absent_workers(session, job); !absent.empty()) return absent;
   const std::int64_t ahead = jobs_ahead(session, job);
   if (ahead > 0)
     return std::to_string(ahead) + (ahead == 1 ? " job is" : " jobs are") + " ahead of it";

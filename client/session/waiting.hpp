@@ -12,4 +12,9 @@ namespace quasi::client {
 /// does not answer within two seconds.
 std::string waiting_reason(Session& session, const v1::Job& job);
 
+/// Says that no worker of a queued job's pool answers, and when the last one was seen. "" if a
+/// worker of the pool answers and knows the job's kind, or if the server does not answer within two
+/// seconds.
+std::string absent_workers(Session& session, const v1::Job& job);
+
 }  // namespace quasi::client

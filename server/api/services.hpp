@@ -9,6 +9,7 @@
 #include "server/access/directory.hpp"
 #include "server/api/streams/idle_streams.hpp"
 #include "server/queue/clock.hpp"
+#include "server/service/event_lines.hpp"
 #include "server/service/hash_marks.hpp"
 #include "server/service/hub.hpp"
 #include "server/service/readers.hpp"
@@ -46,6 +47,7 @@ struct Services {
   const Clock& clock;
   std::string store_id;
   std::string token_key;
+  const EventLines& event_lines;
   Writer& writer;
   Readers& readers;
   WorkPool& files;  ///< threads for reading, writing and hashing blobs

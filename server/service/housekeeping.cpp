@@ -35,11 +35,34 @@ void remove_unknown_staging(SqliteStore& store, BlobStore& blobs) {
     if (known.count(name) == 0) blobs.remove_staging(name);
 }
 
-void finish_deletions(SqliteStore& store, BlobStore& blobs) {
-  for (const std::string& digest : store.blobs_in(BlobState::kDeleting)) {
+void reconcile_files(SqliteStore& store, BlobStore& blobs, const NewestMark& mark) {
+  remove_unknown_staging(store, blobs);
+  // After a proper end no file lacks a row. A database that is new or has lost commits does not
+  // know which files belong to it.
+  if (store.meta("epoch").empty() || store.meta("clean_shutdown") == "1" ||
+      mark.read().event > store.newest_event())
+    return;
+  std::int64_t removed = 0;
+  for (const std::string& digest : blobs.stored()) {
+    if (store.blob_state(digest)) continue;
+    blobs.remove(digest);
+    ++removed;
+  }
+  if (removed > 0) log(Level::kInfo, "unknown_blobs_removed", {{"files", std::to_string(removed)}});
+}
+
+void delete_marked_blobs(SqliteStore& store, BlobStore& blobs,
+                         const std::vector<std::string>& digests) {
+  for (const std::string& digest : digests) {
+    // An upload of these bytes may have given them their final name again since they were marked.
+    // The upload is refused as long as the row exists, and finds no file afterwards.
     blobs.remove(digest);
     store.delete_blob(digest);
   }
+}
+
+void finish_deletions(SqliteStore& store, BlobStore& blobs) {
+  delete_marked_blobs(store, blobs, store.blobs_in(BlobState::kDeleting));
 }
 
 void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs,
@@ -78,9 +101,8 @@ void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs,
                  return;
                }
                writer.post({.body =
-                                [found](WriteContext& write) {
-                                  for (const std::string& digest : found->blobs)
-                                    write.store.delete_blob(digest);
+                                [found, &blobs](WriteContext& write) {
+                                  delete_marked_blobs(write.store, blobs, found->blobs);
                                 },
                             .done =
                                 [go_on](const std::exception_ptr& failure) {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "server/service/readers.hpp"
 #include "server/service/writer.hpp"
@@ -19,6 +21,15 @@ struct RetentionOptions {
 /// Removes staging files that belong to no recorded upload. It runs at start before the first write
 /// to the database, because on a full disk these files may occupy the space for that write.
 void remove_unknown_staging(SqliteStore& store, BlobStore& blobs);
+
+/// Removes the files that the database does not know: staging files and, after a crash, files of
+/// the blob store. It runs at start before the first write to the database. Files of the blob store
+/// stay if the database is new or has lost commits.
+void reconcile_files(SqliteStore& store, BlobStore& blobs, const NewestMark& mark);
+
+/// Removes the files of blobs that are marked as being deleted, then their rows.
+void delete_marked_blobs(SqliteStore& store, BlobStore& blobs,
+                         const std::vector<std::string>& digests);
 
 /// Finishes interrupted deletions of blobs. It runs at start before the server serves calls.
 void finish_deletions(SqliteStore& store, BlobStore& blobs);

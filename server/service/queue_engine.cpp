@@ -93,6 +93,7 @@ void QueueEngine::recover(LogStore& logs, RandomSource& random) {
   }
   const std::string epoch = store_.meta("epoch");
   store_.set_meta("epoch", std::to_string(epoch.empty() ? 1 : std::stoll(epoch) + 1));
+  event_lines_.begin(store_, random);
   store_id_ = store_.meta("store_id");
   token_key_ = store_.meta("token_key");
   // Logs of open attempts may still grow. Logs of ended attempts are read up to their committed

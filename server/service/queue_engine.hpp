@@ -10,6 +10,7 @@
 
 #include "server/queue/clock.hpp"
 #include "server/queue/queue_core.hpp"
+#include "server/service/event_lines.hpp"
 #include "server/store/access_store.hpp"
 #include "server/store/log_store.hpp"
 #include "server/store/newest_mark.hpp"
@@ -83,6 +84,8 @@ class QueueEngine {
   const std::string& store_id() const { return store_id_; }
   /// Key of the MACs on page and resume tokens.
   const std::string& token_key() const { return token_key_; }
+  /// The lines of the event log, which resume tokens name.
+  const EventLines& event_lines() const { return event_lines_; }
   Database& database() { return database_; }
   SqliteStore& store() { return store_; }
   AccessStore& access() { return access_; }
@@ -104,6 +107,7 @@ class QueueEngine {
   NewestMark* mark_;
   std::string store_id_;
   std::string token_key_;
+  EventLines event_lines_;
 };
 
 }  // namespace quasi::server

@@ -12,6 +12,19 @@ constexpr std::int64_t kStepBytes = 1 << 20;
 
 }  // namespace
 
+bool condemn_blob(SqliteStore& store, BlobStore& blobs, const std::string& digest,
+                  std::int64_t created_ms) {
+  // An upload that renames its file just now finds none after this, and is refused.
+  if (store.blob_created_ms(digest) != created_ms) return false;
+  store.set_blob_state(digest, BlobState::kCorrupt);
+  try {
+    blobs.put_aside(digest);
+  } catch (const FileError& error) {
+    log(Level::kError, "blob_not_put_aside", {{"digest", digest}, {"what", error.what()}});
+  }
+  return true;
+}
+
 void Scrub::tick(Now now) {
   bool reading = false;
   {
@@ -60,6 +73,7 @@ void Scrub::choose(WriteContext& write) {
   if (!place.empty()) write.store.set_meta("scrub_place", place);
   digest_ = blob->first;
   size_bytes_ = static_cast<std::uint64_t>(blob->second);
+  created_ms_ = write.store.blob_created_ms(digest_).value_or(0);
   offset_ = 0;
   hash_ = wire::Sha256();
 }
@@ -95,16 +109,9 @@ void Scrub::read_on() {
 void Scrub::condemn(const std::string& digest) {
   writer_.post(
       {.body =
-           [this, digest](WriteContext& write) {
-             if (write.store.blob_state(digest) != BlobState::kPresent) return;
-             write.store.set_blob_state(digest, BlobState::kCorrupt);
-             log(Level::kError, "blob_corrupt", {{"digest", digest}, {"found_by", "scrub"}});
-             try {
-               blobs_.put_aside(digest);
-             } catch (const FileError& error) {
-               log(Level::kError, "blob_not_put_aside",
-                   {{"digest", digest}, {"what", error.what()}});
-             }
+           [this, digest, created_ms = created_ms_](WriteContext& write) {
+             if (condemn_blob(write.store, blobs_, digest, created_ms))
+               log(Level::kError, "blob_corrupt", {{"digest", digest}, {"found_by", "scrub"}});
            },
        .done = [](const std::exception_ptr&) {}});
 }

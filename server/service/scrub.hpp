@@ -13,6 +13,13 @@
 
 namespace quasi::server {
 
+/// Marks a blob as corrupt and moves its file aside, unless the blob has been uploaded again since
+/// the damaged bytes were read.
+/// @param created_ms  time of the row when the reader opened the file
+/// @return true if the blob is corrupt now
+bool condemn_blob(SqliteStore& store, BlobStore& blobs, const std::string& digest,
+                  std::int64_t created_ms);
+
 struct ScrubOptions {
   std::int64_t period_ms = 30 * 86'400'000LL;  ///< every blob is read once in this time
   std::int64_t bytes_per_second = std::int64_t{16}
@@ -47,6 +54,7 @@ class Scrub {
   std::int64_t last_tick_ms_ = 0;
   std::int64_t next_pass_ms_ = 0;  ///< on the wall clock, as in the database
   std::string digest_;             ///< digest of the blob being read; "" between two blobs
+  std::int64_t created_ms_ = 0;    ///< time of its row
   std::string finished_;           ///< digest to record as the progress of the pass
   std::unique_ptr<FileSystem::File> file_;
   wire::Sha256 hash_;

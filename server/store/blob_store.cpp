@@ -1,5 +1,7 @@
 #include "server/store/blob_store.hpp"
 
+#include "proto/wire/digest.hpp"
+
 namespace quasi::server {
 
 BlobStore::BlobStore(FileSystem& files, std::string root) : files_(files), root_(std::move(root)) {
@@ -61,6 +63,16 @@ void BlobStore::remove(std::string_view digest) {
   if (!files_.exists(path)) return;
   files_.remove(path);
   files_.sync_directory(path.substr(0, path.rfind('/')));
+}
+
+std::vector<std::string> BlobStore::stored() const {
+  const std::string top = root_ + "/blobs/sha256/";
+  std::vector<std::string> digests;
+  for (const std::string& branch : files_.list(top.substr(0, top.size() - 1)))
+    for (const std::string& leaf : files_.list(top + branch))
+      for (const std::string& name : files_.list(top + branch + "/" + leaf))
+        if (wire::is_digest(name) && name.starts_with(branch + leaf)) digests.push_back(name);
+  return digests;
 }
 
 void BlobStore::put_aside(std::string_view digest) {

@@ -38,6 +38,8 @@ class BlobStore {
   std::unique_ptr<FileSystem::File> open(std::string_view digest) const;
   bool has(std::string_view digest) const;
   void remove(std::string_view digest);
+  /// The digests of all files under final names.
+  std::vector<std::string> stored() const;
   void put_aside(std::string_view digest);
 
  private:

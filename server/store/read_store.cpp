@@ -285,6 +285,13 @@ std::optional<std::int64_t> ReadStore::blob_size(const std::string& digest) {
   return rows->integer(0);
 }
 
+std::optional<std::int64_t> ReadStore::blob_created_ms(const std::string& digest) {
+  Statement statement(database_, "SELECT created_ms FROM blobs WHERE digest=? AND state=1");
+  Rows rows(statement.bind(digest));
+  if (!rows.next()) return std::nullopt;
+  return rows->integer(0);
+}
+
 bool ReadStore::blob_is_corrupt(const std::string& digest) {
   Statement statement(database_, "SELECT 1 FROM blobs WHERE digest=? AND state=3");
   Rows rows(statement.bind(digest));

@@ -97,6 +97,8 @@ class ReadStore {
   std::vector<EventRow> events_after(std::int64_t seq, std::int32_t limit);
 
   std::optional<std::int64_t> blob_size(const std::string& digest);
+  /// Time of the row of a blob that is present. It changes when the blob is uploaded again.
+  std::optional<std::int64_t> blob_created_ms(const std::string& digest);
   bool blob_is_corrupt(const std::string& digest);
   /// Committed bytes of an upload.
   struct UploadView {

@@ -73,6 +73,8 @@ class SqliteStore : public Store {
 
   // A row of a blob is written after its file is complete, and removed after its file is gone.
   std::optional<BlobState> blob_state(std::string_view digest);
+  /// Time of the row of a blob that is present. It changes when the blob is uploaded again.
+  std::optional<std::int64_t> blob_created_ms(std::string_view digest);
   void insert_blob(const std::string& digest, std::int64_t size_bytes, std::int64_t now_ms);
   void set_blob_state(const std::string& digest, BlobState state);
   void delete_blob(const std::string& digest);

@@ -10,6 +10,12 @@ std::optional<BlobState> SqliteStore::blob_state(std::string_view digest) {
                         [](const Statement& row) { return static_cast<BlobState>(row.small(0)); });
 }
 
+std::optional<std::int64_t> SqliteStore::blob_created_ms(std::string_view digest) {
+  return one<std::int64_t>(
+      sql("SELECT created_ms FROM blobs WHERE digest=? AND state=1").bind(digest),
+      [](const Statement& row) { return row.integer(0); });
+}
+
 void SqliteStore::insert_blob(const std::string& digest, std::int64_t size_bytes,
                               std::int64_t now_ms) {
   // Uploading a corrupt blob again makes it present.

@@ -11,6 +11,7 @@
 #include "server/api/blob_service.hpp"
 #include "server/api/calls.hpp"
 #include "server/service/log.hpp"
+#include "server/service/scrub.hpp"
 
 namespace quasi::server {
 namespace {
@@ -104,6 +105,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
         throw Refused(Refusal::kNotFound, wire::reason::kBlob,
                       "there is no blob " + request_.digest());
       size_ = static_cast<std::uint64_t>(*size);
+      created_ms_ = store.blob_created_ms(request_.digest()).value_or(0);
       if (request_.offset() > size_)
         throw Refused(Refusal::kOutOfRange, wire::reason::kOffsetPastEnd,
                       "offset: the blob has " + std::to_string(size_) + " bytes, fewer than " +
@@ -215,19 +217,14 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   /// present.
   void lose() {
     if (cancelled_) return end(grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone"));
-    log(Level::kError, "blob_corrupt", {{"digest", request_.digest()}});
     services_.hash_marks.forget(request_.digest());
-    const std::string digest = request_.digest();
-    try {
-      services_.blobs.put_aside(digest);
-    } catch (const FileError& error) {
-      log(Level::kError, "blob_not_put_aside", {{"digest", digest}, {"what", error.what()}});
-    }
     const auto self = shared_from_this();
     const bool posted = services_.writer.post(
         {.body =
-             [digest](WriteContext& write) {
-               write.store.set_blob_state(digest, BlobState::kCorrupt);
+             [self](WriteContext& write) {
+               const std::string& digest = self->request_.digest();
+               if (condemn_blob(write.store, self->services_.blobs, digest, self->created_ms_))
+                 log(Level::kError, "blob_corrupt", {{"digest", digest}});
              },
          .done = [self](const std::exception_ptr&) { self->end(to_status(self->corrupt())); }});
     if (!posted) end(to_status(corrupt()));
@@ -241,6 +238,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   std::unique_ptr<FileSystem::File> file_;
   wire::Sha256 hash_;
   std::uint64_t size_ = 0;
+  std::int64_t created_ms_ = 0;  ///< time of the blob's row
   std::uint64_t position_ = 0;
   std::uint64_t end_ = 0;
   std::uint64_t hashed_ = 0;

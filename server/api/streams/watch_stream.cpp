@@ -98,10 +98,12 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
         throw Refused(Refusal::kInvalidArgument, wire::reason::kResumeTokenInvalid,
                       "resume_token: was not given out for this filter; begin with a snapshot");
       const std::int64_t seq = std::stoll(*payload);
-      if (seq > cursor_)
+      const std::size_t slash = payload->find('/');
+      const std::string line = slash == std::string::npos ? "" : payload->substr(slash + 1);
+      if (seq > cursor_ || !services_.event_lines.hold(line, seq))
         throw Refused(Refusal::kOutOfRange, wire::reason::kResumeTokenExpired,
-                      "the token is newer than this store, which was restored from an older copy; "
-                      "begin with a snapshot");
+                      "the token belongs to events that this store does not hold, because it was "
+                      "restored from an older copy; begin with a snapshot");
       cursor_ = seq;
     }
     last_job_ = store.newest_job();
@@ -164,7 +166,8 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
   }
 
   std::string token() const {
-    return seal_token(services_.token_key, "watch", binding_, std::to_string(cursor_));
+    return seal_token(services_.token_key, "watch", binding_,
+                      std::to_string(cursor_) + "/" + services_.event_lines.current());
   }
 
   v1::WatchEvent bookmark() {

@@ -174,6 +174,31 @@ TEST_F(Frictions, AWaitingJobSaysWhatItWaitsFor) {
   EXPECT_NE(quasi({"show", d}).out.find("because    2 jobs are ahead of it"), std::string::npos);
 }
 
+// A worker that dies takes its answer with it. Whoever waits for its job is told so, and the job
+// ends once a worker is there again.
+TEST_F(Frictions, WaitingForAJobWhoseWorkerDiedSaysSo) {
+  server_->end(SIGTERM);
+  server_flags_ = {"--lease-ttl", "1.5", "--requeue-delay", "0.1", "--restart-grace", "0"};
+  start_server();
+  const auto waiting =
+      begin({"submit", job("lonely", "[test.sleep]\nduration = \"3s\""), "--wait"});
+  while (quasi({"show", "lonely"}).status != 0 && waiting->running()) {
+  }
+  await_state("lonely", "running");
+  const auto watching = begin({"watch", "lonely"});
+  worker_->end(SIGKILL);
+  for (const auto* process : {waiting.get(), watching.get()})
+    await_output(*process, &Process::err, "no worker of pool default answers; '");
+  EXPECT_NE(waiting->err().find("was last seen at"), std::string::npos) << waiting->err();
+  const json job = json::parse(quasi({"show", "lonely", "--json"}).out)["jobs"][0];
+  EXPECT_NE(job["waiting_because"].get<std::string>().find("was last seen at"), std::string::npos)
+      << job["waiting_because"];
+  start_worker();
+  EXPECT_EQ(waiting->wait_at_most(), 0) << waiting->err();
+  EXPECT_EQ(watching->wait_at_most(), 0) << watching->err();
+  EXPECT_EQ(waiting->err().find("no worker"), waiting->err().rfind("no worker")) << "said twice";
+}
+
 TEST_F(Frictions, APlanBeginsWithTheVerdict) {
   const Ran plan = quasi({"validate", "thermal", kSilicon, "--set", "ngrid=4 4 4"});
   EXPECT_EQ(plan.status, 0) << plan.err;

@@ -127,6 +127,8 @@ void expect_files_kept(ServerStory& story) {
     EXPECT_EQ(wire::sha256_hex(bytes), digest) << "I10";
     EXPECT_EQ(static_cast<std::int64_t>(bytes.size()), blobs.integer(1));
   }
+  for (const std::string& digest : story.world().blobs.stored())
+    EXPECT_TRUE(store.blob_state(digest)) << "I11: a file without a row fills the disk for ever";
   for (const auto& [uid, bytes] : told.logs) {
     const auto attempt = store.find_attempt(uid);
     ASSERT_TRUE(attempt && attempt->log_bytes >= static_cast<std::int64_t>(bytes.size()));

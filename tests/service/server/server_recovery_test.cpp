@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include "server/service/scrub.hpp"
 #include "server/service/writer.hpp"
 #include "server/store/newest_mark.hpp"
 #include "tests/service/support/queue_world.hpp"
@@ -132,6 +133,72 @@ TEST_F(Recovery, UnknownStagedBytesGoBeforeTheFirstWrite) {
                            logs, random_, {}, clock_);
   EXPECT_TRUE(seen);
   EXPECT_FALSE(fs::exists(root_.path() / "staging" / "unknown"));
+}
+
+// A crash between the rename of an upload and its row leaves a file that no row knows. The next
+// start frees it, and touches the files of rows and of a database that lost its newest commits not.
+TEST_F(Recovery, AFileWithoutARowGoesAfterACrash) {
+  const fs::path first = root_.path() / "first", cut = root_.path() / "cut";
+  fs::create_directories(first);
+  const std::string lost = wire::sha256_hex("no row");
+  std::string known;
+  {
+    const auto world = open(first);
+    known = world->put_blob("with a row");
+    world->engine.checkpoint(Database::Checkpoint::kTruncate);
+    const auto session = world->uploads.open(
+        {.upload_id = "u", .digest = lost, .size_bytes = 6, .known = std::nullopt}, 1 << 20, this);
+    session->append(0, "no row");
+    world->uploads.publish(*session);  // The power is cut here.
+    fs::copy(first, cut, fs::copy_options::recursive);
+    NewestMark(system_files(), cut.string()).write({.event = 1'000, .fence = 1'000});
+  }
+  const auto world = open(first);
+  EXPECT_FALSE(world->blobs.has(lost));
+  EXPECT_TRUE(world->blobs.has(known));
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(open(cut)->blobs.has(lost));
+  testing::internal::GetCapturedStderr();
+}
+
+// An upload may give a blob its final name again after the collection has unlinked it, and before
+// the row goes. The upload is refused, and its file goes with the row.
+TEST_F(Recovery, AnUploadThatMeetsACollectionLeavesNoFile) {
+  const auto world = open(root_.path());
+  const std::string digest = world->put_blob("bytes");
+  world->run(
+      [&](WriteContext& write) { write.store.set_blob_state(digest, BlobState::kDeleting); });
+  world->blobs.remove(digest);
+  const auto session = world->uploads.open(
+      {.upload_id = "u", .digest = digest, .size_bytes = 5, .known = std::nullopt}, 1 << 20, this);
+  session->append(0, "bytes");
+  world->uploads.publish(*session);
+  EXPECT_TRUE(world->blobs.has(digest));
+  world->run([&](WriteContext& write) {
+    delete_marked_blobs(write.store, world->blobs, {digest});
+    EXPECT_FALSE(write.store.blob_state(digest));
+  });
+  EXPECT_FALSE(world->blobs.has(digest));
+}
+
+// A reader of damaged bytes may be slower than the upload that heals the blob.
+TEST_F(Recovery, ABlobThatWasHealedMeanwhileIsNotCondemned) {
+  const auto world = open(root_.path());
+  const std::string digest = world->put_blob("bytes");
+  SqliteStore& store = world->engine.store();
+  const std::int64_t read_at = store.blob_created_ms(digest).value();
+  clock_.advance(5);
+  EXPECT_EQ(world->put_blob("bytes"), digest);
+  world->run([&](WriteContext& write) {
+    EXPECT_FALSE(condemn_blob(write.store, world->blobs, digest, read_at));
+  });
+  EXPECT_EQ(store.blob_state(digest), BlobState::kPresent);
+  EXPECT_TRUE(world->blobs.has(digest));
+  world->run([&](WriteContext& write) {
+    EXPECT_TRUE(condemn_blob(write.store, world->blobs, digest, read_at + 5));
+  });
+  EXPECT_EQ(store.blob_state(digest), BlobState::kCorrupt);
+  EXPECT_FALSE(world->blobs.has(digest));
 }
 
 }  // namespace

@@ -104,6 +104,40 @@ TEST_F(Watch, ASnapshotOfChangingJobsMissesAndRepeatsNothing) {
   EXPECT_GT(shown, 0u) << "no job changed during a snapshot";
 }
 
+// I9: after a restore the numbers of lost events are given to other events. A token of a lost event
+// is refused then; one of an event that the copy holds goes on.
+TEST_F(Watch, ATokenOfALostLineIsRefusedAfterARestore) {
+  const auto token_of_next_event = [&](const std::string& since) {
+    grpc::ClientContext context;
+    limit(context);
+    v1::WatchJobsRequest request;
+    request.set_snapshot(since.empty());
+    request.set_resume_token(since);
+    const auto reader = jobs_->WatchJobs(&context, request);
+    v1::WatchEvent event;
+    const bool is_read = reader->Read(&event);
+    std::string token = event.resume_token();
+    while (is_read && token.empty() && reader->Read(&event)) token = event.resume_token();
+    if (is_read) context.TryCancel();
+    const grpc::Status status = reader->Finish();
+    return is_read ? token : wire::reason_of(status);
+  };
+  submit();
+  const std::string kept = token_of_next_event("");
+  server_.reset();
+  std::filesystem::copy(root_ + "/data", root_ + "/copy", std::filesystem::copy_options::recursive);
+  start();
+  submit();
+  const std::string lost = token_of_next_event(kept);
+  server_.reset();
+  std::filesystem::remove_all(root_ + "/data");
+  std::filesystem::rename(root_ + "/copy", root_ + "/data");
+  start();
+  for (int i = 0; i < 3; ++i) submit();
+  EXPECT_EQ(token_of_next_event(lost), wire::reason::kResumeTokenExpired);
+  EXPECT_GT(token_of_next_event(kept).size(), 40U);
+}
+
 // A commit wakes the watches and log followers of its jobs; the others read nothing.
 TEST_F(Watch, ReadersOfOtherJobsSleepThroughACommit) {
   restart_with([](ServerOptions& options) { options.api.bookmark_ms = 100'000'000; });

@@ -41,13 +41,13 @@ struct QueueWorld {
         blobs(disk.files, disk.root),
         uploads(blobs),
         mark(disk.files, disk.root),
-        engine({.database_path = disk.database,
-                .vfs = disk.vfs,
-                .files = disk.files,
-                .mark = &mark,
-                .before_writing =
-                    [this](SqliteStore& store) { remove_unknown_staging(store, blobs); }},
-               logs, random, options, clock_) {
+        engine(
+            {.database_path = disk.database,
+             .vfs = disk.vfs,
+             .files = disk.files,
+             .mark = &mark,
+             .before_writing = [this](SqliteStore& store) { reconcile_files(store, blobs, mark); }},
+            logs, random, options, clock_) {
     finish_deletions(engine.store(), blobs);
   }
 
