@@ -104,7 +104,7 @@ TEST(Beam, TheSteadyStateWithoutBiasIsTheEquilibrium) {
     const std::vector<double> ones(beam.problem.size(), 1.0);
     EXPECT_LT(largest(beam.problem.rate(ones)), 1e-13 * largest(beam.geometry.area));
     const BeamSolution found =
-        solve_beam(beam.problem, beam.scattering, 1e-13, 200,
+        solve_beam(beam.problem, beam.scattering, {1e-13, 200},
                    random_values(beam.scattering.states().size(), 0.5, 1.5, 7));
     ASSERT_TRUE(found.converged) << found.residual;
     const std::vector<double> sheet = beam_sheet_density(beam.geometry, found.g),
@@ -131,7 +131,7 @@ TEST(Beam, BlockedScatteringKeepsFermisEquilibrium) {
   EXPECT_LT(largest(beam.scattering.phonon_power(mean)),
             1e-12 * largest(beam.scattering.emission_power(mean)));
   const BeamSolution found =
-      solve_beam(beam.problem, beam.scattering, 1e-12, 300,
+      solve_beam(beam.problem, beam.scattering, {1e-12, 300},
                  random_values(beam.scattering.states().size(), 0.0, 1.0, 19));
   ASSERT_TRUE(found.converged) << found.residual;
   const std::vector<double> sheet = beam_sheet_density(beam.geometry, found.g),
@@ -151,7 +151,7 @@ TEST(Beam, TheBallisticCurrentIsExact) {
                          .scatters = false,
                          .fermi = fermi,
                          .fermi_level_ev = fermi ? 0.1 : 0.0});
-        const BeamSolution found = solve_beam(beam.problem, beam.scattering, 1e-10, 100);
+        const BeamSolution found = solve_beam(beam.problem, beam.scattering, {1e-10, 100});
         ASSERT_TRUE(found.converged) << found.residual;
         const double exact = landauer(top_of_profile(0.3, vds_v), vds_v, fermi, fermi ? 0.1 : 0.0);
         const std::vector<double> current =
@@ -164,7 +164,7 @@ TEST(Beam, TheBallisticCurrentIsExact) {
 TEST(Beam, TheBallisticCurrentDoesNotDependOnTheMeshOfEnergyAndMomentum) {
   const auto current = [](double dh_ev, int n_kappa) {
     const Beam beam({.vds_v = 0.4, .dh_ev = dh_ev, .n_kappa = n_kappa, .scatters = false});
-    const BeamSolution found = solve_beam(beam.problem, beam.scattering, 1e-11, 100);
+    const BeamSolution found = solve_beam(beam.problem, beam.scattering, {1e-11, 100});
     return beam_fluxes(beam.geometry, beam.scattering, beam.problem, found.g).current[15];
   };
   const double reference = current(0.0125, 12);
@@ -177,7 +177,7 @@ TEST(Beam, TheSwingOfABarrierIsThermal) {
   const auto current = [](double barrier_ev) {
     const Beam beam({.barrier_ev = barrier_ev, .vds_v = 0.4, .scatters = false});
     return beam_fluxes(beam.geometry, beam.scattering, beam.problem,
-                       solve_beam(beam.problem, beam.scattering, 1e-10, 100).g)
+                       solve_beam(beam.problem, beam.scattering, {1e-10, 100}).g)
         .current[15];
   };
   double before = current(0.05);
@@ -195,7 +195,7 @@ TEST(Beam, EnergyIsConserved) {
   for (const double barrier_ev : {0.3, 0.05})
     for (const BeamOrder order : {BeamOrder::kFirst, BeamOrder::kThird}) {
       const Beam beam({.barrier_ev = barrier_ev, .vds_v = 0.4, .order = order});
-      const BeamSolution found = solve_beam(beam.problem, beam.scattering, 1e-12, 300);
+      const BeamSolution found = solve_beam(beam.problem, beam.scattering, {1e-12, 300});
       ASSERT_TRUE(found.converged) << found.residual;
       const BeamFluxes fluxes = beam_fluxes(beam.geometry, beam.scattering, beam.problem, found.g);
       const auto [low, high] = std::minmax_element(fluxes.current.begin(), fluxes.current.end());
@@ -250,7 +250,7 @@ TEST(Beam, ParticlesAreBalancedInEveryColumn) {
 TEST(Beam, TheMirroredDeviceCarriesTheOppositeCurrent) {
   const auto currents = [](bool mirrored) {
     const Beam beam({.barrier_ev = 0.1, .vds_v = 0.4, .mirrored = mirrored});
-    const BeamSolution found = solve_beam(beam.problem, beam.scattering, 1e-13, 400);
+    const BeamSolution found = solve_beam(beam.problem, beam.scattering, {1e-13, 400});
     EXPECT_TRUE(found.converged) << found.residual;
     return beam_fluxes(beam.geometry, beam.scattering, beam.problem, found.g).current;
   };
@@ -277,7 +277,7 @@ TEST(Beam, FirstOrderMarchingStaysPositive) {
 TEST(Beam, MarchingEndsInTheSteadyState) {
   const Beam beam(
       {.barrier_ev = 0.1, .vds_v = 0.2, .dh_ev = 0.025, .n_kappa = 4, .order = BeamOrder::kFirst});
-  const BeamSolution direct = solve_beam(beam.problem, beam.scattering, 1e-12, 300);
+  const BeamSolution direct = solve_beam(beam.problem, beam.scattering, {1e-12, 300});
   ASSERT_TRUE(direct.converged);
   std::vector<double> g(beam.problem.size(), 1.0);
   const double dt_fs = 0.9 * beam.problem.largest_step_fs();
@@ -299,7 +299,7 @@ TEST(Beam, ARigidShiftOfTheEnergiesChangesLittle) {
   const auto current = [](double shift_ev, bool scatters) {
     const Beam beam({.vds_v = 0.4, .scatters = scatters, .shift_ev = shift_ev});
     return beam_fluxes(beam.geometry, beam.scattering, beam.problem,
-                       solve_beam(beam.problem, beam.scattering, 1e-10, 300).g)
+                       solve_beam(beam.problem, beam.scattering, {1e-10, 300}).g)
         .current[15];
   };
   const double shift_ev = 0.37 * 0.0125;

@@ -37,8 +37,10 @@ class BeamKernels {
 
   /// Computes volumes, areas and rates of a problem.
   virtual void load(const BeamProblem& problem) = 0;
-  /// Solves for the steady state (solve_beam()). @param start  first ḡ [n_states][nx][n_h]; empty:
-  /// that of the inflow without gain
+  /// Returns the norm in which solve() measures its residual.
+  virtual BeamNorm norm() const { return BeamNorm::kOccupation; }
+  /// Solves for the steady state (solve_beam()) in the norm of norm(). @param start  first ḡ
+  /// [n_states][nx][n_h]; empty: that of the inflow without gain
   virtual BeamMean solve(double tolerance, int max_sweeps, const std::vector<double>& start) = 0;
   /// Returns ϱ of the solution, one valley [n_states][nx], nm⁻².
   virtual std::vector<double> sheet_density() = 0;

@@ -13,8 +13,11 @@ class CpuBeamKernels : public BeamKernels {
     solution_ = {};
   }
 
+  BeamNorm norm() const override { return BeamNorm::kElectrons; }
+
   BeamMean solve(double tolerance, int max_sweeps, const std::vector<double>& start) override {
-    solution_ = solve_beam(loaded_->problem, loaded_->scattering, tolerance, max_sweeps, start);
+    solution_ =
+        solve_beam(loaded_->problem, loaded_->scattering, {tolerance, max_sweeps, norm()}, start);
     return solution_;
   }
 

@@ -29,6 +29,8 @@ class BeamOperator {
   BeamOperator(const BeamGeometry& geometry, const BeamScattering& scattering,
                const BeamInflow& inflow, BeamOrder order);
 
+  const BeamGeometry& geometry() const { return geometry_; }
+  const BeamInflow& inflow() const { return inflow_; }
   std::size_t size() const { return 2 * static_cast<std::size_t>(geometry_.cells()); }
 
   /// Returns V ∂_t g, eV/fs, which is zero in the steady state.

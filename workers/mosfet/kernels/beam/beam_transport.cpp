@@ -22,8 +22,29 @@ BeamInflow make_beam_inflow(const BeamGrid& grid, double drain_fermi_ev) {
   return inflow;
 }
 
+namespace {
+
+// Returns the weights of BeamNorm::kElectrons. @param unscattered  ḡ of the inflow without gain
+std::vector<double> electron_weights(const BeamOperator& problem, const BeamScattering& scattering,
+                                     const std::vector<double>& unscattered) {
+  const BeamGeometry& geometry = problem.geometry();
+  const BeamGrid& grid = geometry.grid;
+  const BeamInflow& inflow = problem.inflow();
+  std::vector<double> weight(unscattered.size());
+  for (std::size_t at = 0; at < weight.size(); ++at) {
+    const std::size_t k = at % grid.n_h, state = at / grid.n_h / grid.nx;
+    const double least = std::min(inflow.source[k], inflow.drain[k]);
+    const double full = geometry.density_factor[state] * scattering.states()[at] *
+                        grid.boltzmann(static_cast<int>(k));
+    weight[at] = std::sqrt(full / std::max(unscattered[at], least));
+  }
+  return weight;
+}
+
+}  // namespace
+
 BeamSolution solve_beam(const BeamOperator& problem, const BeamScattering& scattering,
-                        double tolerance, int max_sweeps, const std::vector<double>& start) {
+                        const BeamGoal& goal, const std::vector<double>& start) {
   const std::vector<double>& source = scattering.source();
   BeamSolution solution;
   if (!scattering.scatters()) {
@@ -35,13 +56,15 @@ BeamSolution solve_beam(const BeamOperator& problem, const BeamScattering& scatt
   }
   const std::vector<double> rhs = problem.line_mean(source, true);
   std::vector<double> mean = start.empty() ? rhs : start;
-  const HostVectors vectors;
+  HostVectors vectors;
+  if (goal.norm == BeamNorm::kElectrons)
+    vectors.weight = electron_weights(problem, scattering, rhs);
   const auto apply = [&](const std::vector<double>& x) {
     std::vector<double> out = problem.line_mean(scattering.gain(x), false);
     for (std::size_t at = 0; at < out.size(); ++at) out[at] = x[at] - out[at];
     return out;
   };
-  const GmresReport report = gmres(vectors, apply, rhs, tolerance, max_sweeps, &mean);
+  const GmresReport report = gmres(vectors, apply, rhs, goal.tolerance, goal.max_sweeps, &mean);
   std::vector<double> feed = scattering.gain(mean);
   if (!source.empty()) vectors.add(1.0, source, &feed);
   solution.g = problem.solve_lines(feed, true);

@@ -10,6 +10,14 @@ namespace quasi::mosfet {
 /// g.
 BeamInflow make_beam_inflow(const BeamGrid& grid, double drain_fermi_ev);
 
+/// Norm in which a residual of ḡ is measured.
+enum class BeamNorm {
+  kOccupation,  ///< ‖ḡ‖₂, in which the few electrons of high cells weigh as much as all others
+  /// √Σ n (δḡ/ĝ)² with the electrons n = C_ν D e^{(E_F−H)/kT} ĝ of every cell of H. ĝ is the
+  /// unscattered inflow, but at least the smaller inflow of a contact.
+  kElectrons,
+};
+
 /// Mean occupations of a solution of the transport problem at fixed levels.
 struct BeamMean {
   std::vector<double> mean;  ///< ḡ = Σ_{b,j} V g / D [n_states][nx][n_h]
@@ -23,6 +31,13 @@ struct BeamSolution : BeamMean {
   std::vector<double> g;  ///< in the layout of BeamOperator
 };
 
+/// Accuracy of a solution.
+struct BeamGoal {
+  double tolerance = 1e-12;  ///< of the residual over that of ḡ = 0
+  int max_sweeps = 400;
+  BeamNorm norm = BeamNorm::kElectrons;
+};
+
 /// Solves for the steady state at fixed levels (docs/theory/mosfet.md 17.5). Scattering is
 /// isotropic, so that g follows from ḡ by one solution of all lines. GMRES solves
 ///
@@ -31,7 +46,7 @@ struct BeamSolution : BeamMean {
 /// with the gain G, inflow and sources q, the solution S of all lines and the mean M.
 /// @param start  first ḡ; empty: that of the inflow without gain
 BeamSolution solve_beam(const BeamOperator& problem, const BeamScattering& scattering,
-                        double tolerance, int max_sweeps, const std::vector<double>& start = {});
+                        const BeamGoal& goal, const std::vector<double>& start = {});
 
 /// Figures that follow from the fluxes of a solution. They count both valleys of every pair.
 struct BeamFluxes {

@@ -10,7 +10,7 @@ namespace quasi::mosfet {
 /// Result of a GMRES iteration.
 struct GmresReport {
   int products = 0;     ///< applications of the operator
-  double residual = 0;  ///< ‖b − A x‖₂/‖b‖₂
+  double residual = 0;  ///< ‖b − A x‖/‖b‖ in the norm of the vectors
   bool converged = false;
 };
 
@@ -55,12 +55,16 @@ class GmresCycle {
   std::vector<double> cosine_, sine_, rhs_;
 };
 
-/// Vectors of gmres() on the host.
+/// Vectors of gmres() on the host, with the inner product Σ weight² a b.
 struct HostVectors {
   using Vector = std::vector<double>;
+  std::vector<double> weight;  ///< empty: 1
   double dot(const Vector& a, const Vector& b) const {
     double sum = 0.0;
-    for (std::size_t k = 0; k < a.size(); ++k) sum += a[k] * b[k];
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      const double w = weight.empty() ? 1.0 : weight[k];
+      sum += (w * a[k]) * (w * b[k]);
+    }
     return sum;
   }
   /// Adds `factor` times `from` to `to`.

@@ -14,7 +14,8 @@ namespace quasi::mosfet {
 namespace {
 
 constexpr int kMaxOuter = 80, kAndersonDepth = 8, kMaxSweeps = 400;
-constexpr double kTransportTolerance = 1e-11;
+// Both leave errors of the fluxes that are small against run.steady_tol.
+constexpr double kToleranceInElectrons = 1e-12, kToleranceInOccupation = 1e-11;
 constexpr double kLargestMove_v = 0.05;
 
 /// State of one bias point between outer iterations.
@@ -53,8 +54,10 @@ class BeamIteration {
     overlaps(device_.problem, field.subbands.psi.data(), problem.overlap.data());
     problem.filling = filling(problem.rows());
     kernels_.load(problem);
+    const double tolerance =
+        kernels_.norm() == BeamNorm::kElectrons ? kToleranceInElectrons : kToleranceInOccupation;
     const BeamMean found =
-        kernels_.solve(kTransportTolerance, kMaxSweeps, start_of(problem.inflow, problem.rows()));
+        kernels_.solve(tolerance, kMaxSweeps, start_of(problem.inflow, problem.rows()));
     if (!found.converged)
       throw NotConverged(
           name_of(bias_) + ": GMRES did not converge; transport left a residual of " +
