@@ -67,7 +67,12 @@ TEST(DeckFailures, ImpossibleCombinations) {
         deck.load({{"four_phonon_iteration", "T"}});
       },
       {"four_phonon_iteration", "four_phonon"});
-  expect_refused([&] { deck.load({{"T", "0"}}); }, {"temperatures", "0"});
+  expect_refused([&] { deck.load({{"T", "0"}}); }, {"temperatures", "above 0, got 0 K", "thermal"});
+  expect_refused(
+      [&] {
+        deck.load({{"autoisotopes", "F"}});
+      },
+      {"'masses(1)'", "because autoisotopes = .false."});
   expect_refused([&] { deck.load({{"T", "300,-5"}}); }, {"temperatures", "-5"});
   expect_refused([&] { deck.load({{"scell", "1 0 1"}}); }, {"scell"});
   expect_refused(

@@ -11,6 +11,7 @@
 
 #include "tests/support/reference_data.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/thermal/decks/checked_deck.hpp"
 #include "tests/thermal/decks/model_deck.hpp"
 #include "tests/thermal/support/solved_deck.hpp"
 #include "workers/backend/error.hpp"
@@ -22,17 +23,9 @@
 namespace quasi::thermal {
 namespace {
 
-std::filesystem::path silicon() { return quasi::test::source_dir() / "examples/thermal/silicon"; }
-
-nlohmann::json validate(const std::vector<std::string>& settings) {
-  return make_thermal_task()->validate({.path = silicon(), .settings = test::settings_of(settings)},
-                                       Device{});
-}
-bool warns(const nlohmann::json& report, const std::string& part) {
-  for (const auto& warning : report["warnings"])
-    if (warning.get<std::string>().find(part) != std::string::npos) return true;
-  return false;
-}
+using test::silicon;
+using test::validate;
+using test::warns;
 
 TEST(Lint, FindsNothingWrongWithTheShippedDeck) {
   const auto report = validate({"ngrid=8,8,8", "four_phonon=T"});
@@ -132,7 +125,7 @@ TEST(Lint, PlansTheTimeThatIsNeeded) {
 }
 
 TEST(Lint, NoticesAWidthTooSmallForTheMesh) {
-  const auto report = validate({"ngrid=5,5,5", "scalebroad=0.02"});
+  const auto report = validate({"ngrid=5,5,5", "scalebroad=0.02", "allow_few_processes=T"});
   EXPECT_FALSE(report["checks"]["broadening"]["ok"].get<bool>());
   EXPECT_TRUE(warns(report, "fewer than 10"));
 }
@@ -195,92 +188,6 @@ TEST(Lint, BondsAreWhereTheStrongestBlocksAre) {
   const BondCheck bonds = check_bonds(deck.crystal, deck.second_order);
   EXPECT_NEAR(bonds.nearest_nm, std::sqrt(3.0) / 4.0 * 0.539760755138, 1e-9);
   EXPECT_NEAR(bonds.strongest_nm, bonds.nearest_nm, 1e-9);
-}
-
-/// Summary of a run of a deck.
-nlohmann::json run_deck(const std::filesystem::path& path,
-                        const std::vector<std::string>& settings) {
-  const quasi::test::TemporaryDirectory place;
-  SilentProgress silent;
-  RunOptions options{.deck = {.path = path, .settings = test::settings_of(settings)},
-                     .devices = {Device{}},
-                     .output_directory = place.path(),
-                     .checkpoint_directory = place.path()};
-  return make_thermal_task()->run(options, silent);
-}
-
-// `run` makes the checks of `validate`, and its warnings stand in the summary.
-TEST(Checks, RunMakesThoseOfValidate) {
-  const auto good = run_deck(silicon(), {"ngrid=4,4,4", "convergence=F"});
-  EXPECT_TRUE(good["warnings"].empty()) << good["warnings"];
-  const auto report = validate({"ngrid=4,4,4", "convergence=F"});
-  EXPECT_EQ(good["checks"], report["checks"]);
-  for (const auto& [name, check] : good["checks"].items())
-    EXPECT_TRUE(check["ok"].get<bool>()) << name << check;
-  EXPECT_LT(good["seconds"]["checks"].get<double>(), 1.0);
-  const auto narrow = run_deck(silicon(), {"ngrid=4,4,4", "convergence=F", "scalebroad=0.005"});
-  EXPECT_FALSE(narrow["checks"]["broadening"]["ok"].get<bool>());
-  EXPECT_TRUE(warns(narrow, "fewer than 10"));
-  const auto coarse = run_deck(silicon(), {"ngrid=3,3,3", "convergence=F"});
-  EXPECT_FALSE(coarse["checks"]["mesh"]["ok"].get<bool>());
-  EXPECT_TRUE(warns(coarse, "fewer than 4 divisions"));
-}
-
-// Silicon has sound speeds of 4 to 10 km/s and an elastic energy of 12.4 eV an atom.
-TEST(Checks, SoundSpeedsOfSilicon) {
-  const Deck deck = read_deck(silicon(), test::settings_of({"onlyharmonic=T"}));
-  const SoundSpeeds sound = sound_speeds(deck, deck.control.harmonic_options());
-  EXPECT_GT(sound.slowest_km_s, 4.0);
-  EXPECT_LT(sound.fastest_km_s, 10.0);
-  EXPECT_NEAR(sound.elastic_energy_ev, 12.4, 0.3);
-  // Constants in Ry/bohr², read as eV/Å², are smaller by 13.6057/0.529177².
-  Deck wrong = deck;
-  for (double& value : wrong.second_order.value)
-    value *= 0.529177210903 * 0.529177210903 / 13.605693;
-  EXPECT_NEAR(sound_speeds(wrong, deck.control.harmonic_options()).elastic_energy_ev,
-              sound.elastic_energy_ev / 48.587, 1e-3);
-}
-
-TEST(Checks, ConstantsInTheWrongUnitAreSaid) {
-  Deck deck = read_deck(silicon(), test::settings_of({"ngrid=4,4,4", "onlyharmonic=T"}));
-  SilentProgress silent;
-  const auto warnings = [&](double factor) {
-    Deck scaled = deck;
-    for (double& value : scaled.second_order.value) value *= factor;
-    ConductivityRun run = start_run(scaled, scaled.control.harmonic_options(), silent);
-    const auto checks = check_case(scaled, scaled.control.case_options(), run);
-    EXPECT_EQ(checks["sound"]["ok"].get<bool>(), run.warnings.empty());
-    return run.warnings.size();
-  };
-  EXPECT_EQ(warnings(1.0), 0u);
-  EXPECT_EQ(warnings(1.0 / 100.0), 1u);  // the elastic energy is below 0.2 eV
-  EXPECT_EQ(warnings(100.0), 2u);        // energy and speeds are above their limits
-}
-
-// The row `total` of the table is the sum of populations and coherences.
-TEST(Checks, TableShowsTheTotal) {
-  for (const char* convergence : {"convergence=T", "convergence=F"}) {
-    const auto summary = run_deck(silicon(), {"ngrid=4,4,4", convergence});
-    const bool iterated = !summary["kappa_w_per_mk"].is_null();
-    const double kappa =
-        summary[iterated ? "kappa_w_per_mk" : "kappa_rta_w_per_mk"][0][0][0].get<double>() +
-        summary["kappa_coherence_w_per_mk"][0][0][0].get<double>();
-    const std::string table = make_thermal_task()->table(summary);
-    const auto at = table.find("total");
-    ASSERT_NE(at, std::string::npos) << table;
-    EXPECT_NEAR(std::stod(table.substr(at + 5)), kappa, 1e-4) << table;
-  }
-}
-
-// A mesh of zone-boundary points alone gives κ = 0, which is an error.
-TEST(Checks, MeshWithoutVelocitiesIsRefused) {
-  try {
-    run_deck(test::model("rocksalt"), {"ngrid=2,2,2", "convergence=F"});
-    FAIL() << "κ = 0 was accepted";
-  } catch (const InvalidInput& failure) {
-    EXPECT_NE(std::string(failure.what()).find("zero velocity by symmetry"), std::string::npos)
-        << failure.what();
-  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <set>
 
 #include "workers/backend/error.hpp"
 
@@ -48,6 +49,28 @@ std::optional<std::map<std::string, Piece>> read_file(const fs::path& path, std:
   return pieces;
 }
 
+/// Files that this process has written. A later step of the process reads them without resuming.
+class WrittenFiles {
+ public:
+  void add(const fs::path& path) {
+    const std::lock_guard lock(mutex_);
+    paths_.insert(fs::absolute(path));
+  }
+  bool contains(const fs::path& path) const {
+    const std::lock_guard lock(mutex_);
+    return paths_.contains(fs::absolute(path));
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<fs::path> paths_;
+};
+
+WrittenFiles& written_files() {
+  static WrittenFiles files;
+  return files;
+}
+
 }  // namespace
 
 void ProblemDigest::add(const void* data, std::size_t size) {
@@ -71,6 +94,7 @@ Checkpoint::Checkpoint(fs::path directory, std::uint64_t digest, double interval
     if (!pieces_.empty()) break;
     if (auto pieces = read_file(path, digest)) {
       pieces_ = std::move(*pieces);
+      if (written_files().contains(path)) continue;
       progress.log("resumed from " + path.filename().string() + ": " +
                    std::to_string(pieces_.size()) + " finished pieces");
     } else {
@@ -209,6 +233,7 @@ void Checkpoint::write() {
           throw StorageError("cannot write checkpoint '" + path.string() + "'; is the disk full?");
       },
       *progress_);
+  if (const auto files = files_.newest_first(); !files.empty()) written_files().add(files.front());
   written_ = std::chrono::steady_clock::now();
   last_write_s_ = std::chrono::duration<double>(written_ - began).count();
 }

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "workers/thermal/model/check_options.hpp"
 #include "workers/thermal/model/four_phonon_options.hpp"
 #include "workers/thermal/model/rate_options.hpp"
 #include "workers/thermal/model/symmetry.hpp"
@@ -26,6 +27,7 @@ struct CaseOptions {
   ThreePhononOptions three_phonon;
   FourPhononOptions four_phonon;  ///< used where the model has fourth-order constants
   StudyOptions study;
+  CheckOptions checks;
   double checkpoint_interval_s = 30.0;
   double collision_checkpoint_limit_bytes = 0.0;  ///< a larger collision operator is not kept
 

@@ -1,5 +1,6 @@
 #include "workers/thermal/output/kappa_table.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -43,13 +44,16 @@ void print_processes(const json& summary, std::string& text) {
         integer(four["splitting"]));
 }
 
-/// Prints one tensor. Rounding noise of either sign prints as 0.0000, not -0.0000; the arrays keep
-/// it.
+/// Prints one tensor with five significant digits. Rounding noise prints as 0; the arrays keep it.
 void print_tensor(double temperature_k, const char* label, const json& k, std::string& text) {
-  const auto shown = [](const json& value) {
-    return std::abs(real(value)) < 5e-5 ? 0.0 : real(value);
+  constexpr double kNoise = 1e-6;  // of the largest element
+  double largest = 0.0;
+  for (const json& row : k)
+    for (const json& value : row) largest = std::max(largest, std::abs(real(value)));
+  const auto shown = [&](const json& value) {
+    return std::abs(real(value)) < kNoise * largest ? 0.0 : real(value);
   };
-  print(text, "%9.2f  %-6s%12.4f%12.4f%12.4f%12.4f%12.4f%12.4f\n", temperature_k, label,
+  print(text, "%9.2f  %-6s%12.5g%12.5g%12.5g%12.5g%12.5g%12.5g\n", temperature_k, label,
         shown(k[0][0]), shown(k[1][1]), shown(k[2][2]), shown(k[0][1]), shown(k[0][2]),
         shown(k[1][2]));
 }
@@ -59,7 +63,7 @@ void print_sampling_error(const json& summary, std::size_t t, std::string& text)
   const double mean = (real(k[0][0]) + real(k[1][1]) + real(k[2][2])) / 3.0;
   const double relative = real(summary["kappa_rta_relative_error"][t]);
   print(text,
-        "           sampled rates: mean of the diagonal %.4f ± %.4f (standard error, %.2g %%)\n",
+        "           sampled rates: mean of the diagonal %.5g ± %.2g (standard error, %.2g %%)\n",
         mean, mean * relative, 100.0 * relative);
 }
 
@@ -72,6 +76,18 @@ void print_iterations(const json& summary, std::size_t t, std::string& text) {
         integer(summary["iterations"][t]), real(summary["residual"][t]));
 }
 
+/// Says why an iterated κ may lie below that of relaxation times.
+void print_order(const json& summary, std::size_t t, std::string& text) {
+  const json& rta = summary["kappa_rta_w_per_mk"][t];
+  const json& iterated = summary["kappa_w_per_mk"][t];
+  bool below = false;
+  for (std::size_t i = 0; i < 3; ++i) below |= real(iterated[i][i]) < real(rta[i][i]);
+  if (below)
+    text +=
+        "           BTE is below RTA: their Bose factors differ off the energy shell (a coarse "
+        "mesh)\n";
+}
+
 void print_temperature(const json& summary, std::size_t t, std::string& text) {
   const double temperature_k = real(summary["temperatures_k"][t]);
   print_tensor(temperature_k, "RTA", summary["kappa_rta_w_per_mk"][t], text);
@@ -79,6 +95,7 @@ void print_temperature(const json& summary, std::size_t t, std::string& text) {
   if (!summary["kappa_w_per_mk"].is_null()) {
     print_tensor(temperature_k, "BTE", summary["kappa_w_per_mk"][t], text);
     print_iterations(summary, t, text);
+    print_order(summary, t, text);
   }
   if (!summary.contains("kappa_coherence_w_per_mk")) return;
   const json& coherence = summary["kappa_coherence_w_per_mk"][t];
@@ -104,14 +121,14 @@ void print_precision(const json& precision, std::string& text) {
 /// Prints the diagonal of κ of one setting of a convergence study.
 void print_setting(double temperature_k, const std::string& name, const json& kappa,
                    std::string& text) {
-  print(text, "%9.2f  %-12s%12.4f%12.4f%12.4f\n", temperature_k, name.c_str(), real(kappa[0][0]),
+  print(text, "%9.2f  %-12s%12.5g%12.5g%12.5g\n", temperature_k, name.c_str(), real(kappa[0][0]),
         real(kappa[1][1]), real(kappa[2][2]));
 }
 
 void print_limit(double temperature_k, const char* name, const json& limit, std::size_t t,
                  std::string& text) {
   const json& kappa = limit["kappa_w_per_mk"][t];
-  print(text, "%9.2f  %-12s%12.4f%12.4f%12.4f   ± %.4f\n", temperature_k, name, real(kappa[0]),
+  print(text, "%9.2f  %-12s%12.5g%12.5g%12.5g   ± %.2g\n", temperature_k, name, real(kappa[0]),
         real(kappa[1]), real(kappa[2]), real(limit["error_w_per_mk"][t][0]));
 }
 

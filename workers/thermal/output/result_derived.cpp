@@ -152,7 +152,7 @@ std::string derived_table(const nlohmann::json& summary) {
           else
             std::snprintf(grains, sizeof grains, "none");
           const auto& k = kappa[i][g][t];
-          std::snprintf(line, sizeof line, "%11.2f%10g%13s%12.4f%12.4f%12.4f\n",
+          std::snprintf(line, sizeof line, "%11.2f%10g%13s%12.5g%12.5g%12.5g\n",
                         temperatures[t].get<double>(), sweep["isotope_factor"][i].get<double>(),
                         grains, k[0][0].get<double>(), k[1][1].get<double>(),
                         k[2][2].get<double>());
@@ -171,7 +171,7 @@ std::string derived_table(const nlohmann::json& summary) {
       for (std::size_t i = 0; i < kappa[t].size(); ++i) {
         if (++n > kMostLines) continue;
         const auto& axis = wires["axis"][i / n_radii];
-        std::snprintf(line, sizeof line, "%11.2f%13g%11.4f   %.4f %.4f %.4f\n",
+        std::snprintf(line, sizeof line, "%11.2f%13g%11.5g   %.4f %.4f %.4f\n",
                       temperatures[t].get<double>(), wires["radius_nm"][i % n_radii].get<double>(),
                       kappa[t][i].get<double>(), axis[0].get<double>(), axis[1].get<double>(),
                       axis[2].get<double>());

@@ -104,6 +104,17 @@ FourPhononOptions Control::four_phonon_options() const {
           .checkpoint_interval_s = checkpoint_interval_s};
 }
 
+CheckOptions Control::check_options() const {
+  return {.compat = compat,
+          .allow_inconsistent_position = allow_inconsistent_position,
+          .allow_broken_sum_rule = allow_broken_sum_rule,
+          .allow_broken_permutation = allow_broken_permutation,
+          .allow_charge = allow_charge,
+          .allow_implausible = allow_implausible,
+          .allow_few_processes = allow_few_processes,
+          .bulk = sheet_thickness_nm == 0.0};
+}
+
 CaseOptions Control::case_options() const {
   return {.only_harmonic = only_harmonic,
           .symmetry = symmetry_options(),
@@ -112,6 +123,7 @@ CaseOptions Control::case_options() const {
           .three_phonon = three_phonon_options(),
           .four_phonon = four_phonon_options(),
           .study = {convergence_study, study_meshes, study_scale_broads},
+          .checks = check_options(),
           .checkpoint_interval_s = checkpoint_interval_s,
           .collision_checkpoint_limit_bytes = checkpoint_limit_mib * 1048576.0};
 }

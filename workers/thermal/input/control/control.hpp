@@ -88,6 +88,10 @@ struct Control {
   bool allow_inconsistent_position = false;
   bool allow_broken_sum_rule = false;
   bool allow_repeated_blocks = false;
+  bool allow_broken_permutation = false;
+  bool allow_charge = false;
+  bool allow_implausible = false;
+  bool allow_few_processes = false;
   DipoleMethod dipole_method = DipoleMethod::kGonzeLee;  ///< nac_method
   bool phonopy_damping = false;                          ///< nac_damping
   bool mean_over_centres = true;        ///< fc3_centres: images of third order of phono3py decks
@@ -127,6 +131,8 @@ struct Control {
   FourPhononOptions four_phonon_options() const;
   /// Options of sheet_factor.
   SheetOptions sheet_options() const { return {sheet_thickness_nm, sheet_axis}; }
+  /// Options of check_case and check_broadening.
+  CheckOptions check_options() const;
   /// Options of solve_case: those of all steps.
   CaseOptions case_options() const;
   const PhysicalConstants& constants() const { return compat ? kReferenceProgram : kCodata2018; }

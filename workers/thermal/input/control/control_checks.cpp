@@ -54,6 +54,11 @@ void set_temperatures(RawControl& raw) {
   const std::vector<std::string> keys =
       listed ? std::vector<std::string>{"t"} : std::vector<std::string>{"t_min", "t_max", "t_step"};
   for (const double value : c.temperatures_k)
+    if (value <= 0.0)
+      refuse(c, keys,
+             "temperatures ('T') must lie above 0, got " + number_text(value) +
+                 " K; without thermal phonons κ is not defined, so give a temperature above 0");
+  for (const double value : c.temperatures_k)
     if (!(value > 0.0 && value <= kMaxTemperature_k))
       refuse(c, keys,
              "temperatures ('T') must lie above 0 and at most at " +
@@ -101,9 +106,15 @@ void check_elements(Control& c) {
     const std::string index = std::string("(").append(std::to_string(e + 1)).append(")");
     if (c.elements[e].empty()) throw_missing_key(c, "elements" + index);
     if (c.auto_isotopes) continue;
-    if (std::isnan(c.masses_amu[e])) throw_missing_key(c, "masses" + index);
+    const auto needs = [&](const std::string& key) {
+      refuse(c, {"autoisotopes"},
+             "'" + key + index +
+                 "' is required because autoisotopes = .false.; give it, or set autoisotopes = "
+                 ".true. for the natural composition");
+    };
+    if (std::isnan(c.masses_amu[e])) needs("masses");
     if (!std::isnan(c.g_factors[e])) continue;
-    if (c.isotopes) throw_missing_key(c, "gfactors" + index);
+    if (c.isotopes) needs("gfactors");
     c.g_factors[e] = 0.0;
   }
 }

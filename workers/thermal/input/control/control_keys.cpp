@@ -187,6 +187,10 @@ void add_symmetry_and_checks(KeyTable& keys, Control& c) {
   keys.flag("", "allow_inconsistent_position", c.allow_inconsistent_position);
   keys.flag("", "allow_broken_sum_rule", c.allow_broken_sum_rule);
   keys.flag("", "allow_repeated_blocks", c.allow_repeated_blocks);
+  keys.flag("", "allow_broken_permutation", c.allow_broken_permutation);
+  keys.flag("", "allow_charge", c.allow_charge);
+  keys.flag("", "allow_implausible", c.allow_implausible);
+  keys.flag("", "allow_few_processes", c.allow_few_processes);
   keys.flag("", "acoustic_sum_rule", c.acoustic_sum_rule);
 }
 

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/thermal/input/force_constants/supercell_check.hpp"
 #include "workers/thermal/input/force_constants/text_scanner.hpp"
 
 namespace quasi::thermal {
@@ -119,6 +120,7 @@ SecondOrder read_force_constants_2nd(const std::filesystem::path& file, const Co
         file.filename().string() + ": the blocks of atom " +
         std::to_string((gap - seen.begin()) / n_cells % n_atoms + 1) +
         " of the primitive cell are not all there; was the file written for another supercell?");
+  check_supercell(result, control.where({"scell"}));
   measure_acoustic_sum(result);
   if (control.acoustic_sum_rule) impose_acoustic_sum(result);
   return result;

@@ -218,7 +218,7 @@ nlohmann::json lint(const LatticeModel& model, const CaseOptions& options, Condu
   ThreePhononProblem problem = make_three_phonon_problem(model.crystal, model.third_order, symmetry,
                                                          run.modes, options.three_phonon);
   const Transport transport{model.crystal, symmetry, run.modes, options.transport};
-  const std::int64_t processes = check_broadening(transport, run, problem, checks);
+  const std::int64_t processes = check_broadening(transport, options.checks, run, problem, checks);
   plan_3ph(options, processes, std::move(problem), run, device, plan);
   if (model.fourth_order) plan_4ph(model, options, run, device, plan);
   return {{"checks", checks}, {"plan", plan}};

@@ -129,7 +129,7 @@ void add_checks(const LatticeModel& model, const CaseOptions& options, SolvedCas
     ThreePhononProblem problem = make_three_phonon_problem(
         model.crystal, model.third_order, model.symmetry, solved.run.modes, options.three_phonon);
     const Transport transport{model.crystal, model.symmetry, solved.run.modes, options.transport};
-    check_broadening(transport, solved.run, problem, solved.checks);
+    check_broadening(transport, options.checks, solved.run, problem, solved.checks);
   }
   solved.run.seconds["checks"] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -148,7 +148,6 @@ SolvedCase solve_case(const LatticeModel& model, const CaseOptions& options, con
   solved.run = start_case(model, options, progress);
   require_transport(model, options, solved.run.modes);
   add_checks(model, options, solved);
-  for (const std::string& warning : solved.run.warnings) progress.log("warning: " + warning);
   if (options.only_harmonic) return solved;
   const std::filesystem::path own_directory =
       site.ranks.leads() ? site.checkpoint_directory : std::filesystem::path{};
@@ -169,6 +168,7 @@ SolvedCase solve_case(const LatticeModel& model, const CaseOptions& options, con
   const RunSite run_site{progress, solved.checkpoint.get(), site.ranks};
   const BteTerms terms{transport, model.third_order, *kernels, further};
   add_conductivity(terms, solved.run, run_site);
+  check_result(model, options, solved.run, solved.checks);
   if (options.rates.three_phonon_sampling.enabled || options.four_phonon.sampling.enabled)
     add_kappa_errors(transport, solved);
   add_precision(options, problem, devices.front(), solved);

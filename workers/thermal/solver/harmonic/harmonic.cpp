@@ -106,7 +106,10 @@ void check_stars(const Symmetry& symmetry, const HarmonicOptions& options, Modes
   if (modes.star_deviation_rad_ps > kStarWarning * largest)
     modes.warnings.push_back("frequencies differ by up to " +
                              number_text(modes.star_deviation_rad_ps) +
-                             " rad/ps over a star of space group " + symmetry.space_group);
+                             " rad/ps over a star of space group " + symmetry.space_group +
+                             ", so κ depends on the point that stands for its star: the "
+                             "second-order constants do not have the symmetry of 'positions'; "
+                             "symmetrise them, or run with symmetry = .false.");
 }
 
 void check_modes(const Symmetry& symmetry, const HarmonicOptions& options, Modes& modes) {
