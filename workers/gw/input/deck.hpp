@@ -7,6 +7,7 @@
 #include "workers/gw/model/coulomb_options.hpp"
 #include "workers/gw/model/epsilon_options.hpp"
 #include "workers/gw/model/mean_field_options.hpp"
+#include "workers/gw/model/pseudoband_options.hpp"
 #include "workers/gw/model/sigma_request.hpp"
 #include "workers/io/common_keys.hpp"
 #include "workers/io/settings.hpp"
@@ -30,6 +31,7 @@ struct StudyRequest {
 /// inputs.
 struct Deck {
   MeanFieldOptions mean_field;
+  PseudobandOptions pseudobands;
   EpsilonRequest epsilon;
   SigmaRequest sigma;
   CoulombOptions coulomb;

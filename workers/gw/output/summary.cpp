@@ -110,6 +110,18 @@ void add_statistics(const Calculation& run, nlohmann::json& summary) {
   }
 }
 
+void add_pseudobands(const Calculation& run, nlohmann::json& summary) {
+  if (!run.pseudobands) return;
+  const PseudobandPlan& p = *run.pseudobands;
+  summary["pseudobands"] = {{"given_bands", p.given},
+                            {"protected_bands", p.kept},
+                            {"windows", p.used.size()},
+                            {"vectors", p.vectors},
+                            {"seed", p.seed},
+                            {"identity_error", p.identity_error},
+                            {"statistical_error", "not examined"}};
+}
+
 /// Formats a number for a column of the table, or a dash.
 std::string cell(const nlohmann::json& value) {
   char number[24];
@@ -167,6 +179,7 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
   summary["eps_head"] = summary_of_heads(run);
   summary["gap"] = summary_of_gaps(run);
   add_statistics(run, summary);
+  add_pseudobands(run, summary);
   add_sigma_summary(run, summary);
   summary["seconds"] = run.seconds;
   summary["seconds"]["epsilon_estimate"] = run.plan.epsilon_seconds;

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <future>
 #include <iterator>
+#include <utility>
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/stopwatch.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/calculation/cost_estimate.hpp"
 #include "workers/gw/solver/calculation/problem_digest.hpp"
+#include "workers/gw/solver/calculation/pseudoband_step.hpp"
 #include "workers/gw/solver/self_energy/sigma_stage.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -104,6 +106,17 @@ void test_mean_field(const Deck& deck, const MeanField* outer, GwKernels& kernel
   require_sound(deck, run.self_test);
 }
 
+/// Checks the mean field. The states that pseudobands replace are tested, not the random vectors.
+void test_states(const Deck& deck, const MeanField* outer, std::optional<Wavefunctions>& given,
+                 GwKernels& kernels, Calculation& run) {
+  if (!given) return test_mean_field(deck, outer, kernels, run);
+  std::swap(run.field.waves, *given);
+  const int bands = std::exchange(run.plan.sigma.bands, run.pseudobands->given);
+  test_mean_field(deck, outer, kernels, run);
+  run.plan.sigma.bands = bands;
+  std::swap(run.field.waves, *given);
+}
+
 /// Checks ε⁻¹ and, if states are calculated, Σ by laws that every sound calculation obeys. A law
 /// that fails marks the results.
 void run_self_test(bool with_states, const Deck& deck, const StepContext& context,
@@ -112,7 +125,9 @@ void run_self_test(bool with_states, const Deck& deck, const StepContext& contex
   screening.start();
   std::vector<SelfCheck> of_states;
   if (with_states)
-    of_states = check_states(run.field, run.epsilon, run.plan.sigma, context, &times);
+    of_states = run.pseudobands
+                    ? unexamined_states()
+                    : check_states(run.field, run.epsilon, run.plan.sigma, context, &times);
   for (const auto& [step, seconds] : times.seconds()) run.seconds["self_test_" + step] = seconds;
   std::vector<SelfCheck> of_screening = screening.take();
   run.seconds["self_test_screening"] = screening.seconds();
@@ -230,9 +245,14 @@ void solve_screening(const Deck& deck, const StepContext& context, Calculation& 
 }
 
 /// Plans the job, and ends it at once where it cannot succeed.
-void plan_job(const Deck& deck, const MeanField* outer, const Workplace& place, Progress& progress,
-              Calculation& run) {
+/// @param given  states that pseudobands replace, which stay in memory; null: none
+void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* given,
+              const Workplace& place, Progress& progress, Calculation& run) {
   run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer);
+  if (given != nullptr) {
+    run.plan.host_bytes += bytes_of(*given);
+    note_pseudobands(deck, run);
+  }
   for (const std::string& note : run.plan.notes) progress.log(note);
   require_room(run.plan, place.memory_limit_bytes);
   require_host_room(run.plan, place.host_limit_bytes);
@@ -285,7 +305,9 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   std::optional<MeanField> outer = load_outer_mean_field(deck.mean_field, field);
   Calculation run{.field = std::move(field), .plan = {}, .seconds = {}};
   for (const char* phase : {"epsilon", "sigma", "vxc", "self_test"}) run.seconds[phase] = 0.0;
-  plan_job(deck, outer ? &*outer : nullptr, place, progress, run);
+  std::optional<Wavefunctions> given;
+  if (deck.pseudobands.wanted()) given = replace_by_pseudobands(deck, run);
+  plan_job(deck, outer ? &*outer : nullptr, given ? &*given : nullptr, place, progress, run);
   const std::uint64_t digest =
       digest_of(run.field, run.plan, deck.coulomb, outer ? &outer->waves : nullptr);
   place.team.ranks().require_same(digest, "the mean field or the deck");
@@ -306,7 +328,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   }
   if (deck.self_test) {
     const PhaseClock clock(&run.seconds["self_test"]);
-    test_mean_field(deck, outer ? &*outer : nullptr, place.team.first(), run);
+    test_states(deck, outer ? &*outer : nullptr, given, place.team.first(), run);
   }
   const bool wants_path = !deck.sigma.path.corners.empty() && !deck.stop_after_epsilon;
   if (wants_path) path = path_states(deck.mean_field, deck.sigma, run.field, place.team.first());
@@ -320,6 +342,10 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   if (outer) {
     run.screening_field = std::move(run.field);
     run.field = std::move(*outer);
+  }
+  if (given) {
+    run.field.waves = pseudobands(*given, *run.pseudobands, PseudobandUse::kSelfEnergy);
+    given.reset();
   }
   solve_states(deck, vxc, context, screening_checks, run);
   if (wants_path && place.team.ranks().leads()) {

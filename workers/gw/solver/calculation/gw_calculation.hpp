@@ -13,6 +13,7 @@
 #include "workers/gw/solver/calculation/plan.hpp"
 #include "workers/gw/solver/calculation/self_test.hpp"
 #include "workers/gw/solver/mean_field/load_mean_field.hpp"
+#include "workers/gw/solver/mean_field/pseudobands.hpp"
 #include "workers/gw/solver/self_energy/dyson.hpp"
 #include "workers/gw/solver/self_energy/graphical.hpp"
 #include "workers/gw/solver/self_energy/outer_loop.hpp"
@@ -29,6 +30,8 @@ struct Calculation {
   /// Mean field of ε⁻¹ where the outer states are those of WFN_outer; else absent.
   std::optional<MeanField> screening_field;
   Plan plan;
+  /// How pseudobands replace states of `field`; absent: they do not.
+  std::optional<PseudobandPlan> pseudobands;
   std::vector<DielectricMatrix> epsilon;
   std::vector<SelfEnergyAtK> sigma;
   std::vector<Quasiparticle> quasiparticles;

@@ -76,6 +76,11 @@ int band_count(const MeanField& field, int wanted, bool whole, const std::string
   return used;
 }
 
+/// True if the last band is known to end a multiplet. Pseudobands end no multiplet at all.
+bool top_is_whole(const Deck& deck) {
+  return deck.mean_field.empirical || deck.pseudobands.wanted();
+}
+
 /// Products of two states have no plane waves beyond four times the cut-off of the states.
 /// @throws InvalidInput if the cut-off of ε⁻¹ exceeds it
 void check_epsilon_cutoff(double cutoff_ry, const MeanField& field, Plan* plan) {
@@ -98,8 +103,8 @@ void plan_epsilon(const Deck& deck, const MeanField& screening, Plan* plan) {
       plan->stored ? plan->stored->epsilon_cutoff_ry : deck.epsilon.epsilon_cutoff_ry;
   if (!plan->stored) check_epsilon_cutoff(plan->epsilon.epsilon_cutoff_ry, screening, plan);
   plan->epsilon.bands = plan->stored ? plan->stored->bands
-                                     : band_count(screening, deck.epsilon.bands,
-                                                  deck.mean_field.empirical, "epsilon.bands", plan);
+                                     : band_count(screening, deck.epsilon.bands, top_is_whole(deck),
+                                                  "epsilon.bands", plan);
   plan->epsilon.subspace = deck.epsilon.subspace;
   const Crystal& crystal = screening.crystal();
   // A supercell lists no symmetry, although the undeformed crystal is cubic.
@@ -271,7 +276,7 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   plan.epsilon.memory_budget_bytes = memory_budget_bytes;
   SigmaOptions& s = plan.sigma;
   s.method = deck.sigma.method;
-  s.bands = band_count(field, deck.sigma.bands, deck.mean_field.empirical, "sigma.bands", &plan);
+  s.bands = band_count(field, deck.sigma.bands, top_is_whole(deck), "sigma.bands", &plan);
   plan_cutoffs(deck, field, &plan);
   s.kpoints = plan_kpoints(deck.sigma.kpoints, field, &plan);
   plan_outer_bands(deck.sigma, field, &plan);

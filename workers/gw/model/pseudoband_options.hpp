@@ -1,0 +1,15 @@
+#pragma once
+
+namespace quasi::gw {
+
+/// Table [pseudobands] of a deck (docs/theory/gw.md 9.3).
+struct PseudobandOptions {
+  int vectors = 0;            ///< random vectors of each window; 0: no pseudobands
+  double protected_ry = 0.5;  ///< states below midgap plus this energy are kept
+  double ratio = 0.2;         ///< width of a window over its distance from midgap
+  int seed = 1;               ///< key of the random numbers
+
+  bool wanted() const { return vectors > 0; }
+};
+
+}  // namespace quasi::gw

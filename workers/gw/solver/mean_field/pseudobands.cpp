@@ -1,0 +1,216 @@
+#include "workers/gw/solver/mean_field/pseudobands.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/backend/philox.hpp"
+#include "workers/io/table_reader.hpp"
+
+namespace quasi::gw {
+namespace {
+
+constexpr double kLargestIdentityError = 1e-10;  ///< rounding of the sum of windows
+
+/// Second key of the random numbers, so that no other use of an equal seed shares them.
+constexpr std::uint32_t kKeyOfPseudobands = 0x70736575u;
+
+/// Calls `visit(spin, ik)` for every spin and k-point.
+template <class Visit>
+void for_each_point(const Wavefunctions& waves, const Visit& visit) {
+  for (int spin = 0; spin < waves.header.n_spins; ++spin)
+    for (int ik = 0; ik < waves.n_k(); ++ik) visit(spin, ik);
+}
+
+double midgap_of(const MeanField& field) {
+  double top = -1e300, bottom = 1e300;
+  for_each_point(field.waves, [&](int spin, int ik) {
+    const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(spin)];
+    if (n_v > 0) top = std::max(top, field.waves.energy(spin, ik, n_v - 1));
+    bottom = std::min(bottom, field.waves.energy(spin, ik, n_v));
+  });
+  return 0.5 * (top + bottom);
+}
+
+/// Returns the largest number of states of one spin and k below an energy.
+int largest_count_below(const Wavefunctions& waves, double energy_ry, int given) {
+  int most = 0;
+  for_each_point(waves, [&](int spin, int ik) {
+    int n = 0;
+    while (n < given && waves.energy(spin, ik, n) < energy_ry) ++n;
+    most = std::max(most, n);
+  });
+  return most;
+}
+
+/// Returns the largest number of states of one spin and k between two energies.
+int largest_count_between(const Wavefunctions& waves, double low_ry, double high_ry, int given) {
+  int most = 0;
+  for_each_point(waves, [&](int spin, int ik) {
+    int n = 0;
+    for (int band = 0; band < given; ++band) {
+      const double energy = waves.energy(spin, ik, band);
+      n += energy >= low_ry && energy < high_ry;
+    }
+    most = std::max(most, n);
+  });
+  return most;
+}
+
+double highest_energy(const Wavefunctions& waves, int given) {
+  double highest = -1e300;
+  for_each_point(waves, [&](int spin, int ik) {
+    highest = std::max(highest, waves.energy(spin, ik, given - 1));
+  });
+  return highest;
+}
+
+/// Returns the end of the protected energies above midgap. Intervals that vectors would not thin
+/// out are protected too.
+double protected_energy(const Wavefunctions& waves, const PseudobandOptions& options,
+                        const PseudobandPlan& plan) {
+  const double range = highest_energy(waves, plan.given) - plan.midgap_ry;
+  double end = options.protected_ry;
+  while (end <= range && largest_count_between(waves, plan.midgap_ry + end,
+                                               plan.midgap_ry + end * (1.0 + options.ratio),
+                                               plan.given) <= options.vectors)
+    end *= 1.0 + options.ratio;
+  return end;
+}
+
+/// Sets the windows that hold states, and the error of their sum.
+void choose_windows(const Wavefunctions& waves, PseudobandPlan& plan) {
+  std::vector<double> largest(plan.windows.size());
+  for_each_point(waves, [&](int spin, int ik) {
+    for (int band = plan.kept; band < plan.given; ++band) {
+      const double x = waves.energy(spin, ik, band) - plan.midgap_ry;
+      double sum = 0.0;
+      for (std::size_t k = 0; k < largest.size(); ++k) {
+        const double weight = plan.windows.weight(k, x);
+        largest[k] = std::max(largest[k], weight);
+        sum += weight;
+      }
+      plan.identity_error = std::max(plan.identity_error, std::abs(sum - 1.0));
+    }
+  });
+  for (std::size_t k = 0; k < largest.size(); ++k)
+    if (largest[k] > 0.0) plan.used.push_back(k);
+}
+
+/// Random factors θ of the replaced states of one spin and k-point for one vector.
+class RandomFactors {
+ public:
+  RandomFactors(const PseudobandPlan& plan, PseudobandUse use, int spin, int ik, bool real)
+      : seed_(static_cast<std::uint32_t>(plan.seed)),
+        ik_(static_cast<std::uint32_t>(ik)),
+        stream_(2 * static_cast<std::uint32_t>(spin) + static_cast<std::uint32_t>(use)),
+        real_(real) {}
+  Cplx at(int vector, int band) const {
+    const Philox random =
+        Philox::at(static_cast<std::uint32_t>(band), static_cast<std::uint32_t>(vector), ik_,
+                   stream_, seed_, kKeyOfPseudobands);
+    if (real_) return (random.word[0] & 1u) != 0 ? 1.0 : -1.0;
+    return std::polar(1.0, 2.0 * kPi * random.unit());
+  }
+
+ private:
+  std::uint32_t seed_, ik_, stream_;
+  bool real_;
+};
+
+/// Replaces the states beyond plan.kept of one spin and k-point; [bands][n_pw].
+std::vector<Cplx> replaced_states(const Wavefunctions& given, const PseudobandPlan& plan,
+                                  PseudobandUse use, int spin, int ik) {
+  const KPointWaves& at = given.waves[static_cast<std::size_t>(ik)];
+  const std::vector<Cplx>& states = at.coefficients[static_cast<std::size_t>(spin)];
+  const std::size_t n_pw = at.g.size(), kept = static_cast<std::size_t>(plan.kept);
+  const auto first = states.begin() + static_cast<std::ptrdiff_t>(kept * n_pw);
+  const bool real = std::all_of(first, states.end(), [](const Cplx& c) { return c.imag() == 0.0; });
+  const RandomFactors factors(plan, use, spin, ik, real);
+  std::vector<Cplx> made(states.begin(), first);
+  made.resize(static_cast<std::size_t>(plan.bands()) * n_pw);
+  const double scale = 1.0 / std::sqrt(static_cast<double>(plan.vectors));
+  // A thread makes whole vectors, so that the order of each sum does not depend on their number.
+#pragma omp parallel for schedule(dynamic)
+  for (int row = plan.kept; row < plan.bands(); ++row) {
+    const std::size_t window =
+        plan.used[static_cast<std::size_t>((row - plan.kept) / plan.vectors)];
+    Cplx* const xi = made.data() + static_cast<std::size_t>(row) * n_pw;
+    for (int band = plan.kept; band < plan.given; ++band) {
+      const double weight =
+          plan.windows.weight(window, given.energy(spin, ik, band) - plan.midgap_ry);
+      if (weight == 0.0) continue;
+      const Cplx factor =
+          scale * std::sqrt(weight) * factors.at((row - plan.kept) % plan.vectors, band);
+      const Cplx* const state = states.data() + static_cast<std::size_t>(band) * n_pw;
+      for (std::size_t g = 0; g < n_pw; ++g) xi[g] += factor * state[g];
+    }
+  }
+  return made;
+}
+
+}  // namespace
+
+PseudobandPlan plan_pseudobands(const MeanField& field, const PseudobandOptions& options,
+                                bool top_is_whole) {
+  const Wavefunctions& waves = field.waves;
+  PseudobandPlan plan{
+      .given = waves.n_bands, .vectors = options.vectors, .seed = options.seed, .used = {}};
+  if (!top_is_whole) {
+    const auto whole = whole_band_counts(waves, field.n_occupied + 1, waves.n_bands - 1);
+    if (!whole.empty()) plan.given = whole.back();
+  }
+  plan.midgap_ry = midgap_of(field);
+  plan.plasma_ry = std::sqrt(16.0 * kPi * field.n_electrons() / field.crystal().volume_bohr3);
+  const double end = protected_energy(waves, options, plan);
+  const int below = largest_count_below(waves, plan.midgap_ry + end, plan.given);
+  const auto whole = whole_band_counts(waves, std::max(below, field.n_occupied + 1), plan.given);
+  plan.kept = whole.empty() ? plan.given : whole.front();
+  if (plan.keeps_all()) return plan;
+  const double range = highest_energy(waves, plan.given) - plan.midgap_ry;
+  plan.windows = EnergyWindows(end, range, options.ratio);
+  choose_windows(waves, plan);
+  if (plan.identity_error > kLargestIdentityError)
+    throw InvalidInput("the windows of the pseudobands add up to 1 only within " +
+                       shown(plan.identity_error) + ", more than " + shown(kLargestIdentityError) +
+                       ": energies of the mean field are not in increasing order");
+  if (plan.bands() >= plan.given) {
+    plan.kept = plan.given;
+    plan.used.clear();
+  }
+  return plan;
+}
+
+Wavefunctions pseudobands(const Wavefunctions& given, const PseudobandPlan& plan,
+                          PseudobandUse use) {
+  Wavefunctions made{.header = given.header,
+                     .n_bands = plan.bands(),
+                     .wavefunction_cutoff_ry = given.wavefunction_cutoff_ry,
+                     .k_grid = given.k_grid,
+                     .k_shift = given.k_shift,
+                     .k = given.k,
+                     .weight = given.weight,
+                     .first_occupied = given.first_occupied,
+                     .last_occupied = given.last_occupied,
+                     .energy_ry = {},
+                     .occupation = {},
+                     .waves = {}};
+  const double pole = use == PseudobandUse::kSelfEnergy ? plan.plasma_ry : 0.0;
+  for (const KPointWaves& at : given.waves) made.waves.push_back({.g = at.g, .coefficients = {}});
+  for_each_point(given, [&](int spin, int ik) {
+    for (int band = 0; band < plan.kept; ++band) {
+      made.energy_ry.push_back(given.energy(spin, ik, band));
+      made.occupation.push_back(given.occupied(spin, ik, band));
+    }
+    for (const std::size_t window : plan.used)
+      for (int vector = 0; vector < plan.vectors; ++vector) {
+        made.energy_ry.push_back(plan.midgap_ry + plan.windows.energy(window, pole));
+        made.occupation.push_back(0.0);
+      }
+    made.waves[static_cast<std::size_t>(ik)].coefficients.push_back(
+        replaced_states(given, plan, use, spin, ik));
+  });
+  return made;
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "workers/gw/model/pseudoband_options.hpp"
+#include "workers/gw/physics/energy_windows.hpp"
+#include "workers/gw/solver/mean_field/problem.hpp"
+
+namespace quasi::gw {
+
+/// Division of given states into protected ones and pseudobands (docs/theory/gw.md 9.3).
+struct PseudobandPlan {
+  int given = 0;    ///< bands that the pseudobands stand for, protected ones included
+  int kept = 0;     ///< protected bands, which are unchanged
+  int vectors = 0;  ///< random vectors of each window
+  int seed = 1;
+  double midgap_ry = 0.0;
+  double plasma_ry = 0.0;  ///< ω_p of the density of the occupied states
+  EnergyWindows windows{1.0, 2.0, 1.0};
+  std::vector<std::size_t> used;  ///< windows with a state at some k, by increasing energy
+  double identity_error = 0.0;    ///< max |Σ_k g_k(E_n)² − 1| over all states that are replaced
+
+  bool keeps_all() const { return kept == given; }
+  /// Number of bands of the states that pseudobands() returns.
+  int bands() const { return kept + static_cast<int>(used.size()) * vectors; }
+};
+
+/// Use of pseudobands. Their energies suit the poles of χ or of Σ, and their random vectors are
+/// independent of those of the other use. Equal vectors in W and G would add a large bias.
+enum class PseudobandUse { kScreening = 0, kSelfEnergy = 1 };
+
+/// Divides the states of `field`. States below midgap + protected_ry are kept in whole multiplets.
+/// That energy rises by 1 + F while the next interval has no more states than vectors at every k,
+/// and all states are kept if there would be no fewer vectors than states.
+/// @param top_is_whole  true if the last band is known to end a multiplet; else the last multiplet
+///                      is left out
+/// @throws InvalidInput if the windows do not add up to the identity
+PseudobandPlan plan_pseudobands(const MeanField& field, const PseudobandOptions& options,
+                                bool top_is_whole);
+
+/// Makes the states of a plan: the protected bands, then for each window k and vector r the band
+///
+///   ξ_kr = N_ξ^−½ Σ_n g_k(E_n) θ_rn |n⟩,   E[θ_rn θ*_rm] = δ_nm
+///
+/// over the other given states n at every k-point. θ is ±1 where all states of a k-point are real,
+/// else a phase. It depends on seed, use, spin, k, n and r alone. The energy of ξ_kr is that of
+/// its window, with b = 0 for χ and b = ω_p for Σ.
+Wavefunctions pseudobands(const Wavefunctions& given, const PseudobandPlan& plan,
+                          PseudobandUse use);
+
+}  // namespace quasi::gw
