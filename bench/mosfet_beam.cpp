@@ -6,7 +6,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "workers/mosfet/solver/beam/beam_point.hpp"
+#include "workers/mosfet/solver/sweep/sweep.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -38,7 +38,7 @@ void run(const std::vector<std::string>& settings, const std::string& device_nam
   const Device device = find_device(device_name);
   if (together) {
     const auto start = Clock::now();
-    const std::size_t count = beam_points(deck, {{device}}, progress).size();
+    const std::size_t count = run_sweep(deck, {.devices = {device}}, progress).size();
     nlohmann::json line = line_of(deck, device);
     line["case"] = "beam map";
     line["points"] = count;
@@ -49,7 +49,7 @@ void run(const std::vector<std::string>& settings, const std::string& device_nam
   for (const BiasPoint& bias : points) {
     deck.points = {bias};
     const auto start = Clock::now();
-    const PointResult point = beam_points(deck, {{device}}, progress)[0];
+    const PointResult point = run_sweep(deck, {.devices = {device}}, progress)[0];
     nlohmann::json line = line_of(deck, device);
     line["case"] = "beam point";
     line["seconds"] = seconds_since(start);

@@ -98,6 +98,23 @@ TEST_F(Ranks, MosfetSweepsGiveTheSameBitsOnAnyNumber) {
   }
 }
 
+// So do the points of the beam scheme.
+TEST_F(Ranks, BeamSweepsGiveTheSameBitsOnAnyNumber) {
+  const TemporaryDirectory place;
+  const fs::path deck = write_deck(place.path() / "beam",
+                                   "kind = \"mosfet\"\n[mesh]\nnx = 33\nnz = 17\nsubbands = 1\n"
+                                   "dh_ev = 0.025\nnkappa = 4\n[bias]\nvgs = [0.0, 0.2]\n"
+                                   "vds = [0.1, 0.2]\n[run]\nscheme = \"beam\"\n"),
+                 alone = deck.parent_path() / "alone", output = deck.parent_path() / "3";
+  for (const auto& [n, directory] : {std::pair{0, alone}, {3, output}})
+    ASSERT_EQ(run({{n, engine("mosfet", deck, directory)}}, place.path() / "log"), 0)
+        << text_of(place.path() / "log");
+  expect_same_bits(
+      alone, output,
+      {"/iv/I_mid", "/points/0/potential", "/points/3/current_x", "/points/3/phonon_power"});
+  EXPECT_EQ(text_of(alone / "iv.csv"), text_of(output / "iv.csv"));
+}
+
 // Every iteration of an outer loop is a sum over all ranks, and every rank continues with the
 // result. The full matrix is shared as well.
 TEST_F(Ranks, GwLoopsAndTheFullMatrixGiveTheSameBits) {

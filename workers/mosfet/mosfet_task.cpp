@@ -11,7 +11,7 @@
 #include "workers/mosfet/output/iv_csv.hpp"
 #include "workers/mosfet/output/result_file.hpp"
 #include "workers/mosfet/output/summary.hpp"
-#include "workers/mosfet/solver/beam/beam_point.hpp"
+#include "workers/mosfet/solver/beam/beam_report.hpp"
 #include "workers/mosfet/solver/equilibrium/drift_diffusion.hpp"
 #include "workers/mosfet/solver/equilibrium/equilibrium_points.hpp"
 #include "workers/mosfet/solver/sweep/mesh_study.hpp"
@@ -61,7 +61,6 @@ std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& option
 
 std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& options,
                                       Progress& progress) {
-  const bool beam = deck.run.scheme == StreamingScheme::kBeam;
   const bool sweeps =
       has_currents(deck.run) && deck.run.transport != TransportModel::kDriftDiffusion;
   if (options.devices.size() > 1 && !sweeps)
@@ -69,7 +68,7 @@ std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& option
                        "' with run.transport '" + transport_name(deck.run.transport) +
                        "' runs on one device, " + std::to_string(options.devices.size()) +
                        " are named; name one with --device");
-  if (options.ranks->size() > 1 && (!sweeps || beam))
+  if (options.ranks->size() > 1 && !sweeps)
     throw InvalidInput(std::string("run.mode '") + mode_name(deck.run.mode) +
                        "' with run.transport '" + transport_name(deck.run.transport) +
                        "' runs in one process, " + std::to_string(options.ranks->size()) +
@@ -78,11 +77,6 @@ std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& option
   if (deck.run.mode == RunMode::kMobility) return mobility_points(deck, progress);
   if (deck.run.transport == TransportModel::kDriftDiffusion)
     return drift_diffusion_points(deck, progress);
-  if (beam)
-    return beam_points(deck,
-                       {options.devices, memory_budget_bytes(deck.common, options.devices.front(),
-                                                             options.memory_budget_bytes)},
-                       progress);
   return sweep_points(deck, options, progress);
 }
 

@@ -12,7 +12,9 @@
 #include "workers/backend/error.hpp"
 #include "workers/io/hdf5.hpp"
 #include "workers/mosfet/mosfet_task.hpp"
-#include "workers/mosfet/solver/beam/beam_point.hpp"
+#include "workers/mosfet/solver/sweep/mesh_study.hpp"
+#include "workers/mosfet/solver/sweep/sweep.hpp"
+#include "workers/mosfet/solver/sweep/sweep_pieces.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -27,7 +29,7 @@ Deck beam_deck(const std::string& vgs, const std::string& vds,
 
 std::vector<PointResult> run(const Deck& deck) {
   SilentProgress silent;
-  return beam_points(deck, {{find_device("cpu")}}, silent);
+  return run_sweep(deck, {.devices = {find_device("cpu")}}, silent);
 }
 
 // Without drain bias no current flows and phonons take no power, with either statistics and all
@@ -117,20 +119,99 @@ TEST(BeamPoint, SeveralDevicesShareThePoints) {
   SilentProgress silent;
   for (const Device& device : test::one_device_of_each_kind()) {
     const Deck deck = beam_deck("[0.0, 0.2, 0.4]", "0.2", {{"mesh.subbands", "1"}});
-    const auto together = beam_points(deck, {{device, device}}, silent);
+    const auto together = run_sweep(deck, {.devices = {device, device}}, silent);
     for (std::size_t k = 0; k < deck.points.size(); ++k) {
       Deck alone = deck;
       alone.points = {deck.points[k]};
-      EXPECT_EQ(together[k].numbers, beam_points(alone, {{device}}, silent)[0].numbers) << k;
+      EXPECT_EQ(together[k].numbers, run_sweep(alone, {.devices = {device}}, silent)[0].numbers)
+          << k;
     }
   }
+}
+
+/// Keeps the lines of the log.
+class Listening : public SilentProgress {
+ public:
+  void log(std::string_view line) override { heard_ += std::string(line) + '\n'; }
+  bool heard(const std::string& words) const { return heard_.find(words) != std::string::npos; }
+
+ private:
+  std::string heard_;
+};
+
+/// Cancels at its third report and later ones.
+class CancelledAtTheThird : public SilentProgress {
+ public:
+  bool cancelled() const override { return reports_ > 2; }
+
+ protected:
+  void on_report(std::string_view, std::int64_t, std::int64_t) override { ++reports_; }
+
+ private:
+  int reports_ = 0;
+};
+
+// A cancelled sweep keeps its finished points, which iv.csv gets at once. The next attempt computes
+// only the others and ends with the bits of an undisturbed run.
+TEST(BeamPoint, ASweepResumesWithItsFinishedPoints) {
+  const Deck deck = beam_deck("[0.0, 0.1, 0.2]", "0.2",
+                              {{"mesh.subbands", "1"}, {"checkpoint_interval_s", "0.0"}});
+  SilentProgress silent;
+  const auto expected = run_sweep(deck, {.devices = {find_device("cpu")}}, silent);
+  const test::TemporaryDirectory directory;
+  std::vector<int> first, second;
+  SweepOptions options{.devices = {find_device("cpu")}, .checkpoint_directory = directory.path()};
+  options.on_finished = [&](int point, const PointResult&) { first.push_back(point); };
+  CancelledAtTheThird cancelled;
+  EXPECT_THROW(run_sweep(deck, options, cancelled), Cancelled);
+  EXPECT_EQ(first, (std::vector<int>{0, 1}));
+  options.on_finished = [&](int point, const PointResult&) { second.push_back(point); };
+  Listening resuming;
+  const auto resumed = run_sweep(deck, options, resuming);
+  EXPECT_TRUE(resuming.heard("2 of 3 points finished"));
+  EXPECT_EQ(second, (std::vector<int>{0, 1, 2}));
+  for (std::size_t k = 0; k < 3; ++k) {
+    EXPECT_EQ(resumed[k].numbers, expected[k].numbers) << k;
+    EXPECT_EQ(resumed[k].arrays.at("potential").values, expected[k].arrays.at("potential").values);
+  }
+  // Another mesh, another window or the other scheme is another sweep.
+  for (const auto& [key, value] : {std::pair{"mesh.dh_ev", "0.02"},
+                                   {"mesh.nkappa", "9"},
+                                   {"mesh.window_ev", "0.5"},
+                                   {"run.scheme", "weno"}})
+    EXPECT_NE(resume_digest(beam_deck(
+                  "[0.0, 0.1, 0.2]", "0.2",
+                  {{"mesh.subbands", "1"}, {"checkpoint_interval_s", "0.0"}, {key, value}})),
+              resume_digest(deck))
+        << key;
+}
+
+// The mesh study knows the axes of the scheme.
+TEST(BeamPoint, TheMeshStudyStatesTheErrorOfEveryAxis) {
+  const Deck deck = beam_deck("0.2", "0.2", {{"mesh.subbands", "1"}, {"run.converge", "true"}});
+  SilentProgress silent;
+  const auto points_of = [&](const Deck& other, const std::filesystem::path&) {
+    return run_sweep(other, {.devices = {find_device("cpu")}}, silent);
+  };
+  std::vector<PointResult> points = points_of(deck, {});
+  StudyRunner runner({}, one_rank(), silent);
+  add_mesh_study(deck, points_of, runner, silent, &points);
+  const auto& n = points[0].numbers;
+  double sum = 0.0;
+  for (const char* axis : {"dh", "nkappa", "nx", "nz"}) {
+    const std::string name = std::string("mesh_") + axis;
+    EXPECT_GT(n.at(name + "_error_a_per_m"), 0.0) << axis;
+    EXPECT_LT(n.at(name + "_error_a_per_m"), 0.2 * n.at("current_a_per_m")) << axis;
+    sum += n.at(name + "_error_a_per_m");
+  }
+  EXPECT_NEAR(n.at("mesh_error_a_per_m"), sum, 1e-12);
 }
 
 TEST(BeamPoint, APointThatDoesNotFitIsRefusedWithItsNeed) {
   SilentProgress silent;
   const Deck deck = beam_deck("0.2", "0.2");
   try {
-    beam_points(deck, {{find_device("cpu")}, 1000}, silent);
+    run_sweep(deck, {.devices = {find_device("cpu")}, .memory_budget_bytes = 1000}, silent);
     FAIL();
   } catch (const OutOfMemory& failure) {
     EXPECT_NE(std::string(failure.what()).find("a bias point"), std::string::npos)
@@ -148,8 +229,7 @@ TEST(BeamPoint, TheDeckNamesWhatTheSchemeLacks) {
   for (const auto& [key, value] : {std::pair{"run.mode", "transient"},
                                    {"contact.inflow", "neutral"},
                                    {"scattering.impurities", "true"},
-                                   {"scattering.scheme", "paper"},
-                                   {"run.converge", "true"}})
+                                   {"scattering.scheme", "paper"}})
     EXPECT_THROW(beam_deck("0.4", "0.2", {{key, value}}), InvalidInput) << key;
 }
 

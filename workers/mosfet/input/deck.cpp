@@ -169,8 +169,6 @@ void check_scheme(const TableReader& reader, const Deck& deck) {
                 "leave them out or use \"weno\"");
   if (deck.neutral_inflow)
     reader.fail("scheme", "= \"beam\" needs contact.inflow = \"fixed\"; or use \"weno\"");
-  if (deck.run.mesh_study)
-    reader.fail("converge", "= true is not available for run.scheme = \"beam\"; use \"weno\"");
 }
 
 void read_run(const toml::table* table, const std::string& where, Deck* deck) {

@@ -35,25 +35,10 @@ struct BeamSteadyState {
 
 /// Begin here: solves transport, Schrödinger and Poisson together (docs/theory/mosfet.md 17.5). It
 /// takes Gummel steps with Anderson mixing of V, from the quasi-equilibrium of the bias.
-/// kernels/beam solves at fixed levels, beam_report.cpp makes the results. @throws NotConverged
+/// kernels/beam solves at fixed levels, beam_report.hpp makes the results, beam_sweep.hpp runs the
+/// points of a deck. @throws NotConverged
 /// with the steps of V
 BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias,
                                  BeamKernels& kernels, Progress& progress);
-
-/// Resources of a run with the beam scheme.
-struct BeamResources {
-  std::vector<Device> devices;           ///< at least one
-  std::int64_t memory_budget_bytes = 0;  ///< for the bias points of one device; 0: unlimited
-};
-
-/// Solves all bias points of a deck with run.scheme = "beam", each for its steady state. Several
-/// points run at once on every CUDA device, so that one point's Schrödinger–Poisson solution on the
-/// host hides behind the transport of others. The results do not depend on their number.
-/// @throws NotConverged, OutOfMemory if not even one point fits into the budget
-std::vector<PointResult> beam_points(const Deck& deck, const BeamResources& resources,
-                                     Progress& progress);
-
-/// Returns the number of cells of phase space of one bias point, both signs of k_x.
-double beam_cells(const Deck& deck, const Structure& structure);
 
 }  // namespace quasi::mosfet

@@ -1,14 +1,9 @@
-#include <omp.h>
+#include "workers/mosfet/solver/beam/beam_report.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
-#include "workers/backend/device/memory_budget.hpp"
-#include "workers/backend/team/every_device.hpp"
-#include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
-#include "workers/mosfet/solver/beam/beam_point.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 #include "workers/mosfet/solver/transport/observables.hpp"
 #include "workers/mosfet/solver/verdict/point_verdict.hpp"
@@ -65,8 +60,10 @@ void add_numbers(const BeamDevice& device, const BeamSteadyState& state, PointRe
                      point);
 }
 
-PointResult report(const Deck& deck, const BeamDevice& device, const BiasPoint& bias,
-                   const BeamSteadyState& state) {
+}  // namespace
+
+PointResult report_beam_point(const Deck& deck, const BeamDevice& device, const BiasPoint& bias,
+                              const BeamSteadyState& state) {
   const Structure& s = device.structure;
   const std::int64_t nx = s.nx, nz = s.nz, nv = s.n_valleys(), np = s.subbands;
   PointResult point;
@@ -96,31 +93,13 @@ PointResult report(const Deck& deck, const BeamDevice& device, const BiasPoint& 
   return point;
 }
 
-std::string end_of_point(const PointResult& point, const BeamSteadyState& state) {
+std::string log_of_beam_point(const PointResult& point, const BeamSteadyState& state) {
   const auto& n = point.numbers;
   return name_of(point.bias) + ": I = " + brief(n.at("current_a_per_m")) + " A/m, spread " +
          brief(n.at("current_spread_a_per_m")) + " A/m, " + std::to_string(state.outer) +
          " outer steps, " + std::to_string(state.sweeps) + " line solves; " + brief(state.total_s) +
          " s, of which transport " + brief(state.transport_s) + " s, " + status_name(point.status);
 }
-
-// Returns the number of bias points that one device solves at the same time.
-std::size_t points_at_once(const Deck& deck, const Structure& s, const BeamResources& resources) {
-  const Device& device = resources.devices.front();
-  const std::size_t n_devices = resources.devices.size();
-  std::size_t lanes = 1;
-  // Every point keeps two threads of the host busy with Schrödinger and Poisson.
-  if (device.backend == Backend::kCuda)
-    lanes = static_cast<std::size_t>(omp_get_max_threads()) / (2 * n_devices);
-  lanes = std::clamp<std::size_t>(lanes, 1, (deck.points.size() + n_devices - 1) / n_devices);
-  if (resources.memory_budget_bytes <= 0) return lanes;
-  const double cells = 0.5 * beam_cells(deck, s), rows = cells / deck.mesh.n_kappa;
-  return std::min(lanes, static_cast<std::size_t>(items_that_fit(
-                             resources.memory_budget_bytes, 0,
-                             static_cast<std::int64_t>(beam_bytes(cells, rows)), "a bias point")));
-}
-
-}  // namespace
 
 double beam_cells(const Deck& deck, const Structure& s) {
   double drop_v = 0.0;
@@ -129,42 +108,6 @@ double beam_cells(const Deck& deck, const Structure& s) {
   constexpr double kBelow_ev = 0.1 + 0.2;
   const double cells_of_h = (deck.mesh.window_ev + drop_v + kBelow_ev) / deck.mesh.dh_ev;
   return 2.0 * s.n_valleys() * s.subbands * s.nx * cells_of_h * deck.mesh.n_kappa;
-}
-
-std::vector<PointResult> beam_points(const Deck& deck, const BeamResources& resources,
-                                     Progress& progress) {
-  const Structure s = make_structure(deck);
-  const TransportProblem problem = make_transport_problem(deck, s);
-  const Equilibrium source = solve_contact(deck, s, 0), drain = solve_contact(deck, s, s.nx - 1);
-  const BeamDevice device{.model = deck,
-                          .structure = s,
-                          .problem = problem,
-                          .contacts = {source, drain},
-                          .mesh = {.dh_ev = deck.mesh.dh_ev,
-                                   .n_kappa = deck.mesh.n_kappa,
-                                   .window_ev = deck.mesh.window_ev},
-                          .tolerance_v = deck.run.tol_v};
-  const std::size_t n_devices = resources.devices.size(),
-                    lanes = n_devices * points_at_once(deck, s, resources);
-  std::vector<PointResult> points(deck.points.size());
-  std::atomic<bool> stop{false};
-  std::atomic<std::size_t> next{0}, finished{0};
-  on_every_device(lanes, stop, [&](std::size_t lane) {
-    const HostThreadShare share(lanes);
-    const Device& own = resources.devices[lane % n_devices];
-    use_device(own);
-    const std::unique_ptr<BeamKernels> kernels = make_beam_kernels(own);
-    for (std::size_t k = next++; k < points.size() && !stop; k = next++) {
-      progress.report("bias points", static_cast<std::int64_t>(finished), std::ssize(points));
-      const BeamSteadyState state = solve_beam_point(device, deck.points[k], *kernels, progress);
-      points[k] = report(deck, device, deck.points[k], state);
-      ++finished;
-      for (const std::string& remark : judge_point(deck.run, points[k]).remarks)
-        progress.log(name_of(deck.points[k]) + ": " + remark);
-      progress.log(end_of_point(points[k], state));
-    }
-  });
-  return points;
 }
 
 }  // namespace quasi::mosfet

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "workers/backend/team/every_device.hpp"
-#include "workers/mosfet/solver/sweep/sweep_state.hpp"
+#include "workers/mosfet/solver/beam/beam_sweep.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -31,14 +31,18 @@ std::vector<PointResult> shared_results(SweepState& sweep) {
 std::vector<PointResult> run_sweep(const Deck& deck, const SweepOptions& options,
                                    Progress& progress) {
   SweepState sweep(deck, options, progress);
-  const std::size_t n_own = options.devices.size();
+  const bool is_beam = deck.run.scheme == StreamingScheme::kBeam;
+  const std::size_t n_devices = options.devices.size(),
+                    n_own = n_devices * (is_beam ? beam_points_at_once(sweep) : 1);
   const bool serves = sweep.ranks.leads() && sweep.ranks.size() > 1;
   std::atomic<bool> stop{false};
-  on_every_device(n_own + (serves ? 1 : 0), stop, [&](std::size_t device) {
-    if (device == n_own)
+  on_every_device(n_own + (serves ? 1 : 0), stop, [&](std::size_t thread) {
+    if (thread == n_own)
       sweep.serve_ranks(stop);
+    else if (is_beam)
+      run_beam_on_device(&sweep, options.devices[thread % n_devices], n_own, stop);
     else
-      run_on_device(&sweep, options.devices[device], stop);
+      run_on_device(&sweep, options.devices[thread], stop);
   });
   if (!sweep.ranks.leads()) sweep.tell_done();
   return shared_results(sweep);

@@ -43,10 +43,11 @@ inline double bytes_of_point(double pdf_size, double nodes, Backend backend) {
 ///
 /// Steady points of one V_GS form a chain along V_DS. Each starts from its predecessor's pdf, with
 /// V shifted by the solution of the linear Poisson problem of the bias change. Chains are
-/// independent. Lanes of a device advance together, devices share a queue, and ranks have ranges of
-/// chains in proportion to their devices. The numbers of a point depend on its chain alone. A
-/// checkpoint is written when a point ends and every checkpoint_interval_s. The run resumes from
-/// the newest checkpoint in the directory with the same bits.
+/// independent. Every point of the beam scheme is a chain by itself. Lanes of a device advance
+/// together, devices share a queue, and ranks have ranges of chains in proportion to their devices.
+/// The numbers of a point depend on its chain alone. A checkpoint is written when a point ends and
+/// every checkpoint_interval_s. The run resumes from the newest checkpoint in the directory with
+/// the same bits.
 ///
 /// Collective: every rank calls it.
 /// @return one result per point of the deck, in its order, on every rank.

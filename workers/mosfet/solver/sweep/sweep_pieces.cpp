@@ -178,7 +178,8 @@ std::string resume_key(const Deck& deck) {
     key << '|' << v.mx_m0 << ' ' << v.my_m0 << ' ' << v.mz_m0 << ' ' << v.offset_ev;
   const auto& n = deck.mesh;
   key << '|' << n.nx << ' ' << n.nz << ' ' << n.subbands << ' ' << n.nw << ' ' << n.nphi << ' '
-      << n.wmax_ev << ' ' << static_cast<int>(n.range) << ' ' << static_cast<int>(n.phi_flux);
+      << n.wmax_ev << ' ' << static_cast<int>(n.range) << ' ' << static_cast<int>(n.phi_flux) << ' '
+      << n.dh_ev << ' ' << n.n_kappa << ' ' << n.window_ev;
   key << '|' << static_cast<int>(deck.scattering.scheme);
   for (const auto& p : deck.scattering.processes)
     key << '|' << p.name << ' ' << static_cast<int>(p.kind) << ' ' << p.energy_ev << ' '
@@ -195,10 +196,10 @@ std::string resume_key(const Deck& deck) {
       key << wave->t_fs[k] << ' ' << wave->value_v[k] << ' ';
   }
   const auto& r = deck.run;
-  key << '|' << static_cast<int>(r.mode) << ' ' << static_cast<int>(r.transport) << ' '
-      << r.t_end_fs << ' ' << r.cfl << ' ' << r.steady_tol << ' ' << r.steady_floor_a_per_m << ' '
-      << r.window_fs << ' ' << r.weno_epsilon << ' ' << r.tol_v << ' ' << r.refresh_steps << ' '
-      << r.coarse_start << ' ' << r.plasma_damping;
+  key << '|' << static_cast<int>(r.mode) << ' ' << static_cast<int>(r.scheme) << ' '
+      << static_cast<int>(r.transport) << ' ' << r.t_end_fs << ' ' << r.cfl << ' ' << r.steady_tol
+      << ' ' << r.steady_floor_a_per_m << ' ' << r.window_fs << ' ' << r.weno_epsilon << ' '
+      << r.tol_v << ' ' << r.refresh_steps << ' ' << r.coarse_start << ' ' << r.plasma_damping;
   key << '|' << deck.output.every_fs;
   for (const auto& f : deck.output.fields) key << ' ' << f;
   for (const double t : deck.output.pdf_at_fs) key << ' ' << t;

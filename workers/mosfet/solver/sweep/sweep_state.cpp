@@ -22,11 +22,12 @@ enum SweepTag : int {
   kSweepDrain = 2,  ///< from rank 0: publish the state of the running points
 };
 
-// Steady points of equal V_GS form a chain. Every transient point is a chain by itself.
+// Steady points of equal V_GS form a chain. Every transient point and every point of the beam
+// scheme is a chain by itself.
 std::vector<std::vector<int>> make_chains(const Deck& deck) {
   const int count = static_cast<int>(deck.points.size());
   std::vector<std::vector<int>> chains;
-  if (deck.run.mode == RunMode::kTransient) {
+  if (deck.run.mode == RunMode::kTransient || deck.run.scheme == StreamingScheme::kBeam) {
     for (int k = 0; k < count; ++k) chains.push_back({k});
     return chains;
   }

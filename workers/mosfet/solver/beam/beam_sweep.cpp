@@ -1,0 +1,76 @@
+#include "workers/mosfet/solver/beam/beam_sweep.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "workers/backend/device/memory_budget.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/backend/team/every_device.hpp"
+#include "workers/mosfet/solver/beam/beam_report.hpp"
+#include "workers/mosfet/solver/sweep/point_name.hpp"
+#include "workers/mosfet/solver/verdict/point_verdict.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+// Takes the next point of this rank from the queue. Every point is a chain of its own.
+std::optional<int> next_point(SweepState& sweep) {
+  const std::lock_guard lock(sweep.mutex);
+  if (sweep.queue.empty()) return {};
+  const int chain = sweep.queue.front();
+  sweep.queue.pop_front();
+  sweep.progress.report("bias points", std::ssize(sweep.finished), std::ssize(sweep.deck.points));
+  return sweep.chains[static_cast<std::size_t>(chain)].front();
+}
+
+}  // namespace
+
+std::size_t beam_points_at_once(const SweepState& sweep) {
+  const Deck& deck = sweep.deck;
+  const std::vector<Device>& devices = sweep.options.devices;
+  std::size_t points = 1;
+  // Every point keeps two threads of the host busy with Schrödinger and Poisson.
+  if (devices.front().backend == Backend::kCuda)
+    points = static_cast<std::size_t>(omp_get_max_threads()) / (2 * devices.size());
+  points = std::clamp<std::size_t>(
+      points, 1,
+      std::max<std::size_t>(1, (sweep.queue.size() + devices.size() - 1) / devices.size()));
+  if (sweep.options.memory_budget_bytes <= 0) return points;
+  const double cells = 0.5 * beam_cells(deck, sweep.structure), rows = cells / deck.mesh.n_kappa;
+  return std::min(points, static_cast<std::size_t>(items_that_fit(
+                              sweep.options.memory_budget_bytes, 0,
+                              static_cast<std::int64_t>(beam_bytes(cells, rows)), "a bias point")));
+}
+
+void run_beam_on_device(SweepState* sweep, const Device& device, std::size_t n_beside,
+                        const std::atomic<bool>& stop) {
+  const Deck& deck = sweep->deck;
+  const HostThreadShare share(n_beside);
+  use_device(device);
+  const std::unique_ptr<BeamKernels> kernels = make_beam_kernels(device);
+  const BeamDevice shared{.model = deck,
+                          .structure = sweep->structure,
+                          .problem = sweep->problem,
+                          .contacts = {sweep->source, sweep->drain},
+                          .mesh = {.dh_ev = deck.mesh.dh_ev,
+                                   .n_kappa = deck.mesh.n_kappa,
+                                   .window_ev = deck.mesh.window_ev},
+                          .tolerance_v = deck.run.tol_v};
+  while (!stop) {
+    if (sweep->ranks.peer_failed()) throw PeerFailed();
+    const std::optional<int> point = next_point(*sweep);
+    if (!point) return;
+    const BiasPoint& bias = deck.points[static_cast<std::size_t>(*point)];
+    const BeamSteadyState state = solve_beam_point(shared, bias, *kernels, sweep->progress);
+    const PointResult result = report_beam_point(deck, shared, bias, state);
+    for (const std::string& remark : judge_point(deck.run, result).remarks)
+      sweep->log(name_of(bias) + ": " + remark);
+    sweep->publish({.old = {},
+                    .fresh = {{SweepPieces::finished(*point), pack(result)}},
+                    .log = log_of_beam_point(result, state)});
+  }
+}
+
+}  // namespace quasi::mosfet
