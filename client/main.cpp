@@ -23,6 +23,7 @@ ExitStatus dispatch(Session& session, const Arguments& arguments) {
   if (command == "logs") return logs(session, arguments.logs);
   if (command == "fetch") return fetch(session, arguments.fetch);
   if (command == "cancel") return cancel(session, arguments.cancel);
+  if (command == "delete") return delete_jobs(session, arguments.delete_jobs);
   if (command == "plot") return plot(session, arguments.plot);
   if (command == "report") return report(session, arguments.report);
   if (command == "devices") return devices(session, arguments.devices);

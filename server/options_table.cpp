@@ -258,6 +258,10 @@ std::vector<Entry> retention_entries() {
           "blob_grace", "unreferenced files are kept for this time", 0, 365 * kDay,
           [](O & o) -> auto& { return o.retention.blob_grace_ms; }),
       seconds(
+          "result_retention",
+          "jobs are deleted with their results this long after they ended; 0: never", 0,
+          3'650 * kDay, [](O & o) -> auto& { return o.retention.result_retention_ms; }),
+      seconds(
           "upload_idle", "broken uploads are kept for this time", 1, 365 * kDay,
           [](O & o) -> auto& { return o.retention.upload_idle_ms; }),
       seconds(

@@ -235,7 +235,7 @@ void Server::Parts::run_timer() {
       }
       if (now >= next_garbage) {
         next_garbage = now + options.garbage_interval_ms;
-        collect_garbage(writer, files, blobs, options.retention);
+        collect_garbage(writer, files, blobs, logs, options.retention);
       }
     } catch (const FileError& error) {
       log(Level::kWarning, "housekeeping_failed", {{"what", error.what()}});

@@ -1,10 +1,7 @@
 #include "client/commands/jobs.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "client/input/job_file.hpp"
@@ -160,13 +157,6 @@ std::string artifacts_table(const v1::Job& job) {
     table.add(
         {artifact.name(), readable_bytes(artifact.size_bytes()), artifact.digest().substr(0, 16)});
   return table.text();
-}
-
-bool confirmed(Session& session, std::size_t count) {
-  session.console.draw("cancel " + std::to_string(count) + " jobs? [y/N] ");
-  std::string answer;
-  std::getline(std::cin, answer);
-  return answer == "y" || answer == "Y" || answer == "yes";
 }
 
 }  // namespace
@@ -334,52 +324,6 @@ ExitStatus show(Session& session, const ShowOptions& options) {
       if (!result.empty()) console.data("\n" + result);
     }
     first = false;
-  }
-  if (console.format() == Format::kJson) console.document(document);
-  return ExitStatus::kOk;
-}
-
-ExitStatus cancel(Session& session, const CancelOptions& options) {
-  const std::vector<std::string> ids = resolve_job_ids(session, options.jobs);
-  if (ids.size() > 1 && !options.yes) {
-    const bool person = isatty(STDIN_FILENO) != 0 && session.console.terminal().err;
-    if (!person)
-      throw Failure(
-          ExitStatus::kUsage,
-          "this would cancel " + std::to_string(ids.size()) + " jobs; no job was cancelled",
-          "confirm it with --yes");
-    if (!confirmed(session, ids.size())) {
-      session.console.note("nothing was cancelled");
-      return ExitStatus::kOk;
-    }
-  }
-  std::vector<v1::CancelJobsResponse::Result> results;
-  for (std::size_t start = 0; start < ids.size(); start += kJobsPerPage) {
-    v1::CancelJobsRequest request;
-    for (std::size_t i = start; i < std::min(start + kJobsPerPage, ids.size()); ++i)
-      request.add_job_ids(ids[i]);
-    request.set_reason(options.reason);
-    const v1::CancelJobsResponse response = session.server.call(&Jobs::CancelJobs, request);
-    results.insert(results.end(), response.results().begin(), response.results().end());
-  }
-  Console& console = session.console;
-  Json document{{"jobs", Json::array()}};
-  for (const auto& result : results) {
-    const Json row{{"id", result.job_id()}, {"state", state_word(result.state())}};
-    if (console.format() == Format::kJsonl)
-      console.record(row);
-    else if (console.format() == Format::kJson)
-      document["jobs"].push_back(row);
-    else if (console.format() == Format::kName)
-      console.data(result.job_id() + "\n");
-    else
-      console.data(
-          result.job_id() + "  " +
-          console.paint(colour_of(result.state()), state_word(result.state())) +
-          (result.state() == v1::JOB_STATE_SUCCEEDED || result.state() == v1::JOB_STATE_FAILED
-               ? " (it had ended before)"
-               : "") +
-          "\n");
   }
   if (console.format() == Format::kJson) console.document(document);
   return ExitStatus::kOk;

@@ -23,15 +23,8 @@ struct ShowOptions {
   std::vector<std::string> jobs;
 };
 
-struct CancelOptions {
-  std::vector<std::string> jobs;
-  std::string reason;
-  bool yes = false;
-};
-
 ExitStatus list(Session& session, const ListOptions& options);
 ExitStatus show(Session& session, const ShowOptions& options);
-ExitStatus cancel(Session& session, const CancelOptions& options);
 
 /// The table of `quasi list`; only the ids for kName. It is public for tests.
 std::string jobs_table(const Console& console, const std::vector<v1::Job>& jobs,

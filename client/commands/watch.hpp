@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "client/commands/follow.hpp"
+#include "client/session/follow.hpp"
 #include "client/session/session.hpp"
 
 namespace quasi::client {

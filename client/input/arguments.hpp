@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "client/commands/access.hpp"
+#include "client/commands/cancel.hpp"
 #include "client/commands/devices.hpp"
 #include "client/commands/fetch.hpp"
 #include "client/commands/jobs.hpp"
@@ -41,6 +42,7 @@ struct Arguments {
   LogsOptions logs;
   FetchOptions fetch;
   CancelOptions cancel;
+  DeleteOptions delete_jobs;
   DevicesOptions devices;
   AdminOptions admin;
   PlotOptions plot;

@@ -218,6 +218,15 @@ void CommandTree::add_results() {
   add_job_ids(app, cancel.jobs);
   app->add_option("--reason", cancel.reason, "reason for the job's history")->type_name("TEXT");
   app->add_flag("-y,--yes", cancel.yes, "do not ask, even for several jobs");
+
+  DeleteOptions& deletion = arguments_.delete_jobs;
+  app = add_command("delete", "remove ended jobs with their results and logs from the server",
+                    "Results", Words::kJobs);
+  add_job_ids(app, deletion.jobs);
+  app->add_flag("--force", deletion.force, "cancel jobs that have not ended first");
+  app->add_option("--reason", deletion.reason, "reason for watchers")->type_name("TEXT");
+  app->add_flag("-y,--yes", deletion.yes, "do not ask, even for several jobs");
+  app->footer("\nExample:\n  quasi list --state ended --until 90d -o name | quasi delete @ --yes");
 }
 
 void CommandTree::add_pictures() {

@@ -46,6 +46,7 @@ void validate(const v1::GetCapabilitiesRequest&, Violations&);
 void validate(const v1::GetJobRequest&, Violations&);
 void validate(const v1::ListJobsRequest&, Violations&);
 void validate(const v1::CancelJobsRequest&, Violations&);
+void validate(const v1::DeleteJobsRequest&, Violations&);
 void validate(const v1::WatchJobsRequest&, Violations&);
 void validate(const v1::ReadLogsRequest&, Violations&);
 void validate(const v1::ListArtifactsRequest&, Violations&);

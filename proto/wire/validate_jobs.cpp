@@ -341,7 +341,11 @@ void validate(const v1::ListJobsRequest& request, Violations& violations) {
                                 std::to_string(static_cast<int>(request.order())));
 }
 
-void validate(const v1::CancelJobsRequest& request, Violations& violations) {
+namespace {
+
+/// Checks a change of named jobs: its id, the ids of the jobs and its reason.
+template <class Request>
+void check_change(const Request& request, Violations& violations) {
   if (!request.request_id().empty()) checks::uuid(request.request_id(), "request_id", violations);
   const auto size = static_cast<std::uint64_t>(request.job_ids_size());
   if (size == 0 || size > limits::kIdsPerCall)
@@ -350,6 +354,16 @@ void validate(const v1::CancelJobsRequest& request, Violations& violations) {
   for (int i = 0; i < request.job_ids_size(); ++i)
     checks::id(request.job_ids(i), 'j', at("", "job_ids", i), violations);
   checks::text(request.reason(), limits::kReasonBytes, "reason", violations);
+}
+
+}  // namespace
+
+void validate(const v1::CancelJobsRequest& request, Violations& violations) {
+  check_change(request, violations);
+}
+
+void validate(const v1::DeleteJobsRequest& request, Violations& violations) {
+  check_change(request, violations);
 }
 
 void validate(const v1::WatchJobsRequest& request, Violations& violations) {

@@ -13,6 +13,7 @@ constexpr Rule kRules[] = {
     {"GetJob", Role::kViewer, false},
     {"ListJobs", Role::kViewer, false},
     {"CancelJobs", Role::kUser, false},
+    {"DeleteJobs", Role::kUser, false},
     {"WatchJobs", Role::kViewer, false},
     {"ReadLogs", Role::kViewer, false},
     {"ListArtifacts", Role::kViewer, false},

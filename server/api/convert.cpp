@@ -225,6 +225,7 @@ v1::WatchEvent to_message(const EventRow& event, const std::string& job_uid) {
       change.set_worker_id(event.worker_id);
       change.set_message(event.message);
       change.set_reinstated(event.reinstated);
+      change.set_deleted(event.from == event.to);
       if (event.not_before_ms > 0) *change.mutable_not_before() = to_timestamp(event.not_before_ms);
       break;
     }

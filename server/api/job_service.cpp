@@ -285,6 +285,21 @@ grpc::ServerUnaryReactor* JobServiceApi::CancelJobs(grpc::CallbackServerContext*
       });
 }
 
+grpc::ServerUnaryReactor* JobServiceApi::DeleteJobs(grpc::CallbackServerContext* context,
+                                                    const v1::DeleteJobsRequest* request,
+                                                    v1::DeleteJobsResponse*) {
+  return write_call(services_, context, violations_of(*request), "DeleteJobs",
+                    [context, request](WriteContext& write) {
+                      const server::DeleteJobs command{
+                          .request_id = request->request_id(),
+                          .body_sha256 = body_digest(*request),
+                          .uids = {request->job_ids().begin(), request->job_ids().end()},
+                          .reason = request->reason()};
+                      if (write.queue.apply(command, write.now).replayed)
+                        context->AddTrailingMetadata("quasi-replayed", "1");
+                    });
+}
+
 grpc::ServerWriteReactor<v1::WatchEvent>* JobServiceApi::WatchJobs(
     grpc::CallbackServerContext* context, const v1::WatchJobsRequest* request) {
   if (const auto refusal = refusal_of(services_, *context, "WatchJobs"))

@@ -23,6 +23,8 @@ class JobServiceApi : public v1::JobService::CallbackService {
                                    v1::GetJobResponse*) override;
   grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext*, const v1::ListJobsRequest*,
                                      v1::ListJobsResponse*) override;
+  grpc::ServerUnaryReactor* DeleteJobs(grpc::CallbackServerContext*, const v1::DeleteJobsRequest*,
+                                       v1::DeleteJobsResponse*) override;
   grpc::ServerUnaryReactor* CancelJobs(grpc::CallbackServerContext*, const v1::CancelJobsRequest*,
                                        v1::CancelJobsResponse*) override;
   grpc::ServerWriteReactor<v1::WatchEvent>* WatchJobs(grpc::CallbackServerContext*,

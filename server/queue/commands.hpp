@@ -32,6 +32,17 @@ struct Cancelled {
   bool replayed = false;
 };
 
+/// Deletes jobs that have ended.
+struct DeleteJobs {
+  std::string request_id;  ///< may be empty
+  std::string body_sha256;
+  std::vector<std::string> uids;
+  std::string reason;
+};
+struct Deleted {
+  bool replayed = false;
+};
+
 /// Names an attempt. Every call compares it with the job's current fence.
 struct AttemptKey {
   std::string worker_id;

@@ -1,6 +1,7 @@
 #include "server/queue/queue_core.hpp"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 
 #include "server/queue/refused.hpp"
@@ -168,6 +169,37 @@ Cancelled QueueCore::apply(const CancelJobs& command, Now now) {
         {.method = "CancelJobs", .body_sha256 = command.body_sha256, .response = joined(answer)},
         now.wall_ms + options_.request_ttl_ms);
   return cancelled;
+}
+
+Deleted QueueCore::apply(const DeleteJobs& command, Now now) {
+  if (replay(store_, command.request_id, "DeleteJobs", command.body_sha256))
+    return {.replayed = true};
+  const std::set<std::string> uids(command.uids.begin(), command.uids.end());
+  for (const std::string& uid : uids) {
+    auto job = store_.find_job(uid);
+    if (!job) throw Refused(Refusal::kNotFound, "JOB", "there is no job " + uid);
+    if (!is_final(job->state))
+      throw Refused(Refusal::kFailedPrecondition, "WRONG_STATE",
+                    "job " + uid + " is " + std::string(name_of(job->state)) +
+                        "; only jobs that have ended are deleted, so cancel it first");
+    // The deletion is the last numbered event of the job (I8). Its state stays (I3).
+    ++job->job_seq;
+    ++job->revision;
+    store_.update_job(*job);
+    store_.append_event({.job_id = job->id,
+                         .job_seq = job->job_seq,
+                         .time_ms = now.wall_ms,
+                         .from = job->state,
+                         .to = job->state,
+                         .message = command.reason});
+    store_.mark_deleted(job->id, now.wall_ms);
+  }
+  if (!command.request_id.empty())
+    store_.save_request(
+        command.request_id,
+        {.method = "DeleteJobs", .body_sha256 = command.body_sha256, .response = {}},
+        now.wall_ms + options_.request_ttl_ms);
+  return {};
 }
 
 void QueueCore::move(JobRow& job, JobEvent event, const Note& note, Now now) {

@@ -46,6 +46,7 @@ class QueueCore {
   // Commands of users.
   Submitted apply(const SubmitJobs& command, Now now);
   Cancelled apply(const CancelJobs& command, Now now);
+  Deleted apply(const DeleteJobs& command, Now now);
 
   // Commands of workers.
   Registered apply(const RegisterWorker& command, Now now);

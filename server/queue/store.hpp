@@ -24,6 +24,10 @@ class Store {
   virtual std::string spec_of(RowId job) = 0;
   virtual void set_summary(RowId job, const std::string& summary_json) = 0;
 
+  /// Marks a final job as deleted. Its artefacts, inputs, checkpoints, specification and summary
+  /// go. Its row, attempts and state events stay, and find_job does not find it any more.
+  virtual void mark_deleted(RowId job, std::int64_t now_ms) = 0;
+
   /// Placements with at least one ready job of the pool.
   virtual std::vector<std::string> ready_placements(const std::string& pool) = 0;
   /// The first ready jobs of one placement: highest priority first, then oldest.

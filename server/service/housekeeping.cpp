@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::int32_t kStep = 256;
 
-struct Found {
-  std::vector<std::string> blobs;
-  std::vector<std::string> uploads;
-  bool more = false;  ///< a step was full, so there may be more rows of its kind
-};
-
 void report(const std::exception_ptr& error) {
   if (!error) return;
   try {
@@ -65,36 +59,60 @@ void finish_deletions(SqliteStore& store, BlobStore& blobs) {
   delete_marked_blobs(store, blobs, store.blobs_in(BlobState::kDeleting));
 }
 
-void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs,
+void choose_garbage(WriteContext& write, const RetentionOptions& options, Garbage& found) {
+  const std::int64_t now = write.now.wall_ms;
+  if (options.result_retention_ms > 0) {
+    const auto old = write.store.jobs_ended_before(now - options.result_retention_ms, kStep);
+    found.more = old.size() >= kStep;
+    if (!old.empty())
+      write.queue.apply(
+          DeleteJobs{.request_id = {}, .body_sha256 = {}, .uids = old, .reason = "it has expired"},
+          write.now);
+  }
+  found.more =
+      write.store.prune(now, now - options.passing_events_ms, kStep) >= kStep || found.more;
+  found.blobs = write.store.unreferenced_blobs(now - options.blob_grace_ms, kStep);
+  for (const std::string& digest : found.blobs)
+    write.store.set_blob_state(digest, BlobState::kDeleting);
+  for (const RowId job : write.store.deleted_jobs_with_logs(kStep))
+    found.jobs.emplace_back(job, write.store.attempts_of(job));
+  found.more = found.more || found.blobs.size() >= kStep || found.jobs.size() >= kStep;
+  for (const UploadRow& upload : write.store.uploads()) {
+    if (upload.touched_ms >= now - options.upload_idle_ms) continue;
+    found.uploads.push_back(upload.upload_id);
+    write.store.delete_upload(upload.upload_id);
+  }
+}
+
+void remove_files(const Garbage& found, BlobStore& blobs, LogStore& logs) {
+  for (const std::string& upload : found.uploads) blobs.remove_staging(upload);
+  for (const std::string& digest : found.blobs) blobs.remove(digest);
+  for (const auto& [job, attempts] : found.jobs)
+    for (const std::string& attempt : attempts) logs.remove(attempt);
+}
+
+void forget_removed(SqliteStore& store, BlobStore& blobs, const Garbage& found) {
+  delete_marked_blobs(store, blobs, found.blobs);
+  for (const auto& [job, attempts] : found.jobs) store.set_logs_removed(job);
+}
+
+void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs, LogStore& logs,
                      const RetentionOptions& options) {
-  auto found = std::make_shared<Found>();
+  auto found = std::make_shared<Garbage>();
   writer.post(
-      {.body =
-           [found, options](WriteContext& write) {
-             const std::int64_t now = write.now.wall_ms;
-             found->more = write.store.prune(now, now - options.passing_events_ms, kStep) >= kStep;
-             found->blobs = write.store.unreferenced_blobs(now - options.blob_grace_ms, kStep);
-             found->more = found->more || found->blobs.size() >= kStep;
-             for (const std::string& digest : found->blobs)
-               write.store.set_blob_state(digest, BlobState::kDeleting);
-             for (const UploadRow& upload : write.store.uploads()) {
-               if (upload.touched_ms >= now - options.upload_idle_ms) continue;
-               found->uploads.push_back(upload.upload_id);
-               write.store.delete_upload(upload.upload_id);
-             }
-           },
+      {.body = [found, options](WriteContext& write) { choose_garbage(write, options, *found); },
        .done =
-           [found, options, &writer, &files, &blobs](const std::exception_ptr& error) {
+           [found, options, &writer, &files, &blobs, &logs](const std::exception_ptr& error) {
              report(error);
              if (error) return;
-             const auto go_on = [found, options, &writer, &files, &blobs] {
-               if (found->more) collect_garbage(writer, files, blobs, options);
+             const auto go_on = [found, options, &writer, &files, &blobs, &logs] {
+               if (found->more) collect_garbage(writer, files, blobs, logs, options);
              };
-             if (found->blobs.empty() && found->uploads.empty()) return go_on();
-             files.post([found, go_on, &writer, &blobs] {
+             if (found->blobs.empty() && found->uploads.empty() && found->jobs.empty())
+               return go_on();
+             files.post([found, go_on, &writer, &blobs, &logs] {
                try {
-                 for (const std::string& upload : found->uploads) blobs.remove_staging(upload);
-                 for (const std::string& digest : found->blobs) blobs.remove(digest);
+                 remove_files(*found, blobs, logs);
                } catch (const FileError& failure) {
                  // The rows stay marked, and the next start finishes the deletion.
                  log(Level::kWarning, "garbage_collection_failed", {{"what", failure.what()}});
@@ -102,7 +120,7 @@ void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs,
                }
                writer.post({.body =
                                 [found, &blobs](WriteContext& write) {
-                                  delete_marked_blobs(write.store, blobs, found->blobs);
+                                  forget_removed(write.store, blobs, *found);
                                 },
                             .done =
                                 [go_on](const std::exception_ptr& failure) {

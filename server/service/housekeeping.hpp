@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/service/readers.hpp"
@@ -15,7 +16,8 @@ struct RetentionOptions {
   std::int64_t blob_grace_ms = 24 * 3'600'000LL;   ///< least life of unreferenced blobs
   std::int64_t upload_idle_ms = 24 * 3'600'000LL;  ///< life of broken uploads
   std::int64_t passing_events_ms =
-      30 * 86'400'000LL;  ///< life of progress, log and checkpoint events
+      30 * 86'400'000LL;                 ///< life of progress, log and checkpoint events
+  std::int64_t result_retention_ms = 0;  ///< life of ended jobs; 0: until they are deleted by hand
 };
 
 /// Removes staging files that belong to no recorded upload. It runs at start before the first write
@@ -31,13 +33,29 @@ void reconcile_files(SqliteStore& store, BlobStore& blobs, const NewestMark& mar
 void delete_marked_blobs(SqliteStore& store, BlobStore& blobs,
                          const std::vector<std::string>& digests);
 
+/// The things that one step of a collection removes.
+struct Garbage {
+  /// Deleted jobs with the attempts whose logs go.
+  std::vector<std::pair<RowId, std::vector<std::string>>> jobs;
+  std::vector<std::string> blobs;
+  std::vector<std::string> uploads;
+  bool more = false;  ///< a step was full, so there may be more rows of its kind
+};
+
+/// The three parts of a step of a collection. The writer runs the first and the last, a file thread
+/// the second. A start after a crash between them, or the next collection, finishes the step.
+void choose_garbage(WriteContext& write, const RetentionOptions& options, Garbage& found);
+void remove_files(const Garbage& found, BlobStore& blobs, LogStore& logs);
+void forget_removed(SqliteStore& store, BlobStore& blobs, const Garbage& found);
+
 /// Finishes interrupted deletions of blobs. It runs at start before the server serves calls.
 void finish_deletions(SqliteStore& store, BlobStore& blobs);
 
-/// Removes expired answers, passing events, broken uploads and unreferenced blobs. A blob is marked
+/// Deletes jobs that ended too long ago. Removes expired answers, passing events, broken uploads,
+/// unreferenced blobs and the logs of deleted jobs. A blob is marked
 /// first, then unlinked, then its row is deleted. The work runs in small steps on the writer's
 /// thread and a file thread and lets other writes in between. The call itself returns at once.
-void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs,
+void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs, LogStore& logs,
                      const RetentionOptions& options);
 
 }  // namespace quasi::server

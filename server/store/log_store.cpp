@@ -67,6 +67,20 @@ void LogStore::sync_written() {
   for (const std::string& directory : directories) files_.sync_directory(directory);
 }
 
+void LogStore::remove(const std::string& attempt_uid) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = by_uid_.find(attempt_uid); known != by_uid_.end()) {
+      recent_.erase(known->second);
+      by_uid_.erase(known);
+    }
+  }
+  const std::string path = path_of(attempt_uid);
+  if (!files_.exists(path)) return;
+  files_.remove(path);
+  files_.sync_directory(path.substr(0, path.rfind('/')));
+}
+
 void LogStore::truncate(const std::string& attempt_uid, std::int64_t size) {
   if (!files_.exists(path_of(attempt_uid))) return;
   const auto file = open(attempt_uid, FileSystem::Open::kReadWrite);

@@ -25,6 +25,8 @@ class LogStore : public LogFiles {
   void sync_written();
   /// Cuts bytes that were written but not committed. It is called at start.
   void truncate(const std::string& attempt_uid, std::int64_t size);
+  /// Removes the log of an attempt that does not grow any more. A missing file is no error.
+  void remove(const std::string& attempt_uid);
 
  private:
   std::string path_of(const std::string& attempt_uid) const;

@@ -139,9 +139,9 @@ JobView ReadStore::read_view(const Statement& row) {
 }
 
 std::optional<JobView> ReadStore::find(const std::string& uid_or_prefix) {
-  Statement statement(database_, "SELECT " + kViewColumns + ", j.summary FROM jobs j" +
-                                     kCheckpointJoin +
-                                     " WHERE j.uid >= ? AND j.uid < ? ORDER BY j.uid LIMIT 2");
+  Statement statement(
+      database_, "SELECT " + kViewColumns + ", j.summary FROM jobs j" + kCheckpointJoin +
+                     " WHERE j.uid >= ? AND j.uid < ? AND j.deleted_ms=0 ORDER BY j.uid LIMIT 2");
   Rows rows(statement.bind(uid_or_prefix, end_of_prefix(uid_or_prefix)));
   if (!rows.next()) return std::nullopt;
   JobView view = read_view(*rows);
@@ -177,6 +177,7 @@ std::vector<JobView> ReadStore::list(const JobQuery& query, Order order, RowId c
     where.push(query.labels.front().second);
   }
   restrict(where, query, by_label ? 1 : 0, !by_label && is_rare(query.name_prefix));
+  where.add("j.deleted_ms=0");
   const bool down = order == Order::kDescending;
   if (cursor > 0) {
     where.add(id + (down ? " < ?" : " > ?"));
@@ -254,7 +255,8 @@ std::vector<ArtifactRow> ReadStore::artifacts_of(RowId job, const std::string& a
 std::optional<LogView> ReadStore::log_of(RowId job, std::int32_t number) {
   Statement statement(database_,
                       "SELECT uid, number, log_bytes, outcome FROM attempts WHERE job_id=?1 AND "
-                      "(?2=0 OR number=?2) ORDER BY number DESC LIMIT 1");
+                      "(?2=0 OR number=?2) AND NOT EXISTS (SELECT 1 FROM jobs WHERE id=?1 AND "
+                      "deleted_ms>0) ORDER BY number DESC LIMIT 1");
   Rows rows(statement.bind(job, number));
   if (!rows.next()) return std::nullopt;
   return LogView{.attempt_uid = rows->text(0),

@@ -51,7 +51,8 @@ void SqliteStore::update_job(const JobRow& row) {
 
 namespace {
 
-const std::string kJobByUid = "SELECT " + std::string(kJobColumns) + " FROM jobs j WHERE j.uid=?";
+const std::string kJobByUid =
+    "SELECT " + std::string(kJobColumns) + " FROM jobs j WHERE j.uid=? AND j.deleted_ms=0";
 const std::string kJobById = "SELECT " + std::string(kJobColumns) + " FROM jobs j WHERE j.id=?";
 const std::string kReadyHeads =
     "SELECT " + std::string(kJobColumns) +

@@ -38,6 +38,7 @@ class SqliteStore : public Store {
   std::optional<JobRow> find_job(std::string_view uid) override;
   std::optional<JobRow> job(RowId id) override;
   std::string spec_of(RowId job) override;
+  void mark_deleted(RowId job, std::int64_t now_ms) override;
   void set_summary(RowId job, const std::string& summary_json) override;
   std::vector<std::string> ready_placements(const std::string& pool) override;
   std::vector<JobRow> ready_heads(const std::string& pool, const std::string& placement,
@@ -81,6 +82,14 @@ class SqliteStore : public Store {
   /// Unreferenced blobs older than `before_ms`, at most `limit`.
   std::vector<std::string> unreferenced_blobs(std::int64_t before_ms, std::int32_t limit);
   std::vector<std::string> blobs_in(BlobState state);
+
+  // Deleted jobs and the files that belonged to them.
+  /// Jobs that ended before `before_ms` and are not deleted, at most `limit`, oldest first.
+  std::vector<std::string> jobs_ended_before(std::int64_t before_ms, std::int32_t limit);
+  /// Deleted jobs whose logs may still be on the disk, at most `limit`.
+  std::vector<RowId> deleted_jobs_with_logs(std::int32_t limit);
+  std::vector<std::string> attempts_of(RowId job);
+  void set_logs_removed(RowId job);
 
   // Uploads that may be continued.
   void save_upload(const UploadRow& upload);

@@ -1,4 +1,4 @@
-// The rows of blobs and of uploads that may be continued.
+// The rows of blobs, of uploads that may be continued, and of deleted jobs.
 
 #include "server/store/query.hpp"
 #include "server/store/sqlite_store.hpp"
@@ -70,6 +70,36 @@ std::vector<UploadRow> SqliteStore::uploads() {
                          .committed_bytes = row.integer(3),
                          .touched_ms = row.integer(4)};
       });
+}
+
+void SqliteStore::mark_deleted(RowId job, std::int64_t now_ms) {
+  sql("UPDATE jobs SET deleted_ms=?, spec=x'', summary='' WHERE id=?").bind(now_ms, job).run();
+  sql("DELETE FROM artifacts WHERE job_id=?").bind(job).run();
+  sql("DELETE FROM job_inputs WHERE job_id=?").bind(job).run();
+  sql("DELETE FROM checkpoints WHERE job_id=?").bind(job).run();
+  sql("DELETE FROM progress WHERE job_id=?").bind(job).run();
+}
+
+std::vector<std::string> SqliteStore::jobs_ended_before(std::int64_t before_ms,
+                                                        std::int32_t limit) {
+  return all<std::string>(sql("SELECT uid FROM jobs WHERE state>=7 AND deleted_ms=0 AND ended_ms<? "
+                              "ORDER BY ended_ms LIMIT ?")
+                              .bind(before_ms, limit),
+                          first_text);
+}
+
+std::vector<RowId> SqliteStore::deleted_jobs_with_logs(std::int32_t limit) {
+  return all<RowId>(
+      sql("SELECT id FROM jobs WHERE deleted_ms>0 AND logs_removed=0 LIMIT ?").bind(limit),
+      [](const Statement& row) { return row.integer(0); });
+}
+
+std::vector<std::string> SqliteStore::attempts_of(RowId job) {
+  return all<std::string>(sql("SELECT uid FROM attempts WHERE job_id=?").bind(job), first_text);
+}
+
+void SqliteStore::set_logs_removed(RowId job) {
+  sql("UPDATE jobs SET logs_removed=1 WHERE id=?").bind(job).run();
 }
 
 }  // namespace quasi::server

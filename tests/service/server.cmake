@@ -12,6 +12,7 @@ quasi_add_test(server_queue_test
   LIBS quasi_service LABELS unit service)
 quasi_add_test(server_calls_test
   SOURCES server/server_access_test.cpp server/server_blobs_test.cpp server/server_calls_test.cpp
+          server/server_deletion_test.cpp
           server/server_fuzz_test.cpp server/server_malformed_jobs_test.cpp
           server/server_storage_test.cpp server/server_watch_test.cpp
   LIBS quasi_server_lib LABELS service)
@@ -21,6 +22,13 @@ foreach(test server_crash_test server_queue_test server_calls_test)
 endforeach()
 target_compile_definitions(server_crash_test PRIVATE
   QUASI_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
+# A million malformed requests in eight parts, by their seeds.
+foreach(part RANGE 1 8)
+  add_test(NAME server_fuzz_part_${part}
+    COMMAND server_calls_test --gtest_filter=Fuzz.EveryCallRefusesWhatIsWrongByField)
+  set_tests_properties(server_fuzz_part_${part} PROPERTIES LABELS nightly TIMEOUT 7200
+    ENVIRONMENT "QUASI_SEED=${part};QUASI_FUZZ_RUNS=125000")
+endforeach()
 add_test(NAME server_crash_test_all_points COMMAND server_crash_test)
 set_tests_properties(server_crash_test_all_points PROPERTIES
   LABELS nightly TIMEOUT 1200 ENVIRONMENT QUASI_ALL_POINTS=1)

@@ -55,8 +55,14 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
     v1::ReadLogsResponse response;
     response.set_attempt(static_cast<std::uint32_t>(number_));
     response.set_offset(offset_);
-    response.set_data(services_.logs.read(log->attempt_uid, static_cast<std::int64_t>(offset_),
-                                          static_cast<std::int64_t>(size)));
+    try {
+      response.set_data(services_.logs.read(log->attempt_uid, static_cast<std::int64_t>(offset_),
+                                            static_cast<std::int64_t>(size)));
+    } catch (const FileError& error) {
+      if (!error.is_missing() || store.find(request_.job_id())) throw;
+      throw Refused(Refusal::kNotFound, wire::reason::kJob,
+                    "job " + request_.job_id() + " was deleted");
+    }
     if (response.data().empty())
       throw std::runtime_error("log of " + log->attempt_uid + " is shorter than its committed " +
                                std::to_string(length) + " bytes");

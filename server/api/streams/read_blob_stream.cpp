@@ -101,9 +101,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
     try {
       const auto size = store.blob_size(request_.digest());
       if (!size && store.blob_is_corrupt(request_.digest())) throw corrupt();
-      if (!size)
-        throw Refused(Refusal::kNotFound, wire::reason::kBlob,
-                      "there is no blob " + request_.digest());
+      if (!size) throw missing();
       size_ = static_cast<std::uint64_t>(*size);
       created_ms_ = store.blob_created_ms(request_.digest()).value_or(0);
       if (request_.offset() > size_)
@@ -118,6 +116,11 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
       status = to_status(std::current_exception(), "ReadBlob");
     }
     end(status);
+  }
+
+  Refused missing() const {
+    return Refused(Refusal::kNotFound, wire::reason::kBlob,
+                   "there is no blob " + request_.digest());
   }
 
   Refused corrupt() const {
@@ -223,10 +226,14 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
         {.body =
              [self](WriteContext& write) {
                const std::string& digest = self->request_.digest();
+               self->is_gone_ = !write.store.blob_state(digest);
                if (condemn_blob(write.store, self->services_.blobs, digest, self->created_ms_))
                  log(Level::kError, "blob_corrupt", {{"digest", digest}});
              },
-         .done = [self](const std::exception_ptr&) { self->end(to_status(self->corrupt())); }});
+         .done =
+             [self](const std::exception_ptr&) {
+               self->end(to_status(self->is_gone_ ? self->missing() : self->corrupt()));
+             }});
     if (!posted) end(to_status(corrupt()));
   }
 
@@ -239,6 +246,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   wire::Sha256 hash_;
   std::uint64_t size_ = 0;
   std::int64_t created_ms_ = 0;  ///< time of the blob's row
+  bool is_gone_ = false;         ///< the blob was collected as garbage meanwhile
   std::uint64_t position_ = 0;
   std::uint64_t end_ = 0;
   std::uint64_t hashed_ = 0;

@@ -48,11 +48,39 @@ WHEN OLD.revoked_ms > 0 AND NEW.revoked_ms <> OLD.revoked_ms
 BEGIN SELECT RAISE(ABORT, 'a revoked token stays revoked'); END;
 )sql";
 
+// A deleted job keeps its row, its attempts and its state events, so that numbers of events have no
+// gaps and past use is known. Its specification, results and files go. Only final jobs are deleted.
+constexpr char kDeletedJobs[] = R"sql(
+ALTER TABLE jobs ADD COLUMN deleted_ms INTEGER NOT NULL DEFAULT 0 CHECK (deleted_ms >= 0);
+ALTER TABLE jobs ADD COLUMN logs_removed INTEGER NOT NULL DEFAULT 0 CHECK (logs_removed IN (0, 1));
+CREATE INDEX jobs_ended ON jobs (ended_ms) WHERE state >= 7 AND deleted_ms = 0;
+CREATE INDEX jobs_with_logs_to_remove ON jobs (id) WHERE deleted_ms > 0 AND logs_removed = 0;
+
+CREATE TRIGGER jobs_deleted_when_final BEFORE UPDATE OF deleted_ms ON jobs
+WHEN NEW.deleted_ms <> OLD.deleted_ms AND (OLD.state < 7 OR OLD.deleted_ms > 0)
+BEGIN SELECT RAISE(ABORT, 'I1: only a final job is deleted, and once'); END;
+CREATE TRIGGER jobs_logs_removed_when_deleted BEFORE UPDATE OF logs_removed ON jobs
+WHEN NEW.logs_removed > 0 AND OLD.deleted_ms = 0
+BEGIN SELECT RAISE(ABORT, 'logs of a job stay until it is deleted'); END;
+
+DROP TRIGGER jobs_spec_stays;
+CREATE TRIGGER jobs_spec_stays BEFORE UPDATE OF spec, uid, kind, created_ms ON jobs
+WHEN (NEW.spec <> OLD.spec AND NEW.deleted_ms = 0) OR NEW.uid <> OLD.uid OR NEW.kind <> OLD.kind
+     OR NEW.created_ms <> OLD.created_ms
+BEGIN SELECT RAISE(ABORT, 'I1: what was submitted does not change'); END;
+
+DROP TRIGGER artifacts_do_not_go;
+CREATE TRIGGER artifacts_do_not_go BEFORE DELETE ON artifacts
+WHEN (SELECT deleted_ms FROM jobs WHERE id = OLD.job_id) = 0
+BEGIN SELECT RAISE(ABORT, 'I2: an artefact goes with its job'); END;
+CREATE TRIGGER job_inputs_stay BEFORE DELETE ON job_inputs
+WHEN (SELECT deleted_ms FROM jobs WHERE id = OLD.job_id) = 0
+BEGIN SELECT RAISE(ABORT, 'I1: an input goes with its job'); END;
+)sql";
+
 constexpr Migration kMigrations[] = {
-    {1, kVersion1},
-    {2, kIsolationOfAttempts},
-    {3, kIndexOfNames},
-    {4, kPrincipals},
+    {1, kVersion1},   {2, kIsolationOfAttempts}, {3, kIndexOfNames},
+    {4, kPrincipals}, {5, kDeletedJobs},
 };
 
 }  // namespace

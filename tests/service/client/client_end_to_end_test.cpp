@@ -326,5 +326,21 @@ TEST_F(EndToEnd, MutatedJobFilesNeverSurpriseServerOrClient) {
   }
 }
 
+TEST_F(EndToEnd, DeleteRemovesEndedJobsAndForceEndsThemFirst) {
+  const std::string done = submit(job("done", "[test.noop]"), {"--wait"});
+  const std::string live = submit(job("live", "[test.sleep]\nduration = \"10h\""));
+  const Ran refused = quasi({"delete", live});
+  EXPECT_EQ(refused.status, 10) << refused.err;
+  EXPECT_NE(refused.err.find("cancel it first"), std::string::npos) << refused.err;
+  const Ran unconfirmed = quasi({"delete", done, live});
+  EXPECT_EQ(unconfirmed.status, 2) << unconfirmed.err;
+  EXPECT_EQ(quasi({"delete", done}).out, done + "  deleted\n");
+  EXPECT_EQ(quasi({"show", done}).status, 5);
+  const Ran forced = quasi({"delete", live, "--force", "--json"});
+  EXPECT_EQ(forced.status, 0) << forced.err;
+  EXPECT_EQ(json::parse(forced.out)["jobs"][0]["id"], live);
+  EXPECT_EQ(quasi({"list", "-o", "name"}).out, "");
+}
+
 }  // namespace
 }  // namespace quasi::client

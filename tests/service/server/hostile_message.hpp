@@ -42,7 +42,8 @@ inline void collect(pb::Message& message, std::vector<Place>& places) {
   }
 }
 
-/// Makes fields of messages hostile: control characters, huge sizes, extreme and missing values.
+/// Makes fields of messages hostile: control characters, huge sizes, extreme and missing values,
+/// and fields that no descriptor knows.
 class Hostile {
  public:
   explicit Hostile(std::uint64_t seed) : random_(seed) {}
@@ -55,6 +56,12 @@ class Hostile {
     if (places.empty()) return "";
     const Place place = places[random_() % places.size()];
     const pb::Reflection& reflection = *place.message->GetReflection();
+    if (random_() % 16 == 0) {
+      constexpr int kLargest = 536'870'911;
+      const int number = random_() % 2 == 0 ? kLargest : 1'000 + static_cast<int>(random_() % 40);
+      reflection.MutableUnknownFields(place.message)->AddLengthDelimited(number, text());
+      return "#" + std::to_string(number);
+    }
     if (place.field->is_repeated())
       spoil_list(*place.message, *place.field, reflection);
     else

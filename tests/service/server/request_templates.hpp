@@ -87,6 +87,23 @@ class RequestTemplates : public Calls {
     return response.grants(0).attempt();
   }
 
+  /// Reports the start of an attempt's engine.
+  void begin(const v1::AttemptRef& attempt) {
+    v1::StartAttemptRequest request;
+    *request.mutable_attempt() = attempt;
+    grpc::ClientContext context;
+    limit(context);
+    v1::StartAttemptResponse response;
+    EXPECT_TRUE(workers_->StartAttempt(&context, request, &response).ok());
+  }
+
+  /// A job that has ended and is not deleted.
+  std::string ended_job() {
+    const std::string id = submit();
+    cancel(id);
+    return id;
+  }
+
   v1::AcquireLeasesRequest acquisition() const {
     v1::AcquireLeasesRequest request;
     request.set_worker_id(worker_);
@@ -160,6 +177,13 @@ class RequestTemplates : public Calls {
       v1::CancelJobsRequest request;
       request.set_request_id(wire::make_uuid());
       request.add_job_ids(job_);
+      request.set_reason("enough");
+      return one(request);
+    };
+    all["DeleteJobs"] = [this] {
+      v1::DeleteJobsRequest request;
+      request.set_request_id(wire::make_uuid());
+      request.add_job_ids(ended_job());
       request.set_reason("enough");
       return one(request);
     };
@@ -291,6 +315,7 @@ class RequestTemplates : public Calls {
       v1::CompleteAttemptRequest request;
       *request.mutable_attempt() = lease();
       if (uploads_++ % 2 == 0) {
+        begin(request.attempt());
         auto& artifact = *request.mutable_succeeded()->add_artifacts();
         artifact.set_name("result.h5");
         artifact.set_digest(digest_);

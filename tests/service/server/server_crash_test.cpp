@@ -55,6 +55,7 @@ void expect_promises_kept(ServerStory& story) {
     const JobState state = store.find_job(uid)->state;
     EXPECT_TRUE(state == JobState::kCancelled || state == JobState::kCancelling) << "I12";
   }
+  for (const std::string& uid : told.deleted) EXPECT_FALSE(store.find_job(uid)) << "came back";
   for (const std::int64_t fence : told.fences) EXPECT_LE(fence, store.newest_fence()) << "I4";
 }
 
@@ -136,6 +137,21 @@ void expect_files_kept(ServerStory& story) {
   }
 }
 
+/// After the work is finished, a deleted job has neither artefacts nor logs on the disk.
+void expect_nothing_left_of_deleted(ServerStory& story) {
+  Statement rows(story.database(),
+                 "SELECT a.uid, j.logs_removed FROM attempts a JOIN jobs j ON j.id=a.job_id "
+                 "WHERE j.deleted_ms>0");
+  while (rows.step()) {
+    EXPECT_EQ(rows.integer(1), 1);
+    EXPECT_THROW(story.world().logs.read(rows.text(0), 0, 1), FileError) << "a log is left";
+  }
+  EXPECT_EQ(number(story.database(),
+                   "SELECT count(*) FROM artifacts a JOIN jobs j ON "
+                   "j.id=a.job_id WHERE j.deleted_ms>0"),
+            0);
+}
+
 /// Checks the invariants that hold after any restart, before and after the work is finished.
 void check(ServerStory& story) {
   expect_sound_database(story.database());
@@ -174,6 +190,7 @@ bool live_and_die(std::int64_t point, Loss loss, bool honest = true) {
       EXPECT_EQ(number(story.database(), "SELECT count(*) FROM jobs WHERE state<7"), 0)
           << "I1: a job that does not end";
       check(story);
+      expect_nothing_left_of_deleted(story);
     }
   } catch (const std::exception& error) {
     ADD_FAILURE() << "after the restart: " << error.what();

@@ -1,10 +1,14 @@
 // Malformed requests to every call of the four services, streams included. Each is a sound request
-// with one hostile field that reflection finds. The server never crashes, and every refusal names
-// the field.
+// with up to three hostile fields that reflection finds. The server never crashes, and every
+// refusal names a field.
+//
+// QUASI_FUZZ_RUNS is the number of requests, and QUASI_SEED chooses them; both are printed.
 
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/generic/generic_stub.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 
@@ -53,7 +57,7 @@ class Fuzz : public test::RequestTemplates {
     const bool endless = method.name() == "WatchJobs" || method.name() == "ReadLogs" ||
                          method.name() == "AcquireLeases";
     context.set_deadline(std::chrono::system_clock::now() +
-                         (endless ? std::chrono::milliseconds(250) : kHang));
+                         (endless ? std::chrono::milliseconds(50) : kHang));
     const auto stream = stub.PrepareCall(
         &context, "/" + method.service()->full_name() + "/" + method.name(), &queue);
     const auto done = [&] {
@@ -98,12 +102,33 @@ std::vector<const pb::MethodDescriptor*> all_methods() {
   return methods;
 }
 
-// Sound requests are accepted. With one hostile field no request crashes the server or is answered
+std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
+  const char* given = std::getenv(name);
+  return given != nullptr ? std::strtoull(given, nullptr, 10) : otherwise;
+}
+
+/// A refusal has a reason. It names a field of the request, or the object that is missing, fenced
+/// or in the wrong state.
+void expect_named_field(const pb::MethodDescriptor& method, const grpc::Status& status) {
+  EXPECT_NE(wire::reason_of(status), "");
+  if (status.error_code() != grpc::StatusCode::INVALID_ARGUMENT) {
+    EXPECT_GT(status.error_message().size(), 10U);
+    return;
+  }
+  const wire::ErrorDetails details = wire::parse_details(status);
+  for (const auto& violation : details.fields)
+    EXPECT_TRUE(leads_somewhere(method.input_type(), violation.field)) << violation.field;
+  // Refusals that need the store name the field at the beginning of their sentence.
+  const std::string first = status.error_message().substr(0, status.error_message().find(':'));
+  EXPECT_TRUE(!details.fields.empty() || leads_somewhere(method.input_type(), first)) << first;
+}
+
+// Sound requests are accepted. With hostile fields no request crashes the server or is answered
 // with INTERNAL, UNKNOWN, UNIMPLEMENTED, UNAVAILABLE or CANCELLED, and each refusal names a field.
 TEST_F(Fuzz, EveryCallRefusesWhatIsWrongByField) {
-  const char* given = std::getenv("QUASI_SEED");
-  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : 20'261;
-  std::cout << "QUASI_SEED=" << seed << '\n';
+  const std::uint64_t seed = number_from("QUASI_SEED", 20'261);
+  const std::uint64_t runs = number_from("QUASI_FUZZ_RUNS", 10'000);
+  std::cout << "QUASI_SEED=" << seed << " QUASI_FUZZ_RUNS=" << runs << '\n';
   test::Hostile hostile(seed);
   prepare();
   job_ = submit();
@@ -111,22 +136,29 @@ TEST_F(Fuzz, EveryCallRefusesWhatIsWrongByField) {
   const auto methods = all_methods();
   ASSERT_EQ(methods.size(), templates.size());
   std::map<std::string, int> codes;
-  int sent = 0;
-  int refused = 0;
-  constexpr int kEach = 60;
+  std::uint64_t sent = 0;
+  std::uint64_t refused = 0;
+  const auto is_empty = [](const pb::MethodDescriptor* method) {
+    return method->input_type()->field_count() == 0;
+  };
+  const auto with_fields = methods.size() - static_cast<std::size_t>(std::count_if(
+                                                methods.begin(), methods.end(), is_empty));
+  const std::uint64_t each = (runs + with_fields - 1) / with_fields;
   for (const pb::MethodDescriptor* method : methods) {
     ASSERT_TRUE(templates.contains(method->name())) << method->full_name() << " has no template";
     const auto& make = templates.at(method->name());
-    // The sound request is accepted, so that later refusals are due to the hostile field.
+    // The sound request is accepted, so that later refusals are due to the hostile fields.
     const Answer sound = call(*method, make());
     EXPECT_TRUE(sound.status.ok() || sound.cut || method->name() == "QueryUpload" ||
                 method->name() == "ReadLogs")
         << method->name() << ": " << sound.status.error_message();
-    if (method->input_type()->field_count() == 0) continue;
-    for (int i = 0; i < kEach; ++i) {
+    if (is_empty(method)) continue;
+    for (std::uint64_t i = 0; i < each; ++i) {
       Messages requests = make();
       pb::Message& victim = *requests[hostile.next() % requests.size()];
-      const std::string field = hostile.spoil(victim);
+      std::string field = hostile.spoil(victim);
+      for (std::uint64_t more = hostile.next() % 6; more > 3; --more)
+        field += " " + hostile.spoil(victim);
       std::string request_text = victim.ShortDebugString();
       request_text.resize(std::min<std::size_t>(request_text.size(), 300));
       const Answer answer = call(*method, requests);
@@ -144,29 +176,14 @@ TEST_F(Fuzz, EveryCallRefusesWhatIsWrongByField) {
         ASSERT_NE(status.error_code(), never);
       if (status.ok()) continue;
       ++refused;
-      const wire::ErrorDetails details = wire::parse_details(status);
-      EXPECT_NE(reason, "");
-      if (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) {
-        bool led = false;
-        for (const auto& violation : details.fields) {
-          EXPECT_TRUE(leads_somewhere(method->input_type(), violation.field)) << violation.field;
-          led = true;
-        }
-        // Refusals that need the store name the field at the beginning of their sentence.
-        const std::string first =
-            status.error_message().substr(0, status.error_message().find(':'));
-        EXPECT_TRUE(led || leads_somewhere(method->input_type(), first)) << first;
-      } else {
-        // The sentence names the object that is missing, fenced or in the wrong state.
-        EXPECT_GT(status.error_message().size(), 10U);
-      }
+      expect_named_field(*method, status);
     }
   }
   submit();  // The server still takes jobs.
   std::cout << sent << " spoilt requests to " << methods.size() << " calls, " << refused
             << " refused\n";
   for (const auto& [code, count] : codes) std::cout << "  " << code << " " << count << '\n';
-  EXPECT_GE(sent, 1'000);
+  EXPECT_GE(sent, runs);
   EXPECT_GE(refused, sent / 3);
 }
 

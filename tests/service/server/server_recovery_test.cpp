@@ -98,7 +98,7 @@ TEST_F(Recovery, ACollectionGoesOnUntilNothingIsDue) {
   {
     Writer writer(world->engine, {.on_commit = [](const GroupOutcome&) {},
                                   .on_fatal = [](const StorageFatal&) { std::abort(); }});
-    collect_garbage(writer, files, world->blobs, {.passing_events_ms = 1'000});
+    collect_garbage(writer, files, world->blobs, world->logs, {.passing_events_ms = 1'000});
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     bool done = false;
     while (!done && std::chrono::steady_clock::now() < deadline) {

@@ -23,6 +23,7 @@ struct Acknowledged {
   std::map<std::string, JobState> final_states;
   std::map<std::string, std::set<std::string>> artifacts;  ///< uid → digests
   std::set<std::string> cancelled;
+  std::set<std::string> deleted;
   std::map<std::string, std::string> blobs;         ///< digest → bytes
   std::map<std::string, std::string> logs;          ///< attempt → bytes
   std::map<std::string, std::int64_t> checkpoints;  ///< uid → newest sequence
@@ -122,6 +123,7 @@ class ServerStory {
     world_->engine.checkpoint(Database::Checkpoint::kPassive);
     submit(7);
     collect();
+    delete_job(grants[0]);
     world_->apply(simple_worker("w_A", 2, 4));  // The worker restarts.
     see_events();
     world_->engine.checkpoint(Database::Checkpoint::kTruncate);
@@ -132,6 +134,11 @@ class ServerStory {
   void finish() {
     clock_.advance(60'000);
     if (pending_request_) submit(*pending_request_);
+    if (!pending_deletion_.empty()) {
+      world_->apply(deletion_of(pending_deletion_));
+      told_.deleted.insert(pending_deletion_);
+    }
+    collect_deleted();
     for (const auto& [request, uid] : std::map(told_.job_of_request)) {
       const auto again = world_->apply(
           SubmitJobs{.request_id = request, .body_sha256 = "body", .jobs = {simple_job("repeat")}});
@@ -239,6 +246,38 @@ class ServerStory {
     if (is_final(cancelled.states[0])) told_.final_states[uid] = cancelled.states[0];
     see_events();
   }
+  /// Deletes a job that succeeded, then collects its artefact and its log. The client repeats the
+  /// request until it is answered.
+  void delete_job(const Grant& grant) {
+    const std::string& uid = grant.job.uid;
+    pending_deletion_ = uid;
+    told_.final_states.erase(uid);
+    for (const std::string& digest : std::exchange(told_.artifacts[uid], {}))
+      told_.blobs.erase(digest);
+    told_.artifacts.erase(uid);
+    told_.logs.erase(grant.attempt.uid);
+    std::erase_if(told_.job_of_request, [&](const auto& job) { return job.second == uid; });
+    world_->apply(deletion_of(uid));
+    told_.deleted.insert(uid);
+    pending_deletion_.clear();
+    see_events();
+    collect_deleted();
+  }
+  static DeleteJobs deletion_of(const std::string& uid) {
+    return {.request_id = uuid_of(10'000),
+            .body_sha256 = "deletion",
+            .uids = {uid},
+            .reason = "no longer needed"};
+  }
+  /// One step of the housekeeping, as Writer and WorkPool run it.
+  void collect_deleted() {
+    Garbage garbage;
+    const RetentionOptions options{.blob_grace_ms = -1};
+    world_->run([&](WriteContext& write) { choose_garbage(write, options, garbage); });
+    for (const std::string& digest : garbage.blobs) told_.blobs.erase(digest);
+    remove_files(garbage, world_->blobs, world_->logs);
+    world_->run([&](WriteContext& write) { forget_removed(write.store, world_->blobs, garbage); });
+  }
   /// Collects garbage in the steps of the housekeeping.
   void collect() {
     const std::string digest = world_->put_blob("no job refers to this");
@@ -258,6 +297,7 @@ class ServerStory {
   std::unique_ptr<QueueWorld> world_;
   Acknowledged told_;
   std::optional<int> pending_request_;
+  std::string pending_deletion_;  ///< a job whose deletion has no answer yet
 };
 
 }  // namespace quasi::server::test

@@ -67,7 +67,11 @@ TEST_F(Triggers, EachRefusesWhatItGuards) {
   expect_refused("INSERT INTO artifacts VALUES (1, 'late', 'd', 1, '')", "I2: artefacts come");
   expect_refused("UPDATE artifacts SET digest='d' WHERE job_id=1",
                  "I2: an artefact does not change");
-  expect_refused("DELETE FROM artifacts WHERE job_id=1", "I2: an artefact is not removed");
+  expect_refused("DELETE FROM artifacts WHERE job_id=1", "I2: an artefact goes with its job");
+  expect_refused("DELETE FROM job_inputs WHERE job_id=1", "I1: an input goes with its job");
+  expect_refused("UPDATE jobs SET deleted_ms=5 WHERE id=3", "I1: only a final job is deleted");
+  expect_refused("UPDATE jobs SET logs_removed=1 WHERE id=1", "logs of a job stay");
+  expect_refused("UPDATE jobs SET spec=x'' WHERE id=1", "I1: what was submitted");
   expect_refused("UPDATE blobs SET state=2 WHERE digest='" + digest_ + "'", "I11: a referenced");
   expect_refused("DELETE FROM blobs", "I11: a blob is marked");
   expect_refused("UPDATE requests SET response='' ", "I7");

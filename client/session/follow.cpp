@@ -1,4 +1,4 @@
-#include "client/commands/follow.hpp"
+#include "client/session/follow.hpp"
 
 #include <algorithm>
 #include <condition_variable>
