@@ -104,7 +104,7 @@ def test_every_result_says_where_it_comes_from(kind: str, request: pytest.Fixtur
     result = quasi.open(request.getfixturevalue(fixture))
     attributes = result.attributes()
     assert attributes["format"] == "quasi.result"
-    assert attributes["format_version"] == "2"
+    assert attributes["format_version"] == "3"
     assert attributes["kind"] == kind
     assert attributes["program"].startswith("quasi 0.")
     if kind == "thermal":
@@ -121,16 +121,6 @@ def test_every_result_says_where_it_comes_from(kind: str, request: pytest.Fixtur
     assert isinstance(result.warnings, list)
 
 
-def test_every_dataset_has_units_or_is_text(silicon: Path, transistor: Path,
-                                            quasiparticles: Path) -> None:
-    for place in (silicon, transistor, quasiparticles):
-        with h5py.File(place / "result.h5") as file:
-            def look(name: str, item: h5py.Dataset | h5py.Group) -> None:
-                if isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu":
-                    assert "units" in item.attrs, f"{place}: {name}"
-            file.visititems(look)
-
-
 def test_equal_jobs_have_equal_bytes(transistor: Path, tmp_path: Path) -> None:
     again = run_engine("mosfet", SOURCE / "examples/mosfet/equilibrium.toml", tmp_path / "again")
     assert (again / "result.h5").read_bytes() == (transistor / "result.h5").read_bytes()
@@ -140,7 +130,7 @@ def test_the_lines_of_the_reader_page_run(silicon: Path, transistor: Path, quasi
                                           tmp_path: Path) -> None:
     page = (SOURCE / "docs/reference/results.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", page, flags=re.S | re.M)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for kind, place in (("thermal", silicon), ("mosfet", transistor), ("gw", quasiparticles)):
         (tmp_path / kind).symlink_to(place)
     for block in blocks:
@@ -153,6 +143,24 @@ def test_the_lines_of_the_reader_page_run(silicon: Path, transistor: Path, quasi
 def test_older_results_still_open(made_thermal: Path) -> None:
     result = quasi.open(made_thermal)
     assert result.settings == [] and result.deck == {} and result.warnings == []
+
+
+def test_results_with_a_group_a_temperature_still_open(made_thermal: Path, tmp_path: Path) -> None:
+    """Version 2 of the format wrote /temperature_NNN where version 3 has an axis."""
+    old = tmp_path / "result.h5"
+    old.write_bytes((made_thermal / "result.h5").read_bytes())
+    with h5py.File(old, "a") as file:
+        for index in range(4):
+            file[f"temperature_{index:03d}/rate_total"] = np.full((10, 6), float(index))
+            group = file.create_group(f"temperature_{index:03d}/cumulative_by_path")
+            group["abscissa"] = np.array([1.0, 10.0])
+            group["kappa"] = np.stack([0.5 * np.eye(3), np.eye(3)])
+            file[f"temperature_{index:03d}/cumulative_by_omega"] = group
+    result = quasi.open(old)
+    assert isinstance(result, ThermalResult)
+    assert np.all(np.asarray(result.at(300.0, "rate_total")) == 2.0)
+    assert "cumulative" in result.plots()
+    result.plot(tmp_path / "cumulative.svg", "cumulative")
 
 
 def test_blocks_of_text_tables() -> None:

@@ -101,6 +101,9 @@ class H5Writer {
   /// Writes an attribute of an existing object ("/" for the file).
   void attribute(const std::string& path, const std::string& name, std::string_view text);
 
+  /// Returns the identifier of the open file, for walks over its objects; -1 after commit().
+  hid_t id() const { return file_.id(); }
+
   /// Completes the file: closes, checks, syncs and renames it.
   void commit();
 

@@ -3,8 +3,9 @@
 namespace quasi {
 namespace {
 
-/// Version 1 had no common root. Version 2 has the one that result_root.hpp describes.
-constexpr const char* kFormatVersion = "2";
+/// Version 1 had no common root. Version 2 has the one that result_root.hpp describes. Version 3
+/// has descriptions and dimension scales, and temperatures are an axis (`/by_temperature`).
+constexpr const char* kFormatVersion = "3";
 
 void write_described(H5Writer* file, const std::string& path, std::string_view text,
                      std::string_view description) {

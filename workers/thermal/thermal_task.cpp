@@ -7,6 +7,7 @@
 #include "workers/io/common_keys.hpp"
 #include "workers/thermal/output/bte_files.hpp"
 #include "workers/thermal/output/convergence_file.hpp"
+#include "workers/thermal/output/dataset_table.hpp"
 #include "workers/thermal/output/kappa_table.hpp"
 #include "workers/thermal/output/phono3py_file.hpp"
 #include "workers/thermal/output/result_4ph.hpp"
@@ -75,6 +76,7 @@ class ThermalTask : public Task {
     if (solved.precision) write_precision("/precision", *solved.precision);
     if (solved.precision_4ph) write_precision("/precision/four_phonon", *solved.precision_4ph);
     write_result_root("thermal", options.inputs, result.warnings, &out);
+    describe_result(&out);
     out.commit();
     for (const std::string& format : options.exports) {
       if (format == "bte") write_bte_files(deck, solved, options.output_directory);

@@ -56,6 +56,22 @@ class Result:
             data = file[path]
             return Quantity(data[()], as_text(data.attrs.get("units", "1")))
 
+    def describe(self, path: str) -> str:
+        """What a dataset holds: its meaning, its axes and its units, in one line.
+
+        Results before version 3 of the format have no descriptions; the line then has the units.
+        """
+        with h5py.File(self.path) as file:
+            if path not in file:
+                raise ResultError(f"{self.path} has no dataset '{path}'")
+            data = file[path]
+            words = [as_text(data.attrs.get("description", ""))]
+            labels = [axis.label for axis in data.dims] if data.shape else []
+            if any(labels):
+                words.append("[" + "][".join(labels) + "]")
+            words.append(as_text(data.attrs.get("units", "")))
+        return ", ".join(word for word in words if word)
+
     def text(self, path: str) -> str:
         """Reads one string dataset."""
         with h5py.File(self.path) as file:

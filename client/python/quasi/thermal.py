@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 RAD_PS_PER_THZ = 2.0 * np.pi
 
 
+#: Names that stand elsewhere than below ``by_temperature``.
+_BY_TEMPERATURE = {
+    "temperature": "kappa/temperature",
+    "kappa": "kappa/converged",
+    "kappa_rta": "kappa/rta",
+    "kappa_coherence": "kappa/coherence",
+}
+
+
 class ThermalResult(Result):
     """Lattice thermal conductivity, rates, modes and spectra.
 
@@ -68,8 +77,10 @@ class ThermalResult(Result):
     @property
     def qpoint(self) -> Quantity:
         """Reduced coordinates [q][3] of the whole mesh; the first axis runs fastest."""
-        if "mesh/qpoint" in self:
-            return self["mesh/qpoint"]
+        return self["mesh/qpoint"] if "mesh/qpoint" in self else self._grid()
+
+    def _grid(self) -> Quantity:
+        """The coordinates of ``qpoint`` from the divisions of the mesh, for older results."""
         n1, n2, n3 = (int(n) for n in self.mesh)
         index = np.arange(n1 * n2 * n3)
         grid = np.stack([index % n1 / n1, index // n1 % n2 / n2, index // (n1 * n2) / n3], axis=1)
@@ -81,7 +92,7 @@ class ThermalResult(Result):
         return self["mesh/irreducible"]
 
     def at(self, temperature_k: float, name: str) -> Quantity:
-        """Reads a dataset that exists once a temperature, e.g. ``at(300, "rate_total")``.
+        """Reads a dataset of ``by_temperature`` at one temperature: ``at(300, "rate_total")``.
 
         Raises ``ResultError`` where that temperature was not calculated.
         """
@@ -89,7 +100,12 @@ class ThermalResult(Result):
         if match.size == 0:
             known = ", ".join(f"{t:g}" for t in self.temperature)
             raise ResultError(f"{self.path} has no temperature {temperature_k:g} K; it has {known}")
-        return self[f"temperature_{match[0]:03d}/{name}"]
+        own = f"temperature_{match[0]:03d}"  # a group a temperature, before version 3 of the format
+        if f"{own}/{name}" in self:
+            return self[f"{own}/{name}"]
+        path = _BY_TEMPERATURE.get(name, f"by_temperature/{name}")
+        every = self[path]
+        return Quantity(np.asarray(every)[match[0]], every.units)
 
     def rates(self, temperature_k: float) -> dict[str, Quantity]:
         """Scattering rates [irreducible q][branch] in 1/ps by channel."""

@@ -1,9 +1,12 @@
 #include "workers/gw/output/result_file.hpp"
 
+#include <cstdio>
+
 #include "workers/gw/input/text_files.hpp"
+#include "workers/gw/output/dataset_table.hpp"
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/output/summary.hpp"
-#include "workers/io/hdf5.hpp"
+#include "workers/io/dataset_descriptions.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -22,6 +25,14 @@ void write_states(const Calculation& run, H5Writer& file) {
     band.push_back(qp.band);
     spin.push_back(qp.spin);
   }
+  std::vector<std::string> names;
+  for (const Quasiparticle& qp : run.quasiparticles) {
+    char name[96];
+    std::snprintf(name, sizeof name, "k %.6g %.6g %.6g spin %d band %d", qp.k[0], qp.k[1], qp.k[2],
+                  qp.spin, qp.band);
+    names.emplace_back(name);
+  }
+  if (n > 0) write_labels("/quasiparticles/state", names, &file);
   file.write("/quasiparticles/k", k, {n, 3}, "1");
   file.write("/quasiparticles/band", band, {n}, "1");
   file.write("/quasiparticles/spin", spin, {n}, "1");
@@ -80,6 +91,7 @@ void write_result(const std::filesystem::path& path, const Calculation& run,
   write_sigma_results(run, file);
   if (study) write_study(run, *study, file);
   write_result_root("gw", inputs, run.plan.notes, &file);
+  describe_result(&file);
   file.commit();
 }
 

@@ -7,6 +7,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/io/hdf5.hpp"
 #include "workers/mosfet/model/run_names.hpp"
+#include "workers/mosfet/output/dataset_table.hpp"
 #include "workers/mosfet/output/derived_file.hpp"
 #include "workers/mosfet/output/iv_csv.hpp"
 #include "workers/mosfet/output/vtk_files.hpp"
@@ -82,6 +83,7 @@ void write_results(const Deck& deck, const std::filesystem::path& directory,
   file.attribute("/", "transport", transport_name(deck.run.transport));
   file.attribute("/", "statistics",
                  deck.statistics == StatisticsKind::kFermi ? "fermi" : "maxwell");
+  describe_result(&file);
   file.commit();
 }
 

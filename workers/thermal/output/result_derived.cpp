@@ -2,15 +2,16 @@
 
 #include <cstdio>
 
+#include "workers/thermal/output/temperature_series.hpp"
 #include "workers/thermal/output/tensors.hpp"
 
 namespace quasi::thermal {
 namespace {
 
-void write_wires(const std::string& name, const WireConductivity& wires, H5Writer& out) {
-  const auto n_axes = static_cast<std::int64_t>(wires.axis.size());
-  const auto n_radii = static_cast<std::int64_t>(wires.radius_nm.size());
-  out.write(name, wires.kappa_w_per_mk, {n_axes, n_radii}, "W/(m K)");
+void add_wires(std::size_t t, const char* name, const WireConductivity& wires,
+               TemperatureSeries* series) {
+  series->add(t, name, wires.kappa_w_per_mk, {std::ssize(wires.axis), std::ssize(wires.radius_nm)},
+              "W/(m K)");
 }
 
 nlohmann::json tensors_of(const std::vector<Mat3>& tensors, const Sweep& sweep, std::size_t n_t,
@@ -43,26 +44,25 @@ void write_result_derived(const Deck& deck, const ConductivityRun& run, const De
   out.write("/gruneisen/by_mode", d.gruneisen, {n_irr, nb}, "1");
   out.write("/gruneisen/mean", d.mean_gruneisen, {n_t}, "1");
   std::vector<Mat3> coherences;
+  TemperatureSeries series(run.by_temperature.size());
+  const auto add_tensors = [&](std::size_t t, const char* name, const std::vector<Mat3>& values,
+                               const char* units) {
+    series.add(t, name, flat(values, factor), {std::ssize(values), 3, 3}, units);
+  };
   for (std::size_t t = 0; t < d.coherence.size(); ++t) {
     const Coherence& c = d.coherence[t];
     coherences.push_back(c.kappa_w_per_mk);
-    const std::string group = temperature_group(t);
-    out.write(group + "/kappa_coherence", flat({c.kappa_w_per_mk}, factor), {3, 3}, "W/(m K)");
-    out.write(group + "/mode_kappa_coherence", flat(c.by_row_w_per_mk, factor), {n_irr, nb, 3, 3},
-              "W/(m K)");
-    const Cumulative cumulative = cumulative_by_omega(transport, c.by_row_w_per_mk);
-    const Cumulative spectrum = spectrum_by_omega(transport, c.by_row_w_per_mk);
-    const auto n = static_cast<std::int64_t>(cumulative.abscissa.size());
-    out.write(group + "/cumulative_by_omega/kappa_coherence",
-              flat(cumulative.kappa_w_per_mk, factor), {n, 3, 3}, "W/(m K)");
+    series.add(t, "mode_kappa_coherence", flat(c.by_row_w_per_mk, factor), {n_irr, nb, 3, 3},
+               "W/(m K)");
+    add_tensors(t, "cumulative_by_omega/kappa_coherence",
+                cumulative_by_omega(transport, c.by_row_w_per_mk).kappa_w_per_mk, "W/(m K)");
     // Each half of a pair counts at the mean free path of its own mode.
     const Cumulative by_path =
         cumulative_by_path(transport, c.by_row_w_per_mk, run.by_temperature[t].field_rta,
                            run.by_temperature[t].rate_per_ps);
-    out.write(group + "/cumulative_by_path/kappa_coherence", flat(by_path.kappa_w_per_mk, factor),
-              {static_cast<std::int64_t>(by_path.abscissa.size()), 3, 3}, "W/(m K)");
-    out.write(group + "/spectrum_by_omega/kappa_coherence", flat(spectrum.kappa_w_per_mk, factor),
-              {n, 3, 3}, "W ps/(m K rad)");
+    add_tensors(t, "cumulative_by_path/kappa_coherence", by_path.kappa_w_per_mk, "W/(m K)");
+    add_tensors(t, "spectrum_by_omega/kappa_coherence",
+                spectrum_by_omega(transport, c.by_row_w_per_mk).kappa_w_per_mk, "W ps/(m K rad)");
   }
   if (!coherences.empty())
     out.write("/kappa/coherence", flat(coherences, factor), {n_t, 3, 3}, "W/(m K)");
@@ -75,9 +75,10 @@ void write_result_derived(const Deck& deck, const ConductivityRun& run, const De
       out.write("/wires/radius", w.radius_nm, {static_cast<std::int64_t>(w.radius_nm.size())},
                 "nm");
     }
-    write_wires(temperature_group(t) + "/wire_kappa_rta", d.wires_rta[t], out);
-    if (!d.wires.empty()) write_wires(temperature_group(t) + "/wire_kappa", d.wires[t], out);
+    add_wires(t, "wire_kappa_rta", d.wires_rta[t], &series);
+    if (!d.wires.empty()) add_wires(t, "wire_kappa", d.wires[t], &series);
   }
+  series.write(out);
   if (d.sweep.empty()) return;
   const auto n_isotope = static_cast<std::int64_t>(d.sweep.isotope_factor.size());
   const auto n_grain = static_cast<std::int64_t>(d.sweep.grain_size_nm.size());

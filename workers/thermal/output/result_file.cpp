@@ -1,9 +1,10 @@
 #include "workers/thermal/output/result_file.hpp"
 
 #include <cmath>
-#include <cstdio>
 
+#include "workers/io/dataset_descriptions.hpp"
 #include "workers/thermal/output/result_derived.hpp"
+#include "workers/thermal/output/temperature_series.hpp"
 #include "workers/thermal/output/tensors.hpp"
 #include "workers/thermal/solver/transport/derived.hpp"
 
@@ -25,13 +26,34 @@ nlohmann::json json_of(const Mat3& tensor, double factor) {
   return rows;
 }
 
-std::string temperature_group(std::size_t index) {
-  char name[64];
-  std::snprintf(name, sizeof name, "/temperature_%03zu", index);
-  return name;
-}
-
 namespace {
+
+/// Writes reduced coordinates of all points of the mesh and of the irreducible ones, and the names
+/// of atoms such as Si1.
+void write_coordinates(const Deck& deck, H5Writer& out) {
+  const QMesh& mesh = deck.symmetry.mesh;
+  std::vector<double> all, irreducible;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t point = 0; point < mesh.size(); ++point) {
+    int c[3];
+    mesh.coordinates(point, c);
+    for (int d = 0; d < 3; ++d) all.push_back(static_cast<double>(c[d]) / mesh.n[d]);
+    numbers.push_back(point);
+  }
+  for (const std::int32_t point : deck.symmetry.irreducible)
+    irreducible.insert(irreducible.end(), all.begin() + 3 * point, all.begin() + 3 * point + 3);
+  out.write("/mesh/point", numbers, {mesh.size()}, "1");
+  out.write("/mesh/qpoint", all, {mesh.size(), 3}, "1");
+  out.write("/mesh/irreducible_qpoint", irreducible, {deck.symmetry.n_irreducible(), 3}, "1");
+  const Crystal& crystal = deck.crystal;
+  std::vector<std::string> atoms;
+  for (std::size_t atom = 0; atom < crystal.position.size(); ++atom) {
+    const auto type = static_cast<std::size_t>(crystal.type[atom]);
+    atoms.push_back((type < crystal.element.size() ? crystal.element[type] : "atom") +
+                    std::to_string(atom + 1));
+  }
+  write_labels("/crystal/atom", atoms, &out);
+}
 
 void write_inputs(const Deck& deck, H5Writer& out) {
   const Control& control = deck.control;
@@ -53,6 +75,7 @@ void write_inputs(const Deck& deck, H5Writer& out) {
   out.write("/mesh/irreducible", deck.symmetry.irreducible, {deck.symmetry.n_irreducible()}, "1");
   out.write("/mesh/multiplicity", deck.symmetry.multiplicity, {deck.symmetry.n_irreducible()}, "1");
   out.write("/mesh/star_of", deck.symmetry.star_of, {deck.symmetry.mesh.size()}, "1");
+  write_coordinates(deck, out);
   out.write_scalar("/settings/scale_broad", control.scale_broad, "1");
   out.write_scalar("/settings/cut_3ph", control.cut_3ph, "1");
 }
@@ -105,51 +128,61 @@ void write_rates(const Deck& deck, const ConductivityRun& run, H5Writer& out) {
   out.write_scalar("/phase_space/3ph_processes_emission", r.n_emission, "1");
 }
 
-void write_cumulative(const std::string& group, const Cumulative& cumulative, const char* units,
-                      double factor, H5Writer& out) {
-  const auto n = static_cast<std::int64_t>(cumulative.abscissa.size());
-  out.write(group + "/abscissa", cumulative.abscissa, {n}, units);
-  out.write(group + "/kappa", flat(cumulative.kappa_w_per_mk, factor), {n, 3, 3}, "W/(m K)");
+/// Adds the arrays of one temperature. `factor` turns κ of the cell into κ of a sheet.
+struct TemperatureWriter {
+  const Transport& transport;
+  double factor;
+  std::int64_t n_irreducible;
+  TemperatureSeries* series;
+
+  void tensors(std::size_t t, const char* name, const std::vector<Mat3>& values,
+               const char* units = "W/(m K)") const {
+    series->add(t, name, flat(values, factor), {std::ssize(values), 3, 3}, units);
+  }
+  void by_mode(std::size_t t, const char* name, const std::vector<double>& values,
+               const char* units) const {
+    series->add(t, name, values, {n_irreducible, transport.modes.n_branches}, units);
+  }
+  void tensors_by_mode(std::size_t t, const char* name, const std::vector<Mat3>& values) const {
+    series->add(t, name, flat(values, factor), {n_irreducible, transport.modes.n_branches, 3, 3},
+                "W/(m K)");
+  }
+  void cumulative(std::size_t t, const std::string& group, const Cumulative& sums,
+                  const char* units) const {
+    series->add(t, group + "/abscissa", sums.abscissa, {std::ssize(sums.abscissa)}, units);
+    tensors(t, (group + "/kappa").c_str(), sums.kappa_w_per_mk);
+  }
+  void write(std::size_t t, const TemperatureResult& r) const;
+  void write_converged(std::size_t t, const TemperatureResult& r) const;
+};
+
+void TemperatureWriter::write(std::size_t t, const TemperatureResult& r) const {
+  by_mode(t, "rate_total", r.rate_per_ps, "1/ps");
+  series->add(t, "kappa_subspace", flat({r.kappa_subspace_w_per_mk}, factor), {3, 3}, "W/(m K)");
+  tensors_by_mode(t, "mode_kappa_rta", r.mode_kappa_rta);
+  by_mode(t, "mean_free_path_rta", mean_free_path_nm(transport, r.field_rta, r.rate_per_ps), "nm");
+  series->add(t, "heat_capacity", {r.heat_capacity_j_m3_k}, {}, "J/(m^3 K)");
+  series->add(t, "small_grain_kappa_per_size", flat({r.small_grain_w_per_mk_nm}, factor), {3, 3},
+              "W/(m K nm)");
+  if (r.converged) write_converged(t, r);
+  const std::vector<Mat3>& kappa = r.converged ? r.mode_kappa : r.mode_kappa_rta;
+  const std::vector<double>& field = r.converged ? r.solution.f : r.field_rta;
+  cumulative(t, "cumulative_by_path", cumulative_by_path(transport, kappa, field, r.rate_per_ps),
+             "nm");
+  cumulative(t, "cumulative_by_omega", cumulative_by_omega(transport, kappa), "rad/ps");
+  tensors(t, "spectrum_by_omega/kappa", spectrum_by_omega(transport, kappa).kappa_w_per_mk,
+          "W ps/(m K rad)");
 }
 
-void write_temperature(std::size_t index, const TemperatureResult& r, const Transport& transport,
-                       double factor, std::int64_t n_irr, H5Writer& out) {
-  const std::int64_t nb = transport.modes.n_branches;
-  const std::string group = temperature_group(index);
-  out.write_scalar(group + "/temperature", r.temperature_k, "K");
-  out.write(group + "/rate_total", r.rate_per_ps, {n_irr, nb}, "1/ps");
-  out.write(group + "/kappa_rta", flat({r.kappa_rta_w_per_mk}, factor), {3, 3}, "W/(m K)");
-  out.write(group + "/kappa_subspace", flat({r.kappa_subspace_w_per_mk}, factor), {3, 3},
-            "W/(m K)");
-  out.write(group + "/mode_kappa_rta", flat(r.mode_kappa_rta, factor), {n_irr, nb, 3, 3},
-            "W/(m K)");
-  out.write(group + "/mean_free_path_rta", mean_free_path_nm(transport, r.field_rta, r.rate_per_ps),
-            {n_irr, nb}, "nm");
-  out.write_scalar(group + "/heat_capacity", r.heat_capacity_j_m3_k, "J/(m^3 K)");
-  out.write(group + "/small_grain_kappa_per_size", flat({r.small_grain_w_per_mk_nm}, factor),
-            {3, 3}, "W/(m K nm)");
-  const std::vector<Mat3>& by_mode = r.converged ? r.mode_kappa : r.mode_kappa_rta;
-  const std::vector<double>& field = r.converged ? r.solution.f : r.field_rta;
-  if (r.converged) {
-    out.write(group + "/kappa", flat({r.kappa_w_per_mk}, factor), {3, 3}, "W/(m K)");
-    out.write(group + "/mode_kappa", flat(r.mode_kappa, factor), {n_irr, nb, 3, 3}, "W/(m K)");
-    out.write(group + "/field", r.solution.f, {n_irr, nb, 3}, "nm rad/ps");
-    out.write(group + "/mean_free_path", mean_free_path_nm(transport, r.solution.f, r.rate_per_ps),
-              {n_irr, nb}, "nm");
-    out.write(group + "/rate_final", r.final_rate_per_ps, {n_irr, nb}, "1/ps");
-    out.write(group + "/kappa_by_iteration", flat(r.solution.kappa_history_w_per_mk, factor),
-              {static_cast<std::int64_t>(r.solution.kappa_history_w_per_mk.size()), 3, 3},
-              "W/(m K)");
-    out.write_scalar(group + "/residual", r.solution.residual, "1");
-    out.write_scalar(group + "/iterations", static_cast<std::int64_t>(r.solution.iterations), "1");
-  }
-  write_cumulative(group + "/cumulative_by_path",
-                   cumulative_by_path(transport, by_mode, field, r.rate_per_ps), "nm", factor, out);
-  write_cumulative(group + "/cumulative_by_omega", cumulative_by_omega(transport, by_mode),
-                   "rad/ps", factor, out);
-  const Cumulative spectrum = spectrum_by_omega(transport, by_mode);
-  out.write(group + "/spectrum_by_omega/kappa", flat(spectrum.kappa_w_per_mk, factor),
-            {static_cast<std::int64_t>(spectrum.abscissa.size()), 3, 3}, "W ps/(m K rad)");
+void TemperatureWriter::write_converged(std::size_t t, const TemperatureResult& r) const {
+  tensors_by_mode(t, "mode_kappa", r.mode_kappa);
+  series->add(t, "field", r.solution.f, {n_irreducible, transport.modes.n_branches, 3},
+              "nm rad/ps");
+  by_mode(t, "mean_free_path", mean_free_path_nm(transport, r.solution.f, r.rate_per_ps), "nm");
+  by_mode(t, "rate_final", r.final_rate_per_ps, "1/ps");
+  tensors(t, "kappa_by_iteration", r.solution.kappa_history_w_per_mk);
+  series->add(t, "residual", {r.solution.residual}, {}, "1");
+  series->add(t, "iterations", {static_cast<double>(r.solution.iterations)}, {}, "1");
 }
 
 }  // namespace
@@ -161,16 +194,19 @@ void write_result(const Deck& deck, const ConductivityRun& run, H5Writer& out) {
   write_inputs(deck, out);
   write_modes(run, transport, out);
   write_rates(deck, run, out);
+  TemperatureSeries series(run.by_temperature.size());
+  const TemperatureWriter writer{transport, factor, deck.symmetry.n_irreducible(), &series};
   std::vector<double> temperatures;
   std::vector<Mat3> rta;
   std::vector<Mat3> converged;
   for (std::size_t t = 0; t < run.by_temperature.size(); ++t) {
     const TemperatureResult& r = run.by_temperature[t];
-    write_temperature(t, r, transport, factor, deck.symmetry.n_irreducible(), out);
+    writer.write(t, r);
     temperatures.push_back(r.temperature_k);
     rta.push_back(r.kappa_rta_w_per_mk);
     if (r.converged) converged.push_back(r.kappa_w_per_mk);
   }
+  series.write(out);
   const auto n_t = static_cast<std::int64_t>(temperatures.size());
   if (n_t > 0) {
     out.write("/kappa/temperature", temperatures, {n_t}, "K");

@@ -12,7 +12,5 @@ namespace quasi::thermal {
 std::vector<double> flat(const std::vector<Mat3>& tensors, double factor);
 /// Returns a tensor for the summary as a list of rows, times `factor`.
 nlohmann::json json_of(const Mat3& tensor, double factor);
-/// Returns "/temperature_NNN".
-std::string temperature_group(std::size_t index);
 
 }  // namespace quasi::thermal

@@ -172,7 +172,8 @@ def dispersion(results: list[ThermalResult], labels: list[str], figure: Any) -> 
 FIGURES = {
     "kappa": (kappa, ("kappa/rta",), 1.0),
     "rates": (rates, ("rates/isotope", "rates/3ph_absorption"), 1.0),
-    "cumulative": (cumulative, ("temperature_000/cumulative_by_path/kappa",), 1.8),
+    "cumulative": (cumulative, ("by_temperature/cumulative_by_path/kappa",
+                                "temperature_000/cumulative_by_path/kappa"), 1.8),
     "dos": (dos, ("density_of_states/total",), 1.0),
     "dispersion": (dispersion, ("dispersion/omega",), 1.0),
 }
