@@ -64,7 +64,8 @@ ExitStatus run_command(Console& console, const Arguments& arguments) {
   ConfigFlags call_flags = arguments.config;
   if (waits) call_flags.timeout.reset();
   const Config calls = load_config(config_files(environment), environment, call_flags);
-  Connection server(config.address.value, calls.timeout_s.value, config.token_file.value);
+  Connection server(config.address.value, calls.timeout_s.value,
+                    {.token_file = config.token_file.value, .ca_file = config.ca.value});
   Session session{.console = console,
                   .config = config,
                   .state = state,

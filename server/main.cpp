@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
         print_configuration(line, std::cout);
         return kOk;
       case Action::kProbe: {
-        const std::string health = probe(line.options.listen.front());
+        const std::string health = probe(line.options.listen.front(), line.options.tls.ca);
         std::cout << health << '\n';
         return health == "SERVING" ? kOk : kNotServing;
       }

@@ -93,6 +93,22 @@ std::string unexpected(const std::vector<std::string>& words) {
          (nearest.empty() ? "" : "; did you mean '" + flag_name(nearest) + "'?");
 }
 
+/// Checks the files for TLS. Without them, refuses addresses beyond this machine.
+void check_tls(const CommandLine& line) {
+  if (tls_server_credentials(line.options.tls)) return;
+  const auto require = [&](const std::string& key, const std::vector<std::string>& addresses) {
+    try {
+      for (const std::string& address : addresses) require_local(address);
+    } catch (const BadConfiguration& error) {
+      const auto source = line.sources.find(key);
+      throw BadConfiguration((source == line.sources.end() ? "" : source->second + ": ") +
+                             error.what());
+    }
+  };
+  require("listen", line.options.listen);
+  require("worker_listen", line.options.worker_listen);
+}
+
 }  // namespace
 
 CommandLine parse_command_line(int argc, const char* const* argv) {
@@ -156,6 +172,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
         std::count(options.listen.begin(), options.listen.end(), address) > 0)
       throw BadConfiguration("worker_listen: " + address +
                              " is an address of `listen` too; give workers one of their own");
+  check_tls(result);
   options.api.lease_ttl_ms = options.queue.lease_ttl_ms;
   options.api.heartbeat_interval_ms =
       std::min(options.api.heartbeat_interval_ms, options.queue.lease_ttl_ms / 3);

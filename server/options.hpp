@@ -1,13 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <iosfwd>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "proto/wire/channel.hpp"
 #include "server/api/local_address.hpp"
 #include "server/api/services.hpp"
+#include "server/api/tls_credentials.hpp"
 #include "server/queue/queue_core.hpp"
 #include "server/service/housekeeping.hpp"
 #include "server/service/scrub.hpp"
@@ -17,9 +20,10 @@ namespace quasi::server {
 /// All settings of the server. They are fixed before any part starts.
 struct ServerOptions {
   std::string data_directory = "/var/lib/quasi";
-  std::vector<std::string> listen = {"127.0.0.1:7460"};
+  std::vector<std::string> listen = {wire::default_address(std::getenv("XDG_RUNTIME_DIR"))};
   /// Addresses at which workers alone are served; empty: workers call at those of clients.
   std::vector<std::string> worker_listen;
+  TlsFiles tls;  ///< of the TCP addresses
   bool allow_network_file_system = false;
   bool reflection = true;
   std::string log_level = "info";

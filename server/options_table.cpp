@@ -109,7 +109,7 @@ Entry boolean(std::string key, std::string help, Get get) {
               }};
 }
 
-/// An entry for a list of local addresses, separated by commas. "none" is the empty list.
+/// An entry for a list of addresses, separated by commas. "none" is the empty list.
 template <class Get>
 Entry addresses(std::string key, std::string help, Get get) {
   return {.key = std::move(key),
@@ -122,7 +122,7 @@ Entry addresses(std::string key, std::string help, Get get) {
                 for (std::size_t start = 0; start <= text.size();) {
                   const std::size_t end = std::min(text.find(',', start), text.size());
                   const std::string address = text.substr(start, end - start);
-                  require_local(address);
+                  require_address(address);
                   list.push_back(address);
                   start = end + 1;
                 }
@@ -133,6 +133,18 @@ Entry addresses(std::string key, std::string help, Get get) {
                 for (const std::string& address : get(const_cast<ServerOptions&>(options)))
                   list += (list.empty() ? "" : ", ") + shown(address);
                 return list.empty() ? std::string("\"none\"") : "[" + list + "]";
+              }};
+}
+
+template <class Get>
+Entry path(std::string key, std::string help, Get get) {
+  return {.key = std::move(key),
+          .help = std::move(help),
+          .unit = "FILE",
+          .set = [get](ServerOptions& options, const std::string& text) { get(options) = text; },
+          .show =
+              [get](const ServerOptions& options) {
+                return shown(get(const_cast<ServerOptions&>(options)));
               }};
 }
 
@@ -166,6 +178,15 @@ std::vector<Entry> place_entries() {
           "addresses for workers alone; those of `listen` then serve clients alone; none: workers "
           "call at `listen`",
           [](O & o) -> auto& { return o.worker_listen; }),
+      path(
+          "tls_certificate", "certificate of the TCP addresses, in PEM; without one, no TLS",
+          [](O & o) -> auto& { return o.tls.certificate; }),
+      path(
+          "tls_key", "private key of that certificate, in PEM, mode 0600",
+          [](O & o) -> auto& { return o.tls.key; }),
+      path(
+          "tls_ca", "CA that signed the certificate, in PEM; --probe and join codes need it",
+          [](O & o) -> auto& { return o.tls.ca; }),
       boolean(
           "enable_test_work", "accept jobs of kind test, for trying the service out",
           [](O & o) -> auto& { return o.api.enable_test_work; }),
@@ -178,7 +199,7 @@ std::vector<Entry> place_entries() {
           [](O & o) -> auto& { return o.allow_network_file_system; }),
       boolean(
           "require_tokens",
-          "every call needs a token; on a Unix socket users get theirs by themselves",
+          "calls on a Unix socket need a token, too; users get theirs there by themselves",
           [](O & o) -> auto& { return o.api.require_tokens; }),
       {.key = "worker_uids",
        .help = "users of this machine who are workers on a Unix socket, by comma",

@@ -19,6 +19,7 @@
 #include "server/api/refused_calls.hpp"
 #include "server/api/starting_server.hpp"
 #include "server/api/status.hpp"
+#include "server/api/tls_credentials.hpp"
 #include "server/api/worker_service.hpp"
 #include "server/service/key_file.hpp"
 #include "server/service/log.hpp"
@@ -67,7 +68,8 @@ struct Server::Parts {
       : options(options_),
         directory(options.data_directory, options.allow_network_file_system),
         identities(both_lists(options.listen, options.worker_listen), options.api.require_tokens),
-        starting(std::make_unique<StartingServer>(options.listen, options.worker_listen)),
+        tls(tls_server_credentials(options.tls)),
+        starting(std::make_unique<StartingServer>(options.listen, options.worker_listen, tls)),
         logs(system_files(), options.data_directory),
         blobs(system_files(), options.data_directory),
         uploads(blobs),
@@ -121,7 +123,8 @@ struct Server::Parts {
   SystemClock clock;
   SystemRandom random;
   DataDirectory directory;
-  Identities identities;  ///< bound before the server's own addresses
+  Identities identities;                         ///< bound before the server's own addresses
+  std::shared_ptr<grpc::ServerCredentials> tls;  ///< of the TCP addresses; null: plain text
   std::unique_ptr<StartingServer>
       starting;  ///< until the store is open; requires the lock of the directory
   LogStore logs;
@@ -161,10 +164,12 @@ std::unique_ptr<grpc::Server> Server::Parts::serve(const std::vector<std::string
                                                    SocketRule rule,
                                                    const std::vector<grpc::Service*>& calls,
                                                    RefusedCalls& other_calls) {
-  Bound bound = bind_server(at, options.api.keepalive_ms, rule, [&](grpc::ServerBuilder& builder) {
-    for (grpc::Service* service : calls) builder.RegisterService(service);
-    builder.RegisterCallbackGenericService(&other_calls);
-  });
+  Bound bound =
+      bind_server(at, {.keepalive_ms = options.api.keepalive_ms, .sockets = rule, .tls = tls},
+                  [&](grpc::ServerBuilder& builder) {
+                    for (grpc::Service* service : calls) builder.RegisterService(service);
+                    builder.RegisterCallbackGenericService(&other_calls);
+                  });
   bound.server->GetHealthCheckService()->SetServingStatus(true);
   return std::move(bound.server);
 }

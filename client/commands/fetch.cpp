@@ -134,7 +134,7 @@ bool fetch_one(Session& session, const v1::Artifact& artifact, const fs::path& p
         static_cast<ExitStatus>(interrupt::exit_status()), "interrupted",
         "the received bytes are kept in '" + path.string() + ".part'; the same command continues");
   if (!status.ok()) {
-    Failure failure = failure_of(status, session.server.address());
+    Failure failure = session.server.refused(status);
     if (failure.status == ExitStatus::kUnreachable)
       failure.remedy =
           "the received bytes are kept in '" + path.string() + ".part'; the same command continues";

@@ -55,7 +55,7 @@ Submitted send(Session& session, const v1::SubmitJobsRequest& request) {
     status = session.server.jobs().SubmitJobs(&context, request, &response);
   }
   if (!status.ok()) {
-    Failure failure = failure_of(status, session.server.address());
+    Failure failure = session.server.refused(status);
     const bool unanswered = is_transient(status) || interrupt::requested() ||
                             status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
     if (!unanswered) {

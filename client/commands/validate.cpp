@@ -27,7 +27,7 @@ ServerView ask_server(Session& session, const std::vector<JobRequest>& requests)
                                                       std::min(session.server.timeout_s(), 3.0));
   view.asked = status.ok();
   if (!status.ok()) {
-    const Failure failure = failure_of(status, session.server.address());
+    const Failure failure = session.server.refused(status);
     if (failure.status != ExitStatus::kUnreachable) throw failure;
     view.why_not = failure.what();
   }

@@ -89,7 +89,7 @@ std::vector<Finding> examine_server(Session& session) {
   const grpc::Status status = session.server.try_call(
       &Jobs::GetCapabilities, v1::GetCapabilitiesRequest(), capabilities, kPatience_s);
   if (!status.ok()) {
-    const Failure failure = failure_of(status, address);
+    const Failure failure = session.server.refused(status);
     // Without a configured address a server is not expected.
     const bool is_expected = session.config.address.origin != "built in";
     return {{"server", is_expected ? Level::kFault : Level::kNote, failure.what(),

@@ -21,6 +21,7 @@ struct ContextEntry {
   Configured<std::string> address;
   std::optional<Configured<double>> timeout_s;
   std::optional<Configured<std::string>> token_file;
+  std::optional<Configured<std::string>> ca;
 };
 
 /// The values from the files. Later files override earlier ones.
@@ -68,10 +69,12 @@ void read_context(const fs::path& file, const std::string& name, const toml::tab
       entry.timeout_s = {seconds_of(file, "timeout", node), where(file, node)};
     } else if (key == "token_file") {
       entry.token_file = {text_of(file, "token_file", node), where(file, node)};
+    } else if (key == "ca") {
+      entry.ca = {text_of(file, "ca", node), where(file, node)};
     } else {
       refuse(file, node,
              unknown_key_message(key.str(), "[context." + name + "]",
-                                 {"address", "timeout", "token_file"}));
+                                 {"address", "timeout", "token_file", "ca"}));
     }
   }
   if (!has_address) refuse(file, table, "[context." + name + "] has no 'address'");
@@ -146,6 +149,7 @@ Config load_config(const std::vector<fs::path>& files, const Environment& enviro
 
   Config config;
   if (found.timeout_s) config.timeout_s = *found.timeout_s;
+  config.address.value = wire::default_address(environment("XDG_RUNTIME_DIR"));
   bool context_chosen = false;
   if (found.context) {
     config.context = *found.context;
@@ -164,6 +168,7 @@ Config load_config(const std::vector<fs::path>& files, const Environment& enviro
     config.address = entry->second.address;
     if (entry->second.timeout_s) config.timeout_s = *entry->second.timeout_s;
     if (entry->second.token_file) config.token_file = *entry->second.token_file;
+    if (entry->second.ca) config.ca = *entry->second.ca;
   } else if (context_chosen) {
     std::vector<std::string> known;
     for (const auto& [name, context] : found.contexts) known.push_back(name);
@@ -183,6 +188,7 @@ Config load_config(const std::vector<fs::path>& files, const Environment& enviro
   require_address(config.address);
   if (const auto file = variable(environment, "QUASI_TOKEN_FILE"))
     config.token_file = {*file, "QUASI_TOKEN_FILE"};
+  if (const auto file = variable(environment, "QUASI_CA")) config.ca = {*file, "QUASI_CA"};
   if (const auto timeout = variable(environment, "QUASI_TIMEOUT"))
     config.timeout_s = {seconds_or_refuse(*timeout, "QUASI_TIMEOUT"), "QUASI_TIMEOUT"};
   if (flags.timeout)
@@ -204,6 +210,7 @@ std::string describe(const Config& config) {
          line("timeout", '"' + readable_seconds(config.timeout_s.value) + '"',
               config.timeout_s.origin) +
          line("token_file", '"' + config.token_file.value + '"', config.token_file.origin) +
+         line("ca", '"' + config.ca.value + '"', config.ca.origin) +
          line("state", '"' + config.state_directory.value.string() + '"',
               config.state_directory.origin);
 }

@@ -21,9 +21,10 @@ struct Configured {
 /// The settings that a command needs before it calls a server.
 struct Config {
   Configured<std::string> context{"default"};
-  Configured<std::string> address{"127.0.0.1:7460"};  ///< host:port or unix:/path
-  Configured<double> timeout_s{15.0};                 ///< time limit of one unary call
-  Configured<std::string> token_file;                 ///< file with the token; "": none
+  Configured<std::string> address;     ///< host:port or unix:/path; wire::default_address otherwise
+  Configured<double> timeout_s{15.0};  ///< time limit of one unary call
+  Configured<std::string> token_file;  ///< file with the token; "": none
+  Configured<std::string> ca;          ///< file with the CA of the server; "": plain text
   Configured<std::filesystem::path>
       state_directory;  ///< journal of submissions, ids of the newest submission
 };
@@ -41,14 +42,15 @@ struct ConfigFlags {
 std::vector<std::filesystem::path> config_files(const Environment& environment);
 
 /// Reads the configuration. Later sources win: built-in values, files, environment variables
-/// (QUASI_CONTEXT, QUASI_SERVER, QUASI_TIMEOUT, QUASI_TOKEN_FILE, QUASI_STATE), flags. An example
-/// of a file:
+/// (QUASI_CONTEXT, QUASI_SERVER, QUASI_TIMEOUT, QUASI_TOKEN_FILE, QUASI_CA, QUASI_STATE), flags.
+/// An example of a file:
 ///
 ///     timeout = "15s"
 ///     [context]
 ///     use = "lab"                # the context to use by default
 ///     [context.lab]
-///     address = "unix:/run/quasi/quasi.sock"
+///     address = "gpu.example.org:7460"
+///     ca = "/home/ada/.config/quasi/lab.ca.pem"
 ///     token_file = "/home/ada/.config/quasi/lab.token"
 ///
 /// @throws Failure (kInvalidInput) naming file, line and key; an unknown key with the nearest known

@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
+#include <stdexcept>
 
+#include "proto/wire/access/tls.hpp"
 #include "proto/wire/channel.hpp"
 #include "proto/wire/identity.hpp"
 #include "proto/wire/status.hpp"
@@ -147,9 +150,77 @@ bool is_transient(const grpc::Status& status) {
   }
 }
 
+namespace {
+
+/// The failure behind a TLS connection that gRPC could not make; nothing if TLS is sound.
+std::optional<Failure> tls_failure(const std::string& address, const std::string& ca_file) {
+  const std::string ca = ca_file.empty() ? "" : wire::read_certificates(ca_file);
+  const wire::TlsView view = wire::view_tls(address, ca, std::chrono::seconds(5));
+  const std::string server = "the server at " + address;
+  std::string names;
+  for (const std::string& name : view.names) names += (names.empty() ? "" : ", ") + name;
+  if (ca_file.empty()) {
+    if (view.chain_pem.empty()) return std::nullopt;
+    return Failure(ExitStatus::kNotAllowed, server + " speaks TLS, and no CA is named for it",
+                   "ask its operator for a code and run: quasi login CODE");
+  }
+  switch (view.verdict) {
+    case wire::TlsVerdict::kAccepted:
+    case wire::TlsVerdict::kNoAnswer:
+      return std::nullopt;
+    case wire::TlsVerdict::kNoTls:
+      return Failure(ExitStatus::kNotAllowed,
+                     server + " does not speak TLS 1.3 (" + view.reason +
+                         "), and the context names a CA for it",
+                     "compare the address with its operator; nothing was sent");
+    case wire::TlsVerdict::kWrongCa:
+      return Failure(ExitStatus::kNotAllowed,
+                     "the certificate of " + server + " is not signed by the CA in " + ca_file,
+                     "nothing was sent, because it may be another server; ask its operator whether "
+                     "the CA is a new one, and for a code: quasi login CODE");
+    case wire::TlsVerdict::kWrongName:
+      return Failure(ExitStatus::kNotAllowed,
+                     "the certificate of " + server + " is for other names: " + names,
+                     "use one of these names in the address, or let its operator add yours: "
+                     "quasi-server init --renew --hostname NAME");
+    case wire::TlsVerdict::kNotYetValid:
+      return Failure(ExitStatus::kNotAllowed,
+                     "the certificate of " + server + " is not valid before " + view.not_before +
+                         ", which is later than the clock of this machine",
+                     "compare the clocks of both machines (date -u) and correct the wrong one");
+    case wire::TlsVerdict::kExpired:
+      return Failure(ExitStatus::kNotAllowed,
+                     "the certificate of " + server + " expired on " + view.not_after,
+                     "compare the clocks of both machines (date -u); if they agree, ask its "
+                     "operator to renew it: quasi-server init --renew");
+    case wire::TlsVerdict::kUnacceptable:
+      break;
+  }
+  return Failure(ExitStatus::kNotAllowed,
+                 "the certificate of " + server + " is not acceptable: " + view.reason,
+                 "tell its operator");
+}
+
+}  // namespace
+
+Failure Connection::refused(const grpc::Status& status) const {
+  if (status.error_code() == StatusCode::UNAVAILABLE && wire::reason_of(status).empty() &&
+      !address_.starts_with("unix:") && !interrupt::requested())
+    if (const auto failure = tls_failure(address_, credentials_.ca_file)) return *failure;
+  return failure_of(status, address_);
+}
+
 std::shared_ptr<grpc::Channel> Connection::channel() {
   try {
-    if (!channel_) channel_ = wire::open_channel(address_, token_file_);
+    if (!channel_)
+      channel_ = wire::open_channel(address_, credentials_.token_file, credentials_.ca_file);
+  } catch (const std::invalid_argument& error) {
+    throw Failure(ExitStatus::kInvalidInput, error.what(),
+                  "ask its operator for a code and run: quasi login CODE; or name the file of its "
+                  "CA by ca in the context or by QUASI_CA");
+  } catch (const wire::TlsFileError& error) {
+    throw Failure(ExitStatus::kLocalFile, error.what(),
+                  "correct ca in the context or QUASI_CA; quasi login CODE writes a new file");
   } catch (const wire::TokenFileError& error) {
     throw Failure(ExitStatus::kNotAllowed, error.what(),
                   "ask the operator of the server for a token, and name its file by token_file in "

@@ -22,13 +22,18 @@ Failure failure_of(const grpc::Status& status, const std::string& address);
 /// nothing.
 bool is_transient(const grpc::Status& status);
 
+/// The files that open a connection by TCP.
+struct Credentials {
+  std::string token_file;  ///< with the caller's token; "": none, or the one of a Unix socket
+  std::string ca_file;     ///< with the CA that signed the server's certificate; "": plain text
+};
+
 /// The channel to the server of a command. It is created at its first use. Thread-safe once
 /// `channel()` has been called.
 class Connection {
  public:
-  /// @param token_file  file with the caller's token; "": none, or the one of a Unix socket
-  Connection(std::string address, double timeout_s, std::string token_file = {})
-      : address_(std::move(address)), timeout_s_(timeout_s), token_file_(std::move(token_file)) {}
+  Connection(std::string address, double timeout_s, Credentials credentials = {})
+      : address_(std::move(address)), timeout_s_(timeout_s), credentials_(std::move(credentials)) {}
 
   const std::string& address() const { return address_; }
   std::shared_ptr<grpc::Channel> channel();
@@ -43,7 +48,7 @@ class Connection {
                 const Request& request) {
     Response response;
     const grpc::Status status = try_call(method, request, response, timeout_s_);
-    if (!status.ok()) throw failure_of(status, address_);
+    if (!status.ok()) throw refused(status);
     return response;
   }
 
@@ -57,6 +62,10 @@ class Connection {
     const interrupt::Scope cancel([&context] { context.TryCancel(); });
     return (stub<Stub>().*method)(&context, request, &response);
   }
+
+  /// The failure of a call of this connection. If no TLS connection can be made, it names the
+  /// reason: another CA, another name, a certificate out of its time.
+  Failure refused(const grpc::Status& status) const;
 
   double timeout_s() const { return timeout_s_; }
 
@@ -73,7 +82,7 @@ class Connection {
 
   std::string address_;
   double timeout_s_;
-  std::string token_file_;
+  Credentials credentials_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::JobService::Stub> jobs_;
   std::unique_ptr<v1::BlobService::Stub> blobs_;

@@ -109,7 +109,7 @@ std::vector<UploadedFile> upload_inputs(Session& session, const std::vector<JobR
         throw Failure(static_cast<ExitStatus>(interrupt::exit_status()),
                       "interrupted; nothing was submitted",
                       "the uploaded bytes are kept; the same command continues");
-      if (!status.ok()) throw failure_of(status, session.server.address());
+      if (!status.ok()) throw session.server.refused(status);
       session.console.note("uploaded  " + source.slot + "  " + readable_bytes(source.size_bytes) +
                            "  sha256:" + digest.substr(0, 8) + "…" + bar.pace(source.size_bytes));
     }

@@ -28,7 +28,7 @@ std::string read_blob(Session& session, const v1::Artifact& artifact) {
   while (reader->Read(&part) && bytes.size() <= kTableLimitBytes) bytes += part.data();
   if (bytes.size() > kTableLimitBytes) context.TryCancel();
   const grpc::Status status = reader->Finish();
-  if (!status.ok()) throw failure_of(status, session.server.address());
+  if (!status.ok()) throw session.server.refused(status);
   if (wire::sha256_hex(bytes) != artifact.digest())
     throw Failure(ExitStatus::kDataIntegrity,
                   "the bytes of " + artifact.name() + " do not hash to its digest",

@@ -1,14 +1,17 @@
 #include "proto/wire/channel.hpp"
 
+#include <arpa/inet.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/client_interceptor.h>
 
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "proto/wire/access/tls.hpp"
 #include "proto/wire/identity.hpp"
 
 namespace quasi::wire {
@@ -64,7 +67,14 @@ class TokenInterceptors : public grpc::experimental::ClientInterceptorFactoryInt
 }  // namespace
 
 std::shared_ptr<grpc::Channel> open_channel(const std::string& address,
-                                            const std::string& token_file) {
+                                            const std::string& token_file,
+                                            const std::string& ca_file) {
+  const bool is_unix = address.starts_with("unix:");
+  if (ca_file.empty() && !is_local_address(address))
+    throw std::invalid_argument("plain text to " + address +
+                                ", which is beyond this machine; name the CA of the server");
+  const auto credentials = ca_file.empty() || is_unix ? grpc::InsecureChannelCredentials()
+                                                      : tls_channel_credentials(ca_file);
   auto tokens = token_source(address, token_file);
   grpc::ChannelArguments arguments;
   arguments.SetServiceConfigJSON(kServiceConfig);
@@ -81,8 +91,8 @@ std::shared_ptr<grpc::Channel> open_channel(const std::string& address,
   arguments.SetMaxReceiveMessageSize(64 << 20);
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
   if (tokens) interceptors.push_back(std::make_unique<TokenInterceptors>(std::move(tokens)));
-  return grpc::experimental::CreateCustomChannelWithInterceptors(
-      address, grpc::InsecureChannelCredentials(), arguments, std::move(interceptors));
+  return grpc::experimental::CreateCustomChannelWithInterceptors(address, credentials, arguments,
+                                                                 std::move(interceptors));
 }
 
 bool is_server_address(std::string_view address) {
@@ -94,6 +104,24 @@ bool is_server_address(std::string_view address) {
   const std::string_view port = address.substr(colon + 1);
   return !port.empty() && port.size() <= 5 &&
          port.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::string default_address(const char* runtime_directory) {
+  if (runtime_directory == nullptr || *runtime_directory == '\0')
+    return "unix:/run/quasi/server.sock";
+  return "unix:" + std::string(runtime_directory) + "/quasi.sock";
+}
+
+bool is_local_address(std::string_view address) {
+  if (address.starts_with("unix:")) return address.size() > 5;
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string_view::npos) return false;
+  const std::string_view host = address.substr(0, colon);
+  if (host == "localhost" || host == "[::1]") return true;
+  // All of 127.0.0.0/8 is loopback. A host is accepted only if it consists of four plain numbers.
+  in_addr number{};
+  return ::inet_pton(AF_INET, std::string(host).c_str(), &number) == 1 &&
+         ntohl(number.s_addr) >> 24 == 127;
 }
 
 }  // namespace quasi::wire

@@ -52,7 +52,7 @@ struct AccessTables {
 
 /// The principal behind a call, as commands carry it.
 struct Caller {
-  std::int64_t principal_id = 0;  ///< 0: the owner of a server that asks for no tokens
+  std::int64_t principal_id = 0;  ///< 0: the owner of a server that asks Unix sockets for no tokens
   std::string name;
   Role role = Role::kViewer;
   std::string tenant;

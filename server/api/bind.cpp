@@ -2,7 +2,6 @@
 
 #include <grpc/grpc.h>
 #include <grpcpp/resource_quota.h>
-#include <grpcpp/security/server_credentials.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -49,17 +48,18 @@ bool remove_socket(const std::string& path) {
   return true;
 }
 
-Bound bind_server(const std::vector<std::string>& addresses, std::int64_t keepalive_ms,
-                  SocketRule rule, const std::function<void(grpc::ServerBuilder&)>& add) {
+Bound bind_server(const std::vector<std::string>& addresses, const BindRules& rules,
+                  const std::function<void(grpc::ServerBuilder&)>& add) {
   // One reference to gRPC's library is kept for the whole process. Destroying the last object would
   // otherwise wait up to 10 s for gRPC's own poller at the end of the process.
   static const bool held = (grpc_init(), true);
   (void)held;
-  const std::string key = rule == SocketRule::kGroup ? "listen: " : "worker_listen: ";
+  const std::string key = rules.sockets == SocketRule::kGroup ? "listen: " : "worker_listen: ";
   grpc::ServerBuilder builder;
   std::vector<int> ports(addresses.size(), -1);
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    require_local(addresses[i]);
+    rules.tls ? require_address(addresses[i]) : require_local(addresses[i]);
+    auto credentials = rules.tls ? rules.tls : grpc::InsecureServerCredentials();
     if (addresses[i].starts_with("unix:")) {
       const std::string path = addresses[i].substr(5);
       if (is_answered(path))
@@ -68,8 +68,9 @@ Bound bind_server(const std::vector<std::string>& addresses, std::int64_t keepal
       if (!remove_socket(path))
         throw BadConfiguration(key + path +
                                " is there and is no socket; move it away, or name another path");
+      credentials = grpc::InsecureServerCredentials();
     }
-    builder.AddListeningPort(addresses[i], grpc::InsecureServerCredentials(), &ports[i]);
+    builder.AddListeningPort(addresses[i], credentials, &ports[i]);
   }
   grpc::ResourceQuota quota("quasi-server");
   quota.Resize(512U << 20);
@@ -80,7 +81,7 @@ Bound bind_server(const std::vector<std::string>& addresses, std::int64_t keepal
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 30'000);
   // A connection whose peer vanished silently, e.g. behind a broken tunnel, is closed and releases
   // its streams and uploads.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(keepalive_ms));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(rules.keepalive_ms));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
@@ -95,7 +96,7 @@ Bound bind_server(const std::vector<std::string>& addresses, std::int64_t keepal
           "; free the address if it is in use, or check that its directory exists "
           "and is writable");
     const std::string path = is_unix ? address.substr(5) : "";
-    if (is_unix && ::chmod(path.c_str(), mode_of(path, rule)) != 0)
+    if (is_unix && ::chmod(path.c_str(), mode_of(path, rules.sockets)) != 0)
       throw BadConfiguration(key + "cannot set the mode of " + path + ": " + std::strerror(errno) +
                              "; name a path on a local file system");
     if (!is_unix) address = address.substr(0, address.rfind(':') + 1) + std::to_string(ports[i]);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
@@ -24,15 +25,20 @@ enum class SocketRule {
   kOwnerOrDirectoryGroup,
 };
 
+struct BindRules {
+  std::int64_t keepalive_ms = 60'000;       ///< a silent peer is pinged after this time
+  SocketRule sockets = SocketRule::kGroup;  ///< users whom the Unix sockets admit
+  /// TLS of the TCP addresses; null: plain text, and local addresses alone are accepted.
+  std::shared_ptr<grpc::ServerCredentials> tls = nullptr;
+};
+
 /// Builds and starts a gRPC server on these addresses, with the limits of proto/wire/limits.hpp. A
 /// Unix socket that a killed server left is removed and bound again: the holder of the lock of the
 /// data directory owns the sockets. Another kind of file at the socket's path is not touched.
-/// @param keepalive_ms  a silent peer is pinged after this time
-/// @param rule          the users that the Unix sockets among the addresses admit
-/// @param add           registers the services
-/// @throws BadConfiguration if an address is not local or cannot be bound.
-Bound bind_server(const std::vector<std::string>& addresses, std::int64_t keepalive_ms,
-                  SocketRule rule, const std::function<void(grpc::ServerBuilder&)>& add);
+/// @param add  registers the services
+/// @throws BadConfiguration if an address cannot be bound, or is not local and has no TLS.
+Bound bind_server(const std::vector<std::string>& addresses, const BindRules& rules,
+                  const std::function<void(grpc::ServerBuilder&)>& add);
 
 /// Removes the Unix socket at `path`. @return false if a file of another kind lies at `path`.
 bool remove_socket(const std::string& path);

@@ -10,8 +10,12 @@ struct BadConfiguration : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Accepts loopback addresses and Unix sockets only, because the server has no users and no TLS
-/// yet.
+/// Accepts HOST:PORT with a port in 0...65535, and unix:/PATH.
+/// @throws BadConfiguration with the reason.
+void require_address(const std::string& address);
+
+/// Accepts loopback addresses and Unix sockets only. A server without a certificate has no others,
+/// because tokens and results would travel in plain text.
 /// @throws BadConfiguration with the reason.
 void require_local(const std::string& address);
 

@@ -10,8 +10,8 @@
 
 namespace quasi::server {
 
-std::string probe(const std::string& address) {
-  grpc::GenericStub stub(wire::open_channel(address));
+std::string probe(const std::string& address, const std::string& ca_file) {
+  grpc::GenericStub stub(wire::open_channel(address, "", ca_file));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
   const grpc::Slice nothing(

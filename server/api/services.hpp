@@ -33,7 +33,7 @@ struct ApiOptions {
   double storage_low_share = 0.05;
   std::int64_t upload_stream_idle_ms = 60'000;
   std::int64_t keepalive_ms = 60'000;
-  bool require_tokens = false;  ///< false: a call without a token is the owner's
+  bool require_tokens = false;  ///< false: one on a Unix socket without a token is the owner's
   std::vector<std::int64_t> worker_uids;
   bool enrol_users = true;
 };

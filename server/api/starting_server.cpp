@@ -11,8 +11,6 @@
 
 namespace quasi::server {
 
-constexpr std::int64_t kKeepaliveMs = 60'000;
-
 namespace {
 
 grpc::Status starting(const std::string&) {
@@ -25,9 +23,9 @@ grpc::Status starting(const std::string&) {
 }  // namespace
 
 struct StartingServer::Parts {
-  void bind(Bound& bound, const std::vector<std::string>& addresses, SocketRule rule,
+  void bind(Bound& bound, const std::vector<std::string>& addresses, const BindRules& rules,
             RefusedCalls& service) {
-    bound = bind_server(addresses, kKeepaliveMs, rule, [&](grpc::ServerBuilder& builder) {
+    bound = bind_server(addresses, rules, [&](grpc::ServerBuilder& builder) {
       builder.RegisterCallbackGenericService(&service);
     });
     bound.server->GetHealthCheckService()->SetServingStatus(false);
@@ -40,13 +38,14 @@ struct StartingServer::Parts {
 };
 
 StartingServer::StartingServer(const std::vector<std::string>& listen,
-                               const std::vector<std::string>& worker_listen)
+                               const std::vector<std::string>& worker_listen,
+                               const std::shared_ptr<grpc::ServerCredentials>& tls)
     : parts_(std::make_unique<Parts>()) {
   grpc::EnableDefaultHealthCheckService(true);
-  parts_->bind(parts_->clients, listen, SocketRule::kGroup, parts_->to_clients);
+  parts_->bind(parts_->clients, listen, {.tls = tls}, parts_->to_clients);
   if (!worker_listen.empty())
-    parts_->bind(parts_->workers, worker_listen, SocketRule::kOwnerOrDirectoryGroup,
-                 parts_->to_workers);
+    parts_->bind(parts_->workers, worker_listen,
+                 {.sockets = SocketRule::kOwnerOrDirectoryGroup, .tls = tls}, parts_->to_workers);
 }
 
 StartingServer::~StartingServer() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <grpcpp/security/server_credentials.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,9 +14,11 @@ namespace quasi::server {
 /// destructor frees the addresses.
 class StartingServer {
  public:
-  /// @throws BadConfiguration if an address is not local or cannot be bound.
+  /// @param tls  of the TCP addresses; null: plain text
+  /// @throws BadConfiguration if an address cannot be bound, or is not local and has no TLS.
   StartingServer(const std::vector<std::string>& listen,
-                 const std::vector<std::string>& worker_listen);
+                 const std::vector<std::string>& worker_listen,
+                 const std::shared_ptr<grpc::ServerCredentials>& tls);
   ~StartingServer();
   StartingServer(const StartingServer&) = delete;
   StartingServer& operator=(const StartingServer&) = delete;

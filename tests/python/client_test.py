@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import quasi
-from quasi import config, transfer
+from quasi import access, config, transfer
 from quasi.client import Client, JobError
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -83,6 +83,38 @@ def test_contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert config.address_of() == "gpu1:7460"
     with pytest.raises(config.ConfigError, match="known contexts: lab"):
         config.address_of("home")
+
+
+def test_contexts_carry_the_files_of_a_server(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "client.toml"
+    file.write_text('[context.lab]\naddress = "gpu1:7460"\nca = "ca.pem"\n'
+                    'token_file = "lab.token"\n')
+    monkeypatch.setenv("QUASI_CONFIG", str(file))
+    for name in ("QUASI_SERVER", "QUASI_CONTEXT", "QUASI_TOKEN_FILE", "QUASI_CA"):
+        monkeypatch.delenv(name, raising=False)
+    assert config.place_of("lab") == config.Place("gpu1:7460", "lab.token", "ca.pem")
+    monkeypatch.setenv("QUASI_CA", "other.pem")
+    assert config.place_of("lab").ca == "other.pem"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/7")
+    assert config.place_of() == config.Place("unix:/run/user/7/quasi.sock", "", "other.pem")
+
+
+def test_plain_text_stays_on_this_machine() -> None:
+    with pytest.raises(access.AccessError, match="quasi login CODE"):
+        access.open_channel(config.Place("gpu1:7460"))
+    for local in ("unix:/s", "localhost:1", "[::1]:1", "127.8.9.1:1"):
+        access.open_channel(config.Place(local)).close()
+
+
+@pytest.mark.parametrize("mode, says", [(0o640, "chmod 600"), (0o600, "holds no token")])
+def test_a_token_file_is_private(mode: int, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "lab.token"
+    file.write_text("secret\n")
+    file.chmod(mode)
+    tokens = access.Tokens(config.Place("localhost:1", str(file)))
+    with pytest.raises(access.AccessError, match=says):
+        tokens.metadata()
 
 
 def test_decks_that_cannot_travel(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ DaemonExit run(const WorkerConfig& config, StopSignals& signals, WorkerLog& log)
                               .readable = readable_paths(config),
                               .max_file_bytes = static_cast<std::uint64_t>(config.max_file_bytes),
                               .max_processes = static_cast<std::uint64_t>(config.max_processes)});
-  const auto channel = wire::open_channel(config.server, config.token_file);
+  const auto channel = wire::open_channel(config.server, config.token_file, config.ca);
   SteadyClock clock;
   GrpcBlobs blobs(channel);
   // Members are destroyed in this order: first the attempts, then the calls and transfers that

@@ -87,6 +87,11 @@ void check_words(const WorkerConfig& config) {
                       "'");
   if (!wire::is_server_address(config.server))
     throw ConfigError("server must be HOST:PORT or unix:/PATH, got '" + config.server + "'");
+  if (config.ca.empty() && !wire::is_local_address(config.server))
+    throw ConfigError(
+        "server is beyond this machine, so ca must name the file with its CA, got "
+        "server '" +
+        config.server + "' and no ca; quasi-worker join CODE sets both");
   if (config.state_directory.empty()) throw ConfigError("state_directory must not be empty");
 }
 
@@ -98,6 +103,8 @@ const std::vector<ConfigKey>& config_keys() {
       {"server", "address of the server: host:port or unix:PATH", &C::server, 0, 0},
       {"token_file", "file with the token of this worker; not needed on a Unix socket",
        &C::token_file, 0, 0},
+      {"ca", "file with the CA of the server's certificate; needed beyond this machine", &C::ca, 0,
+       0},
       {"state_directory", "what the worker must still know after a crash", &C::state_directory, 0,
        0},
       {"name", "name shown to people; empty: the host's", &C::name, 0, 0},

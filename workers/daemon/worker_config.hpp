@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -8,12 +9,15 @@
 #include <variant>
 #include <vector>
 
+#include "proto/wire/channel.hpp"
+
 namespace quasi {
 
 /// Settings of a worker with their types and defaults.
 struct WorkerConfig {
-  std::string server = "127.0.0.1:7460";
+  std::string server = wire::default_address(std::getenv("XDG_RUNTIME_DIR"));
   std::string token_file;  ///< file with the worker's token; "": on a Unix socket none is needed
+  std::string ca;  ///< file with the CA of the server; "": plain text, on this machine alone
   std::string state_directory = "/var/lib/quasi-worker";
   std::string name;  ///< "": name of the host
   std::string pool = "default";

@@ -17,7 +17,7 @@ from typing import Any
 
 import grpc
 
-from quasi import config, transfer
+from quasi import access, config, transfer
 from quasi.result import Result, open_result
 
 try:
@@ -124,9 +124,11 @@ class Client:
     def __init__(
         self, context: str | None = None, server: str | None = None, timeout_s: float = 15.0
     ) -> None:
-        self.address = config.address_of(context, server)
+        place = config.place_of(context, server)
+        self.address = place.address
         self.timeout_s = timeout_s
-        self._channel = grpc.insecure_channel(self.address)
+        self._tokens = access.Tokens(place)
+        self._channel = access.open_channel(place)
         self.jobs = job_service_pb2_grpc.JobServiceStub(self._channel)
         self.blobs = blob_service_pb2_grpc.BlobServiceStub(self._channel)
 
@@ -143,14 +145,14 @@ class Client:
     def call(self, method: Any, request: Any) -> Any:
         """Makes one unary call; a refusal raises ``JobError`` with the server's sentence."""
         try:
-            return method(request, timeout=self.timeout_s)
+            return method(request, timeout=self.timeout_s, metadata=self._tokens.metadata())
         except grpc.RpcError as error:
             raise JobError(f"{self.address}: {error.details() or error.code().name}") from error
 
     def stream(self, method: Any, request: Any) -> Iterator[Any]:
         """Makes one streaming call without a time limit."""
         try:
-            yield from method(request)
+            yield from method(request, metadata=self._tokens.metadata())
         except grpc.RpcError as error:
             raise JobError(f"{self.address}: {error.details() or error.code().name}") from error
 
@@ -191,7 +193,7 @@ class Client:
                 missing.discard(item.digest)
                 messages = transfer.requests_of(item, blob_service_pb2)
                 try:
-                    self.blobs.WriteBlob(messages)
+                    self.blobs.WriteBlob(messages, metadata=self._tokens.metadata())
                 except grpc.RpcError as error:
                     raise JobError(f"'{item.path}': {error.details()}") from error
 

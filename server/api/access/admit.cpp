@@ -15,10 +15,10 @@ Caller authenticate(const Services& services, const grpc::CallbackServerContext&
   const auto& metadata = context.client_metadata();
   const auto found = metadata.find("authorization");
   if (found == metadata.end()) {
-    if (!services.options.require_tokens)
+    if (!services.options.require_tokens && context.peer().starts_with("unix:"))
       return {.principal_id = 0, .name = "local", .role = Role::kAdmin, .tenant = "default"};
     throw Refused(Refusal::kUnauthenticated, wire::reason::kTokenMissing,
-                  "the call carries no token, and this server asks for one; give a token file, or "
+                  "the call carries no token, and this address asks for one; give a token file, or "
                   "use the server's Unix socket as a user whom it knows");
   }
   const std::string_view value(found->second.data(), found->second.size());

@@ -37,7 +37,9 @@ TEST_F(ClientFiles, ConfigurationRises) {
                        {.context = {}, .server = "flag:1", .timeout = "5s"});
   EXPECT_EQ(config.address.value, "flag:1");
   EXPECT_EQ(config.address.origin, "--server");
-  EXPECT_EQ(load_config({}, environment({}), {}).address.value, "127.0.0.1:7460");
+  EXPECT_EQ(load_config({}, environment({}), {}).address.value, "unix:/run/quasi/server.sock");
+  EXPECT_EQ(load_config({}, environment({{"XDG_RUNTIME_DIR", "/run/user/7"}}), {}).address.value,
+            "unix:/run/user/7/quasi.sock");
 }
 
 TEST_F(ClientFiles, WrongConfigurationNamesFileLineAndNearestKey) {

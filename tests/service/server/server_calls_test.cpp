@@ -254,7 +254,7 @@ TEST_F(Calls, WhatNoDeviceCanHoldIsUnschedulable) {
   EXPECT_EQ(wire::reason_of(ask(std::uint64_t{100} << 30, 2, "")), wire::reason::kUnschedulable);
 }
 
-// The server listens on loopback addresses and Unix sockets only.
+// Without a certificate the server listens on loopback addresses and Unix sockets only.
 TEST(Local, OnlyLoopbackAndUnixSocketsAreServed) {
   for (const char* address :
        {"127.0.0.1:7460", "127.8.9.1:0", "[::1]:7460", "localhost:1", "unix:/run/quasi.sock"})
@@ -263,6 +263,10 @@ TEST(Local, OnlyLoopbackAndUnixSocketsAreServed) {
        {"0.0.0.0:7460", "[::]:7460", "10.0.0.1:7460", "example.org:7460", "127.0.0.1",
         "127.0.0.1.example.org:1", "unix:", "*:7460", ":7460", "127.0.0.1:70000", "localhost:-1"})
     EXPECT_THROW(require_local(address), BadConfiguration) << address;
+  for (const char* address : {"0.0.0.0:7460", "[::]:7460", "example.org:7460", "unix:/s"})
+    EXPECT_NO_THROW(require_address(address)) << address;
+  for (const char* address : {"127.0.0.1", "unix:", ":7460", "127.0.0.1:70000", "localhost:-1"})
+    EXPECT_THROW(require_address(address), BadConfiguration) << address;
 }
 
 // An unknown key of the configuration is refused with its file and the nearest known key.

@@ -203,7 +203,10 @@ TEST_F(WorkerConfiguration, SaysWhatIsWrongAndWhatWouldBeRight) {
         << address;
   for (const char* address :
        {"lab:7460", "[::1]:7460", "10.0.0.1:1", "unix:/run/quasi/server.sock"})
-    EXPECT_EQ(complaint("server = '" + std::string(address) + "'"), "accepted") << address;
+    EXPECT_EQ(complaint("ca = 'lab.pem'\nserver = '" + std::string(address) + "'"), "accepted")
+        << address;
+  EXPECT_EQ(complaint("server = '127.0.0.1:7460'"), "accepted");
+  EXPECT_NE(complaint("server = 'lab:7460'").find("ca must name"), std::string::npos);
   EXPECT_NE(complaint("slots = [1]").find("must be a string, a number"), std::string::npos);
   EXPECT_NE(complaint("", {{"cancel_grace_s", "nan"}}).find("--cancel-grace-s"), std::string::npos);
 }
