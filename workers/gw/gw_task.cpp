@@ -38,15 +38,15 @@ class GwTask : public Task {
     const Deck deck = read_deck(source.path, source.settings);
     const auto kernels = make_gw_kernels(device);
     SilentProgress silent;
-    const MeanField field = load_mean_field(deck.mean_field, demand_of(deck), *kernels, silent);
-    const std::optional<MeanField> outer = load_outer_mean_field(deck.mean_field, field);
-    const std::int64_t budget = memory_budget_bytes(deck.common, device, 0);
-    Plan plan = make_plan(deck, field, budget > 0 ? budget : default_budget_bytes(device),
-                          outer ? &*outer : nullptr);
-    require_room(plan, memory_limit_bytes(device));
-    require_host_room(plan, find_device("cpu").memory_bytes);
     DeviceTeam team(*kernels);
-    if (!outer) estimate_seconds(field, team, &plan);
+    const std::int64_t budget = memory_budget_bytes(deck.common, device, 0);
+    const Plan plan =
+        validated_plan(deck,
+                       {.team = team,
+                        .memory_budget_bytes = budget > 0 ? budget : default_budget_bytes(device),
+                        .memory_limit_bytes = memory_limit_bytes(device),
+                        .host_limit_bytes = find_device("cpu").memory_bytes},
+                       silent);
     nlohmann::json planned = summary_of_plan(plan);
     planned["epsilon_seconds"] = plan.epsilon_seconds;
     planned["sigma_seconds"] = plan.sigma_seconds;

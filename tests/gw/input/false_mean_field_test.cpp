@@ -11,6 +11,7 @@
 #include "tests/gw/support/silicon_files.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/gw/gw_task.hpp"
 #include "workers/gw/output/result_file.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/screening/sub_grid.hpp"
@@ -50,15 +51,27 @@ class FalseMeanField : public testing::Test {
     return run_calculation(parse_deck(deck, {}, "deck.toml", directory_.path()), *kernels,
                            std::int64_t{1} << 30, silent);
   }
-  void expect_error(const std::vector<std::string>& words, const std::string& sigma = "") {
+  /// Validates the deck that run() runs.
+  void validate(const std::string& sigma) {
+    std::ofstream(directory_.path() / "deck.toml") << kTables + epsilon_ + "[sigma]\n" + sigma;
+    make_gw_task()->validate({.path = directory_.path() / "deck.toml", .settings = {}},
+                             find_device("cpu"));
+  }
+  static void expect_refusal(const std::vector<std::string>& words,
+                             const std::function<void()>& action) {
     try {
-      run(sigma);
+      action();
       FAIL() << "accepted";
     } catch (const InvalidInput& failure) {
       for (const std::string& word : words)
         EXPECT_NE(std::string(failure.what()).find(word), std::string::npos)
             << failure.what() << "\nlacks: " << word;
     }
+  }
+  /// Expects that a run and the validation of a deck fail with the same words.
+  void expect_error(const std::vector<std::string>& words, const std::string& sigma = "") {
+    expect_refusal(words, [&] { run(sigma); });
+    expect_refusal(words, [&] { validate(sigma); });
   }
   static bool notes_hold(const Calculation& run, const std::string& part) {
     return std::any_of(run.plan.notes.begin(), run.plan.notes.end(),
@@ -89,6 +102,7 @@ TEST_F(FalseMeanField, SoundFilesAreAccepted) {
   for (const MeanField* field : {gallium_arsenide_, silicon_}) {
     write(*field);
     EXPECT_NO_THROW(run());
+    EXPECT_NO_THROW(validate(""));
   }
 }
 

@@ -155,6 +155,30 @@ TEST(ConvergenceStudy, StatedErrorsCoverBetterCalculations) {
   }
 }
 
+// The error of a 4×4×4 grid covers the change to 6×6×6 for every state of Γ. The limit is that of
+// the law which changes more: regular terms fall as 1/N_k, the mini-zone around q = 0 leaves 1/n.
+TEST(ConvergenceStudy, ErrorsOfTheKGridCoverAFinerGrid) {
+  const std::string basis = "cutoff_ry = 5.0\nbands = 18";
+  Solved solved(deck_text(18, 2.5, "[4, 4, 4]", "", basis));
+  const ConvergenceStudy study = solved.study();
+  const Solved finer(deck_text(18, 2.5, "[6, 6, 6]", "", basis));
+  const StudyAxis& grid = axis_of(study, "k_grid");
+  ASSERT_EQ(grid.setting.back(), 64.0);
+  for (std::size_t i = 0; i < grid.other_x.size(); ++i)
+    EXPECT_NEAR(grid.other_x[i], 1.0 / std::cbrt(grid.setting[i]), 1e-14);
+  for (std::size_t j = 0; j < grid.states.size(); ++j) {
+    const double truth = finer.run.quasiparticles[grid.states[j]].sigma_ev;
+    std::vector<double> y;
+    for (const auto& row : grid.energy_ev) y.push_back(row[j]);
+    const auto by_points = limit_of_finest(grid.x, y), by_edge = limit_of_finest(grid.other_x, y);
+    EXPECT_LE(std::abs(grid.limit[j].value - truth), grid.limit[j].error) << j;
+    const auto reach = [&](const ConvergenceLimit& limit) {
+      return std::abs(limit.value - y.back()) + limit.error;
+    };
+    EXPECT_EQ(reach(grid.limit[j]), std::max(reach(by_points), reach(by_edge))) << j;
+  }
+}
+
 /// Two spins of one set of wavefunctions: the first occupies four bands, the second one band.
 MeanField two_spins(const MeanField& field, GwKernels& kernels) {
   Wavefunctions waves = field.waves;

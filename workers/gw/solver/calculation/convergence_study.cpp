@@ -63,6 +63,18 @@ class Solver {
   StudyRunner runner_;
 };
 
+/// Returns the limit of one quantity along an axis. Under two laws it is the one farther from the
+/// deck's own value, its error included.
+ConvergenceLimit limit_of(const StudyAxis& axis, const std::vector<double>& y) {
+  const ConvergenceLimit first = limit_of_finest(axis.x, y);
+  if (axis.other_x.empty()) return first;
+  const ConvergenceLimit second = limit_of_finest(axis.other_x, y);
+  const auto reach = [&](const ConvergenceLimit& l) {
+    return std::abs(l.value - y.back()) + l.error;
+  };
+  return reach(second) > reach(first) ? second : first;
+}
+
 /// Fills an axis with the energies and limits of the states that all solutions hold.
 /// @param solutions  of the settings; the last one is the deck's own
 /// @param field      mean field of the deck
@@ -98,9 +110,9 @@ void finish(StudyAxis& axis, const std::vector<std::vector<Quasiparticle>>& solu
   for (std::size_t j = 0; j < axis.states.size(); ++j) {
     std::vector<double> y;
     for (const auto& row : axis.energy_ev) y.push_back(row[j]);
-    axis.limit.push_back(limit_of_finest(axis.x, y));
+    axis.limit.push_back(limit_of(axis, y));
   }
-  if (both_sides) axis.gap_limit = limit_of_finest(axis.x, axis.gap_ev);
+  if (both_sides) axis.gap_limit = limit_of(axis, axis.gap_ev);
 }
 
 /// Returns the settings of one axis below the deck's own.
@@ -110,6 +122,13 @@ std::vector<double> axis_settings(const std::vector<double>& listed, double own,
 }
 
 double number_of_points(const IVec3& grid) { return 1.0 * grid[0] * grid[1] * grid[2]; }
+
+/// Returns 1/n for the mean number n of points along the periodic axes, those with more than one
+/// point in the finest grid.
+double inverse_edge(const IVec3& grid, const IVec3& finest) {
+  const auto axes = std::count_if(finest.begin(), finest.end(), [](int n) { return n > 1; });
+  return std::pow(number_of_points(grid), -1.0 / static_cast<double>(axes));
+}
 
 /// Returns the deck with every other key as the calculation has used it.
 Deck resolved_deck(const Deck& deck, const Plan& plan) {
@@ -275,6 +294,7 @@ void AxisStudy::study_k_grids() {
           "converge.k_grids must hold different grids coarser than that of the wavefunctions");
     axis.setting.push_back(n_points);
     axis.x.push_back(1.0 / n_points);
+    axis.other_x.push_back(inverse_edge(grids[i], grids.back()));
     if (i + 1 == grids.size()) break;
     Deck coarser = base_;
     MeanField coarse = on_sub_grid(own_.field, grids[i]);

@@ -17,6 +17,8 @@ struct StudyAxis {
                                 ///< k-grids it is the number of points of the zone
   std::vector<IVec3> grids;     ///< of a k_grid axis
   std::vector<double> x;        ///< 1/N_b, E^−3/2 (∝ 1/N_G) or 1/N_k; the limit is at x = 0
+  /// Further law of a k_grid axis: 1/n with n points along each periodic axis; else empty.
+  std::vector<double> other_x;
   std::vector<std::size_t> states;             ///< states that every calculation holds
   std::vector<std::vector<double>> energy_ev;  ///< [n_settings][states]
   std::vector<ConvergenceLimit> limit;         ///< [states]

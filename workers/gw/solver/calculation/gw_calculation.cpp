@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <future>
 #include <iterator>
+#include <memory>
 #include <utility>
 
 #include "workers/backend/error.hpp"
@@ -263,6 +264,62 @@ void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* giv
   progress.log(cost_line(run.plan));
 }
 
+bool wants_path(const Deck& deck) {
+  return !deck.sigma.path.corners.empty() && !deck.stop_after_epsilon;
+}
+
+std::optional<MeanField> load_outer_mean_field(const MeanFieldOptions& source,
+                                               const MeanField& screening) {
+  if (source.wfn_outer.empty()) return std::nullopt;
+  return make_outer_mean_field(screening, read_wavefunctions(source.wfn_outer));
+}
+
+/// Everything that a job makes and checks before ε⁻¹.
+struct Preparation {
+  std::optional<MeanField> outer = {};      ///< of WFN_outer
+  std::optional<Wavefunctions> given = {};  ///< states that pseudobands replace
+  std::uint64_t digest = 0;
+  std::unique_ptr<const CoulombInteraction> coulomb = {};
+  ExchangeCorrelation vxc = {};
+  PathStates path = {};
+};
+
+Calculation started(MeanField field) {
+  Calculation run{.field = std::move(field), .plan = {}, .seconds = {}};
+  for (const char* phase : {"epsilon", "sigma", "vxc", "self_test"}) run.seconds[phase] = 0.0;
+  return run;
+}
+
+/// Plans a job and checks its data. V_xc and the states of a path come here, so that files that do
+/// not fit end the job at once.
+Preparation prepare(const Deck& deck, const Workplace& place, Progress& progress,
+                    Calculation& run) {
+  Preparation ready{.outer = load_outer_mean_field(deck.mean_field, run.field)};
+  const MeanField* const outer = ready.outer ? &*ready.outer : nullptr;
+  if (deck.pseudobands.wanted()) ready.given = replace_by_pseudobands(deck, run);
+  plan_job(deck, outer, ready.given ? &*ready.given : nullptr, place, progress, run);
+  ready.digest =
+      digest_of(run.field, run.plan, deck.coulomb, outer != nullptr ? &outer->waves : nullptr);
+  place.team.ranks().require_same(ready.digest, "the mean field or the deck");
+  ready.coulomb = std::make_unique<const CoulombInteraction>(run.field.crystal(),
+                                                             run.field.waves.k_grid, deck.coulomb);
+  for (const auto& spin : run.field.density.values)
+    ready.coulomb->require_charge_inside(run.field.density.header.g, spin);
+  if (!run.plan.stored) ready.coulomb->require_direction(run.field.q0);
+  if (!deck.stop_after_epsilon) {
+    const PhaseClock clock(&run.seconds["vxc"]);
+    ready.vxc = exchange_correlation(deck.mean_field.vxc, outer != nullptr ? *outer : run.field,
+                                     run.plan.sigma, place.team.first(), deck.sigma.wants_matrix());
+  }
+  if (deck.self_test) {
+    const PhaseClock clock(&run.seconds["self_test"]);
+    test_states(deck, outer, ready.given, place.team.first(), run);
+  }
+  if (wants_path(deck))
+    ready.path = path_states(deck.mean_field, deck.sigma, run.field, place.team.first());
+  return ready;
+}
+
 }  // namespace
 
 MeanFieldDemand demand_of(const Deck& deck) {
@@ -270,12 +327,6 @@ MeanFieldDemand demand_of(const Deck& deck) {
           .screening = deck.epsilon.stored.gamma.empty(),
           .molecule = deck.coulomb.truncation == Truncation::kBox ||
                       deck.coulomb.truncation == Truncation::kSphere};
-}
-
-std::optional<MeanField> load_outer_mean_field(const MeanFieldOptions& source,
-                                               const MeanField& screening) {
-  if (source.wfn_outer.empty()) return std::nullopt;
-  return make_outer_mean_field(screening, read_wavefunctions(source.wfn_outer));
 }
 
 Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t memory_budget_bytes,
@@ -300,38 +351,20 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
   return run;
 }
 
+Plan validated_plan(const Deck& deck, const Workplace& place, Progress& progress) {
+  Calculation run =
+      started(load_mean_field(deck.mean_field, demand_of(deck), place.team.first(), progress));
+  prepare(deck, place, progress, run);
+  return std::move(run.plan);
+}
+
 Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace& place,
                              Progress& progress) {
-  std::optional<MeanField> outer = load_outer_mean_field(deck.mean_field, field);
-  Calculation run{.field = std::move(field), .plan = {}, .seconds = {}};
-  for (const char* phase : {"epsilon", "sigma", "vxc", "self_test"}) run.seconds[phase] = 0.0;
-  std::optional<Wavefunctions> given;
-  if (deck.pseudobands.wanted()) given = replace_by_pseudobands(deck, run);
-  plan_job(deck, outer ? &*outer : nullptr, given ? &*given : nullptr, place, progress, run);
-  const std::uint64_t digest =
-      digest_of(run.field, run.plan, deck.coulomb, outer ? &outer->waves : nullptr);
-  place.team.ranks().require_same(digest, "the mean field or the deck");
-  Checkpoint checkpoint(place.checkpoint_directory, digest, deck.common.checkpoint_interval_s,
+  Calculation run = started(std::move(field));
+  Preparation ready = prepare(deck, place, progress, run);
+  Checkpoint checkpoint(place.checkpoint_directory, ready.digest, deck.common.checkpoint_interval_s,
                         progress);
-  const CoulombInteraction coulomb(run.field.crystal(), run.field.waves.k_grid, deck.coulomb);
-  const StepContext context{coulomb, place.team, checkpoint, progress};
-  for (const auto& spin : run.field.density.values)
-    coulomb.require_charge_inside(run.field.density.header.g, spin);
-  if (!run.plan.stored) coulomb.require_direction(run.field.q0);
-  // V_xc and the states of a path come first, so that files that do not fit end the job at once.
-  ExchangeCorrelation vxc;
-  PathStates path;
-  if (!deck.stop_after_epsilon) {
-    const PhaseClock clock(&run.seconds["vxc"]);
-    vxc = exchange_correlation(deck.mean_field.vxc, outer ? *outer : run.field, run.plan.sigma,
-                               place.team.first(), deck.sigma.wants_matrix());
-  }
-  if (deck.self_test) {
-    const PhaseClock clock(&run.seconds["self_test"]);
-    test_states(deck, outer ? &*outer : nullptr, given, place.team.first(), run);
-  }
-  const bool wants_path = !deck.sigma.path.corners.empty() && !deck.stop_after_epsilon;
-  if (wants_path) path = path_states(deck.mean_field, deck.sigma, run.field, place.team.first());
+  const StepContext context{*ready.coulomb, place.team, checkpoint, progress};
   solve_screening(deck, context, run);
   ScreeningChecks screening_checks(run.epsilon);
   if (deck.stop_after_epsilon) {
@@ -339,18 +372,18 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     checkpoint.finish();
     return run;
   }
-  if (outer) {
+  if (ready.outer) {
     run.screening_field = std::move(run.field);
-    run.field = std::move(*outer);
+    run.field = std::move(*ready.outer);
   }
-  if (given) {
-    run.field.waves = pseudobands(*given, *run.pseudobands, PseudobandUse::kSelfEnergy);
-    given.reset();
+  if (ready.given) {
+    run.field.waves = pseudobands(*ready.given, *run.pseudobands, PseudobandUse::kSelfEnergy);
+    ready.given.reset();
   }
-  solve_states(deck, vxc, context, screening_checks, run);
-  if (wants_path && place.team.ranks().leads()) {
+  solve_states(deck, ready.vxc, context, screening_checks, run);
+  if (wants_path(deck) && place.team.ranks().leads()) {
     const PhaseClock clock(&run.seconds["band_path"]);
-    bands_along_path(deck.sigma.path, path, progress, run);
+    bands_along_path(deck.sigma.path, ready.path, progress, run);
   }
   checkpoint.finish();
   return run;

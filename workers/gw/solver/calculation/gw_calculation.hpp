@@ -68,9 +68,9 @@ struct Workplace {
 /// The parts of a mean field that a deck needs.
 MeanFieldDemand demand_of(const Deck& deck);
 
-/// Mean field of the outer states; absent: that of the screening.
-std::optional<MeanField> load_outer_mean_field(const MeanFieldOptions& source,
-                                               const MeanField& screening);
+/// Plans a job and makes every check that a run makes before ε⁻¹, with the deck's files read whole.
+/// @throws InvalidInput, OutOfMemory as a run of the deck would
+Plan validated_plan(const Deck& deck, const Workplace& place, Progress& progress);
 
 /// Calculates a deck from a mean field that is already loaded.
 /// @throws InvalidInput, OutOfMemory, NotConverged, StorageError
