@@ -49,13 +49,6 @@ class Results : public testing::Test {
     return H5Reader(directory_->path() / "result.h5")
         .doubles("/points/" + std::to_string(k) + "/" + name);
   }
-  /// The value against V_GS at one V_DS.
-  static std::map<double, double> along_gate(double vds, const std::string& name) {
-    std::map<double, double> values;
-    for (const auto& p : summary_["points"])
-      if (p["vds_v"] == vds) values[p["vgs_v"].get<double>()] = p[name].get<double>();
-    return values;
-  }
 
   static inline test::TemporaryDirectory* directory_ = nullptr;
   static inline nlohmann::json summary_;
@@ -150,14 +143,44 @@ TEST_F(Results, ARunThatNeedsTooMuchMemoryIsRefusedWithItsNeed) {
   }
 }
 
+// The points of the fixture have not become steady, so that they define no figure of a steady
+// curve.
+TEST_F(Results, UnsteadyPointsDefineNoFigures) {
+  for (const auto& curve : summary_["derived"]["curves"])
+    for (const char* name :
+         {"threshold_v", "threshold_extrapolated_v", "subthreshold_swing_mv_per_decade"})
+      EXPECT_FALSE(curve.contains(name)) << name;
+  EXPECT_FALSE(summary_["derived"].contains("dibl_mv_per_v"));
+  EXPECT_NE(make_mosfet_task()->table(summary_).find("no swing: needs two resolved points"),
+            std::string::npos);
+}
+
+// Steady points of the beam scheme on the fixture's device define all figures.
 TEST_F(Results, DerivedFiguresFollowFromTheCurve) {
-  const auto& curves = summary_["derived"]["curves"];
+  RunOptions options;
+  options.deck.path = directory_->path() / "deck.toml";
+  options.deck.settings = {{"run.scheme", "beam"},
+                           {"mesh.dh_ev", "0.025"},
+                           {"mesh.nkappa", "4"},
+                           {"bias.vgs", "[0.1, 0.2, 0.3, 0.5, 0.6]"}};
+  options.devices = {find_device("cpu")};
+  const test::TemporaryDirectory out;
+  options.output_directory = out.path();
+  SilentProgress silent;
+  const nlohmann::json summary = make_mosfet_task()->run(options, silent);
+  const auto along = [&](double vds, const std::string& name) {
+    std::map<double, double> values;
+    for (const auto& p : summary["points"])
+      if (p["vds_v"] == vds) values[p["vgs_v"].get<double>()] = p[name].get<double>();
+    return values;
+  };
+  const auto& curves = summary["derived"]["curves"];
   ASSERT_EQ(curves.size(), 2u);
   std::map<double, double> thresholds;
   for (const auto& curve : curves) {
     const double vds = curve["vds_v"];
-    const auto current = along_gate(vds, "current_a_per_m"),
-               charge = along_gate(vds, "gate_charge_per_nm");
+    const auto current = along(vds, "current_a_per_m"), charge = along(vds, "gate_charge_per_nm"),
+               barrier = along(vds, "barrier_height_ev");
     double swing = 1e9, steepest = 0.0, tangent = 0.0;
     std::size_t k = 0;
     for (auto at = current.begin(); at != current.end(); ++at, ++k) {
@@ -167,16 +190,23 @@ TEST_F(Results, DerivedFiguresFollowFromTheCurve) {
                   slope_at(charge, at->first) * 1e9 * kCharge, 1e-18);
       EXPECT_GT(curve["gate_capacitance_f_per_m"][k].get<double>(), 0.0);
       if (gm > steepest) steepest = gm, tangent = at->first - at->second / gm - 0.5 * vds;
-      if (at != current.begin())
+      if (at != current.begin() && barrier.at(at->first) > 3.0 * kT)
         swing = std::min(swing, 1e3 * (at->first - std::prev(at)->first) /
                                     std::log10(at->second / std::prev(at)->second));
     }
+    // The swing of the equilibrium's barriers is 98 mV/decade between 0 and 0.1 V on a fine mesh.
+    EXPECT_NEAR(swing, 105.0, 10.0);
     EXPECT_NEAR(curve["subthreshold_swing_mv_per_decade"].get<double>(), swing, 1e-9 * swing);
+    EXPECT_GT(curve["subthreshold_swing_error_mv_per_decade"].get<double>(), 0.0);
     EXPECT_NEAR(curve["threshold_extrapolated_v"].get<double>(), tangent, 1e-9);
     EXPECT_NEAR(curve["threshold_v"].get<double>(), thresholds[vds] = threshold_of(current), 1e-9);
+    EXPECT_GT(curve["threshold_error_v"].get<double>(), 0.0);
   }
-  EXPECT_NEAR(summary_["derived"]["dibl_mv_per_v"].get<double>(),
+  EXPECT_NEAR(summary["derived"]["dibl_mv_per_v"].get<double>(),
               1e3 * (thresholds[0.1] - thresholds[0.3]) / 0.2, 1e-6);
+  const H5Reader file(out.path() / "result.h5");
+  EXPECT_EQ(file.text_attribute("/derived/0/threshold_error", "units"), "V");
+  EXPECT_EQ(file.text_attribute("/derived/dibl_error", "units"), "mV/V");
 }
 
 // Gauss' law at the two gates: ε_R (V_gate − V)/Δz through the oxide, and the stray field along x

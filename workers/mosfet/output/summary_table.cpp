@@ -72,6 +72,16 @@ std::string remark_lines(const json& point) {
   return text;
 }
 
+// Formats a figure and its error, or nothing if the figure is absent.
+std::string figure_text(const json& from, const std::string& name, const std::string& units,
+                        const char* form) {
+  if (!from.contains(name + units)) return {};
+  char part[100];
+  std::snprintf(part, sizeof part, form, from[name + units].get<double>(),
+                from[name + "_error" + units].get<double>());
+  return part;
+}
+
 std::string derived_lines(const json& derived) {
   std::string text;
   char part[100];
@@ -79,20 +89,14 @@ std::string derived_lines(const json& derived) {
     std::snprintf(part, sizeof part, "V_DS = %g V: largest g_m %.4g S/m",
                   curve["vds_v"].get<double>(), largest_transconductance(curve));
     text += part;
-    for (const auto& [key, form] : {std::pair{"threshold_v", ", V_th %.4f V"},
-                                    {"threshold_extrapolated_v", ", by the tangent %.4f V"},
-                                    {"subthreshold_swing_mv_per_decade", ", swing %.1f mV/decade"}})
-      if (curve.contains(key)) {
-        std::snprintf(part, sizeof part, form, curve[key].get<double>());
-        text += part;
-      }
+    text += figure_text(curve, "threshold", "_v", ", V_th %.4f ± %.2g V");
+    text += figure_text(curve, "threshold_extrapolated", "_v", ", by the tangent %.4f ± %.2g V");
+    const std::string swing =
+        figure_text(curve, "subthreshold_swing", "_mv_per_decade", ", swing %.1f ± %.2g mV/decade");
+    text += swing.empty() ? ", no swing: needs two resolved points below threshold" : swing;
     text += "\n";
   }
-  if (derived.contains("dibl_mv_per_v")) {
-    std::snprintf(part, sizeof part, "DIBL %.1f mV/V\n", derived["dibl_mv_per_v"].get<double>());
-    text += part;
-  }
-  return text;
+  return text + figure_text(derived, "dibl", "_mv_per_v", "DIBL %.1f ± %.2g mV/V\n");
 }
 
 std::string unsteady_line(const json& summary) {

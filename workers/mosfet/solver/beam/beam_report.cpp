@@ -49,6 +49,8 @@ void add_numbers(const BeamDevice& device, const BeamSteadyState& state, PointRe
                                              state.field.subbands.energy_ev, point->bias.vds_v) *
                            kCurrentUnit_a_m;
   n["ballistic_a_per_m"] = ballistic;
+  n["barrier_height_ev"] =
+      barrier_height_ev(device.structure, state.field.subbands.energy_ev, point->bias.vds_v);
   n["ballistic_ratio"] = ballistic_ratio(n["current_a_per_m"], ballistic);
   n["gate_charge_per_nm"] = terminal_charge(device.problem, state.field.potential_v).gate;
   n["energy_defect_w_per_m"] = state.fluxes.energy_defect * kPowerUnit_w_m;

@@ -89,6 +89,7 @@ PointResult report(const Deck& deck, const TransportProblem& problem, const Bias
   const double ballistic =
       ballistic_current(deck, problem, state.subbands.energy_ev, bias.vds_v) * kCurrentUnit_a_m;
   n["ballistic_a_per_m"] = ballistic;
+  n["barrier_height_ev"] = barrier_height_ev(s, state.subbands.energy_ev, bias.vds_v);
   n["ballistic_ratio"] = ballistic_ratio(n["current_a_per_m"], ballistic);
   n["gate_charge_per_nm"] = terminal_charge(problem, state.potential_v).gate;
   std::vector<double> mean(mobility.mean_nm2_v_fs), energy;

@@ -27,31 +27,81 @@ std::vector<double> derivative(const std::vector<double>& x, const std::vector<d
   return slope;
 }
 
-std::optional<double> constant_current_threshold(const TransferCurve& curve, double threshold) {
-  for (std::size_t k = 0; k + 1 < curve.vgs_v.size(); ++k) {
-    const double low = curve.current_a_per_m[k], high = curve.current_a_per_m[k + 1];
+// One interval of a curve on a logarithmic scale.
+struct Interval {
+  bool rises = false;         ///< both currents are positive and rise
+  double width_v = 0;         ///< ΔV_GS
+  double slope_per_v = 0;     ///< Δ ln I/ΔV_GS
+  double relative_error = 0;  ///< δI/I of both ends, added
+};
+
+Interval interval_of(const std::vector<IvPoint>& row, std::size_t k) {
+  const IvPoint &low = row[k], &high = row[k + 1];
+  Interval interval{.width_v = high.bias.vgs_v - low.bias.vgs_v};
+  interval.rises = low.current_a_per_m > 0.0 && high.current_a_per_m > low.current_a_per_m;
+  if (!interval.rises) return interval;
+  interval.slope_per_v = std::log(high.current_a_per_m / low.current_a_per_m) / interval.width_v;
+  interval.relative_error =
+      low.error_a_per_m / low.current_a_per_m + high.error_a_per_m / high.current_a_per_m;
+  return interval;
+}
+
+// Returns the largest change of the slope ln I against the neighbouring intervals.
+double slope_change(const std::vector<IvPoint>& row, std::size_t k) {
+  const double slope = interval_of(row, k).slope_per_v;
+  double change = 0.0;
+  for (const std::size_t other : {k - 1, k + 1})
+    if (other < row.size() - 1)  // k − 1 wraps around to a large number at k = 0
+      if (const Interval beside = interval_of(row, other); beside.rises)
+        change = std::max(change, std::fabs(beside.slope_per_v - slope));
+  return change;
+}
+
+std::optional<FigureOfMerit> constant_current_threshold(const std::vector<IvPoint>& row,
+                                                        double threshold) {
+  for (std::size_t k = 0; k + 1 < row.size(); ++k) {
+    const double low = row[k].current_a_per_m, high = row[k + 1].current_a_per_m;
     if (!(low > 0.0 && low <= threshold && high > threshold)) continue;
-    const double share = std::log(threshold / low) / std::log(high / low);
-    return curve.vgs_v[k] + share * (curve.vgs_v[k + 1] - curve.vgs_v[k]);
+    if (!row[k].is_resolved || !row[k + 1].is_resolved) return {};
+    const Interval interval = interval_of(row, k);
+    const double value = row[k].bias.vgs_v + std::log(threshold / low) / interval.slope_per_v;
+    // A chord of a parabola misses it by at most h²/8 times its second derivative.
+    const double bend = interval.width_v * slope_change(row, k) / 8.0;
+    return FigureOfMerit{value, (interval.relative_error + bend) / interval.slope_per_v};
   }
   return {};
 }
 
-std::optional<double> extrapolated_threshold(const TransferCurve& curve) {
-  if (curve.vgs_v.size() < 3) return {};
+std::optional<FigureOfMerit> extrapolated_threshold(const std::vector<IvPoint>& row,
+                                                    const TransferCurve& curve) {
+  if (row.size() < 3) return {};
   const auto& gm = curve.transconductance_s_per_m;
   const auto at = static_cast<std::size_t>(std::max_element(gm.begin(), gm.end()) - gm.begin());
-  if (gm[at] <= 0.0) return {};
-  return curve.vgs_v[at] - curve.current_a_per_m[at] / gm[at] - 0.5 * curve.vds_v;
+  if (gm[at] <= 0.0 || !row[at].is_resolved) return {};
+  const auto intercept = [&](std::size_t k) {
+    return curve.vgs_v[k] - curve.current_a_per_m[k] / gm[k] - 0.5 * curve.vds_v;
+  };
+  FigureOfMerit found{intercept(at), row[at].error_a_per_m / gm[at]};
+  double change = 0.0;
+  for (const std::size_t other : {at - 1, at + 1})
+    if (other < row.size() && gm[other] > 0.0)
+      change = std::max(change, std::fabs(intercept(other) - found.value));
+  found.error += change;
+  return found;
 }
 
-std::optional<double> smallest_swing(const TransferCurve& curve) {
-  std::optional<double> smallest;
-  for (std::size_t k = 0; k + 1 < curve.vgs_v.size(); ++k) {
-    const double low = curve.current_a_per_m[k], high = curve.current_a_per_m[k + 1];
-    if (!(low > 0.0 && high > low)) continue;
-    const double swing = 1e3 * (curve.vgs_v[k + 1] - curve.vgs_v[k]) / std::log10(high / low);
-    if (!smallest || swing < *smallest) smallest = swing;
+std::optional<FigureOfMerit> smallest_swing(const std::vector<IvPoint>& row) {
+  const auto defines = [](const IvPoint& point) {
+    return point.is_resolved && point.is_below_threshold;
+  };
+  std::optional<FigureOfMerit> smallest;
+  for (std::size_t k = 0; k + 1 < row.size(); ++k) {
+    const Interval interval = interval_of(row, k);
+    if (!interval.rises || !defines(row[k]) || !defines(row[k + 1])) continue;
+    const double swing = 1e3 * std::log(10.0) / interval.slope_per_v;
+    if (smallest && swing >= smallest->value) continue;
+    const double relative = interval.relative_error / interval.width_v + slope_change(row, k);
+    smallest = FigureOfMerit{swing, swing * relative / interval.slope_per_v};
   }
   return smallest;
 }
@@ -79,9 +129,9 @@ DerivedFigures derive_figures(const std::vector<IvPoint>& points, double thresho
     }
     curve.transconductance_s_per_m = derivative(curve.vgs_v, curve.current_a_per_m);
     curve.gate_capacitance_f_per_m = derivative(curve.vgs_v, charge_c_per_m);
-    curve.threshold_v = constant_current_threshold(curve, threshold_a_per_m);
-    curve.threshold_extrapolated_v = extrapolated_threshold(curve);
-    curve.swing_mv_per_decade = smallest_swing(curve);
+    curve.threshold_v = constant_current_threshold(row, threshold_a_per_m);
+    curve.threshold_extrapolated_v = extrapolated_threshold(row, curve);
+    curve.swing_mv_per_decade = smallest_swing(row);
     figures.curves.push_back(std::move(curve));
   }
   const TransferCurve *low = nullptr, *high = nullptr;
@@ -90,9 +140,12 @@ DerivedFigures derive_figures(const std::vector<IvPoint>& points, double thresho
     if (low == nullptr) low = &curve;
     high = &curve;
   }
-  if (low != nullptr && high != low)
+  if (low != nullptr && high != low) {
+    const double scale = 1e3 / (high->vds_v - low->vds_v);
     figures.dibl_mv_per_v =
-        1e3 * (*low->threshold_v - *high->threshold_v) / (high->vds_v - low->vds_v);
+        FigureOfMerit{scale * (low->threshold_v->value - high->threshold_v->value),
+                      scale * (low->threshold_v->error + high->threshold_v->error)};
+  }
   return figures;
 }
 

@@ -41,6 +41,8 @@ void add_numbers(const Deck& deck, const TransportProblem& problem, const Finish
   const double ballistic =
       ballistic_current(deck, problem, state.energy_ev, finished.present.vds_v) * kCurrentUnit_a_m;
   n["ballistic_a_per_m"] = ballistic;
+  n["barrier_height_ev"] =
+      barrier_height_ev(problem.structure, state.energy_ev, finished.present.vds_v);
   n["ballistic_ratio"] = ballistic_ratio(n["current_a_per_m"], ballistic);
   add_judged_numbers(deck, problem.structure,
                      {.bias = finished.present,

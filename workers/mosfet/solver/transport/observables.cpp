@@ -88,6 +88,17 @@ double ballistic_current(const DeviceModel& model, const TransportProblem& probl
   return total;
 }
 
+double barrier_height_ev(const Structure& s, const std::vector<double>& energy_ev, double vds_v) {
+  double lowest = INFINITY;
+  for (int v = 0; v < s.n_valleys(); ++v)
+    lowest = std::min(
+        lowest,
+        barrier_top_ev(&energy_ev[static_cast<std::size_t>(s.family_of[v]) * s.subbands * s.nx],
+                       s.nx) +
+            s.valleys[static_cast<std::size_t>(v)].offset_ev);
+  return lowest - std::max(0.0, -vds_v);
+}
+
 double ballistic_ratio(double current_a_per_m, double ballistic_a_per_m) {
   constexpr double kZeroCurrent_a_m = 1e-3;
   return std::fabs(ballistic_a_per_m) > kZeroCurrent_a_m ? current_a_per_m / ballistic_a_per_m

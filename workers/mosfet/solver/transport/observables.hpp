@@ -21,6 +21,10 @@ TerminalCharge terminal_charge(const TransportProblem& problem,
 /// eV.
 double barrier_top_ev(const double* energy_ev, int nx);
 
+/// Returns the height of the lowest barrier of all subbands above the higher E_F of the contacts,
+/// eV. @param energy_ev  levels without valley offsets [families][subbands][nx]
+double barrier_height_ev(const Structure& s, const std::vector<double>& energy_ev, double vds_v);
+
 /// Returns the ballistic current over the tops of the levels' barriers, e/(fs nm)
 /// (docs/theory/mosfet.md 11) [natori1994]:
 ///
