@@ -83,6 +83,33 @@ def quasiparticles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_engine("gw", deck, folder / "out")
 
 
+def run_transistor(folder: Path, mesh: str, rest: str) -> Path:
+    """Runs a deck of this mesh, and returns its folder."""
+    deck = folder / "deck.toml"
+    deck.write_text(f'kind = "mosfet"\n[mesh]\n{mesh}\n{rest}\n')
+    return run_engine("mosfet", deck, folder / "out")
+
+
+@pytest.fixture(scope="session")
+def steady_transistor(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two bias points of the beam scheme on a tiny mesh, with every field."""
+    mesh = "nx = 33\nnz = 17\nsubbands = 1\ndh_ev = 0.05\nnkappa = 4"
+    return run_transistor(tmp_path_factory.mktemp("beam"), mesh,
+                          "[bias]\nvgs = [0.4, 0.5]\nvds = 0.1\n"
+                          '[run]\nmode = "steady"\nscheme = "beam"')
+
+
+@pytest.fixture(scope="session")
+def full_matrix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The matrix of the self-energy between the outer states, at two points."""
+    deck = tmp_path_factory.mktemp("matrix") / "deck.toml"
+    text = (SOURCE / "examples/gw/silicon-epm.toml").read_text()
+    text = text.replace("cutoff_ry = 11.0", "cutoff_ry = 9.0").replace(
+        "cutoff_ry = 7.0", "cutoff_ry = 4.0").replace("[4, 4, 4]", "[2, 2, 2]")
+    deck.write_text(text + "full_matrix = true\n")
+    return run_engine("gw", deck, deck.parent / "out", "convergence_study=true")
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a server with one worker, both real processes."""

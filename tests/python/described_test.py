@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import quasi
-from conftest import SOURCE, run_engine
+from conftest import SOURCE, run_engine, run_transistor
 
 SILICON = SOURCE / "examples/thermal/silicon"
 RUNS = ("silicon", "silicon_with_everything", "transistor", "steady_transistor", "weno_transistor",
@@ -25,25 +25,10 @@ def silicon_with_everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
                       "grain_sizes_nm=50,100")
 
 
-def mosfet(folder: Path, mesh: str, rest: str) -> Path:
-    """Runs a deck of this mesh, and returns its folder."""
-    deck = folder / "deck.toml"
-    deck.write_text(f'kind = "mosfet"\n[mesh]\n{mesh}\n{rest}\n')
-    return run_engine("mosfet", deck, folder / "out")
-
-
-@pytest.fixture(scope="module")
-def steady_transistor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two bias points of the beam scheme on a tiny mesh, with every field."""
-    return mosfet(tmp_path_factory.mktemp("beam"), "nx = 33\nnz = 17\nsubbands = 1\ndh_ev = 0.05\n"
-                  "nkappa = 4", "[bias]\nvgs = [0.4, 0.5]\nvds = 0.1\n"
-                  '[run]\nmode = "steady"\nscheme = "beam"')
-
-
 @pytest.fixture(scope="module")
 def weno_transistor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A few femtoseconds of the scheme weno, with every field."""
-    return mosfet(
+    return run_transistor(
         tmp_path_factory.mktemp("weno"),
         "nx = 33\nnz = 17\nsubbands = 2\nnw = 24\nnphi = 8\nwmax_ev = 0.9",
         "[bias]\nvgs = [0.3, 0.5, 0.6]\nvds = [0.1, 0.3]\n[run]\nt_end_fs = 4.0\n"
@@ -54,7 +39,7 @@ def weno_transistor(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def drift_diffusion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two bias points of drift and diffusion."""
-    return mosfet(tmp_path_factory.mktemp("drift"), "nx = 33\nnz = 17\nsubbands = 1",
+    return run_transistor(tmp_path_factory.mktemp("drift"), "nx = 33\nnz = 17\nsubbands = 1",
                   "[bias]\nvgs = 0.5\nvds = [0.05, 0.1]\n"
                   '[run]\nmode = "steady"\ntransport = "drift-diffusion"')
 
@@ -66,17 +51,6 @@ def mobility(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = (SOURCE / "examples/mosfet/mobility.toml").read_text()
     deck.write_text(text.replace(text[text.index("vgs ="):text.index("vds")], "vgs = [0.6, 1.0]\n"))
     return run_engine("mosfet", deck, deck.parent / "out")
-
-
-@pytest.fixture(scope="module")
-def full_matrix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The matrix of the self-energy between the outer states, at two points."""
-    deck = tmp_path_factory.mktemp("matrix") / "deck.toml"
-    text = (SOURCE / "examples/gw/silicon-epm.toml").read_text()
-    text = text.replace("cutoff_ry = 11.0", "cutoff_ry = 9.0").replace(
-        "cutoff_ry = 7.0", "cutoff_ry = 4.0").replace("[4, 4, 4]", "[2, 2, 2]")
-    deck.write_text(text + "full_matrix = true\n")
-    return run_engine("gw", deck, deck.parent / "out", "convergence_study=true")
 
 
 def explained(place: Path) -> list[str]:

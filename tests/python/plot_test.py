@@ -13,6 +13,7 @@ import quasi
 from quasi import plot, report
 from quasi.__main__ import main
 from quasi.plot.style import PlotError
+from quasi.plot.thermal import lines_of_the_mesh
 
 PICTURES = Path(__file__).parent / "pictures"
 
@@ -23,7 +24,8 @@ def ink(path: Path) -> float:
     return float((image < 0.99).any(axis=-1).mean())
 
 
-@pytest.mark.parametrize("name", ["silicon", "transistor", "quasiparticles"])
+@pytest.mark.parametrize("name", ["silicon", "transistor", "steady_transistor", "quasiparticles",
+                                  "full_matrix"])
 def test_every_figure_of_the_engine_has_ink(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -60,6 +62,42 @@ def test_figures_look_as_they_did(made_thermal: Path, tmp_path: Path, what: str)
     coarse = ours[:rows, :columns].reshape(rows // 8, 8, columns // 8, 8, 3).mean(axis=(1, 3))
     assert coarse.shape == stored.shape
     assert np.sqrt(np.mean((coarse - stored) ** 2)) < 0.04
+
+
+def test_dispersion_begins_at_x_and_ends_at_l(silicon: Path) -> None:
+    result = quasi.open(silicon)
+    points, corners, names = lines_of_the_mesh(np.array([6, 6, 6]))
+    assert names == ["½ ½ 0", "Γ", "½ ½ ½"] and corners == [0, 3, 6]
+    reduced = points / 6
+    assert reduced[[0, 3, 6]].tolist() == [[0.5, 0.5, 0], [0, 0, 0], [0.5, 0.5, 0.5]]
+    figure = plot.draw([result], "dispersion")
+    lines = np.array([line.get_ydata() for line in figure.axes[0].get_lines()[:6]])
+    # Γ has three acoustic modes, and X has pairs of equal frequencies.
+    assert np.abs(lines[:3, 3]).max() < 0.05 and lines[3:, 3].min() > 10.0
+    assert np.allclose(lines[0::2, 0], lines[1::2, 0], rtol=1e-6)
+
+
+def test_meshes_without_these_points_get_other_lines() -> None:
+    points, corners, names = lines_of_the_mesh(np.array([5, 2, 4]))
+    assert names == ["near ½ 0 0", "Γ", "0 0 ½"] and corners == [0, 2, 4]
+    assert points[0].tolist() == [2, 0, 0] and points[-1].tolist() == [0, 0, 2]
+
+
+def test_the_sum_of_the_energy_balance_is_level(steady_transistor: Path) -> None:
+    figure = plot.draw([quasi.open(steady_transistor)], "energy")
+    carried, given, total = (np.asarray(line.get_ydata()) for line in figure.axes[0].get_lines())
+    # The solver ends its balance at a relative 5e-3.
+    assert np.abs(total).max() < 5e-3 * np.abs(given).max()
+    assert np.allclose(carried + given, total)
+
+
+def test_convergence_shows_the_limit_of_each_parameter(full_matrix: Path) -> None:
+    result = quasi.open(full_matrix)
+    figure = plot.draw([result], "convergence")
+    assert len(figure.axes) == 4
+    assert [axes.get_xlabel() for axes in figure.axes][-1] == "points of the zone"
+    for axes in figure.axes:
+        assert len(axes.containers) == 1, "one limit with its error bar"
 
 
 def test_overlay_names_both(made_thermal: Path, silicon: Path, tmp_path: Path) -> None:

@@ -126,11 +126,45 @@ def current(results: list[MosfetResult], labels: list[str], figure: Any) -> None
         middle = 0.5 * (x[1:] + x[:-1]) if profile.size == x.size - 1 else \
             np.linspace(x[0], x[-1], profile.size)
         axes.plot(middle, profile, color=COLOURS[number % len(COLOURS)], label=label)
+    # A steady current is level: rounding does not fill the panel.
+    low, high = axes.get_ylim()
+    middle, least = 0.5 * (low + high), 0.05 * max(abs(low), abs(high))
+    if high - low < 2.0 * least:
+        axes.set_ylim(middle - least, middle + least)
+    axes.ticklabel_format(axis="y", useOffset=False)
     axes.set_xlabel("$x$ (nm)")
     axes.set_ylabel("current (A/m)")
     axes.set_title(_title(results[0], _last_point(results[0])))
     if len(results) > 1:
         legend(axes)
+
+
+def energy(results: list[MosfetResult], labels: list[str], figure: Any) -> None:
+    """Energy balance along the channel at the highest bias: what electrons carry, what they have
+    given to phonons, and the sum, which is a level line where energy is conserved."""
+    axes = figure.subplots()
+    for number, (result, label) in enumerate(zip(results, labels)):
+        index = _last_point(result)
+        x = np.asarray(result.at(index, "x"))
+        step = x[1] - x[0]
+        face = np.concatenate([[x[0] - 0.5 * step], x + 0.5 * step])
+        carried = np.asarray(result.at(index, "energy_flux"))
+        given = np.zeros_like(carried)
+        if f"points/{index}/phonon_power" in result:
+            power = np.asarray(result.at(index, "phonon_power")).reshape(-1, x.size).sum(axis=0)
+            given[1:] = np.cumsum(power) * step * 1e-9  # W/m² times nm
+        line = ("-", "--", ":", "-.")[number % 4]
+        prefix = f"{label}, " if len(results) > 1 else ""
+        axes.plot(face, carried - carried[0], line, color=COLOURS[0],
+                  label=f"{prefix}carried by electrons")
+        axes.plot(face, given, line, color=COLOURS[1], label=f"{prefix}given to phonons")
+        axes.plot(face, carried - carried[0] + given, line, color=COLOURS[6], linewidth=0.8,
+                  label=f"{prefix}sum")
+    axes.set_xlim(face[0], face[-1])
+    axes.set_xlabel("$x$ (nm)")
+    axes.set_ylabel("power since the source (W/m)")
+    axes.set_title(_title(results[0], _last_point(results[0])))
+    legend(axes)
 
 
 FIGURES = {
@@ -139,4 +173,5 @@ FIGURES = {
     "density": (density, ("points/0/density",), 1.2),
     "subbands": (subbands, ("points/0/subband_energy",), 1.0),
     "current": (current, ("points/0/current_x",), 1.0),
+    "energy": (energy, ("points/0/energy_flux",), 1.2),
 }

@@ -64,10 +64,12 @@ def kappa(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
 
 
 def _plain_log_ticks(axis: Any) -> None:
-    """Numbers such as 200 instead of powers of ten, at 1, 2 and 5 of each decade."""
+    """Numbers such as 200 instead of powers of ten, at 1, 2 and 5 of each decade; at 1 alone where
+    the axis spans more than three decades."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 1e3 * low else (1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -152,21 +154,86 @@ def dos(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
     legend(axes)
 
 
+def lines_of_the_mesh(mesh: np.ndarray) -> tuple[np.ndarray, list[int], list[str]]:
+    """Mesh points along (½ ½ 0) – Γ – (½ ½ ½), which is X–Γ–L of an fcc lattice, or along the first
+    and third axis where the mesh has not these points: integer coordinates, corners, names."""
+    n = np.asarray(mesh, dtype=int)
+    equal = bool(np.all(n == n[0]))
+    ends = (("½ ½ 0", (1, 1, 0)), ("½ ½ ½", (1, 1, 1))) if equal else \
+        (("½ 0 0", (1, 0, 0)), ("0 0 ½", (0, 0, 1)))
+    (first, one), (last, other) = ends
+    count = [int(n[np.flatnonzero(axis)[0]]) // 2 for axis in (one, other)]
+    points = [step * np.array(one) for step in range(count[0], 0, -1)]
+    points += [step * np.array(other) for step in range(count[1] + 1)]
+    odd = [bool(n[np.flatnonzero(axis)[0]] % 2) for axis in (one, other)]
+    names = [f"near {first}" if odd[0] else first, "Γ", f"near {last}" if odd[1] else last]
+    return np.array(points), [0, count[0], sum(count)], names
+
+
 def dispersion(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
-    """Phonon dispersion along the path of the deck."""
+    """Frequencies at the points of the mesh along lines through Γ; the colour of a point is its
+    linewidth, the sum of all rates over 2π, at the temperature nearest to 300 K."""
+    from matplotlib.colors import LogNorm
+
     axes = figure.subplots()
     for number, (result, label) in enumerate(zip(results, labels)):
-        distance = np.asarray(result["dispersion/distance"])
-        frequency = np.asarray(result["dispersion/omega"]) / RAD_PS_PER_THZ
-        lines = axes.plot(distance, frequency, color=COLOURS[number % len(COLOURS)])
+        mesh = np.asarray(result.mesh, dtype=int)
+        points, corners, names = lines_of_the_mesh(mesh)
+        index = points[:, 0] + mesh[0] * (points[:, 1] + mesh[1] * points[:, 2])
+        reciprocal = 2.0 * np.pi * np.linalg.inv(np.asarray(result["crystal/lattice"])).T
+        steps = np.linalg.norm(np.diff(points / mesh @ reciprocal, axis=0), axis=1)
+        along = np.concatenate([[0.0], np.cumsum(steps)])
+        frequency = np.asarray(result.frequency)[index]
+        colour = "#999999" if len(results) == 1 else COLOURS[number % len(COLOURS)]
+        lines = axes.plot(along, frequency, color=colour, linewidth=0.8)
         lines[0].set_label(label)
         if number == 0:
-            axes.set_xlim(distance[0], distance[-1])
-    axes.axhline(0.0, color="#999999", linewidth=0.6)
-    axes.set_xlabel("path in the zone (nm$^{-1}$)")
+            axes.set_xticks(along[corners])
+            axes.set_xticklabels(names)
+            axes.set_xlim(along[0], along[-1])
+        if len(results) > 1:
+            continue
+        temperature = _middle_temperature(result)
+        row = np.asarray(result["mesh/star_of"])[index]
+        width = np.asarray(result.at(temperature, "rate_total"))[row] / (2.0 * np.pi)
+        shown = (width > 0.0) & (frequency > 0.0)
+        place = np.broadcast_to(along[:, None], frequency.shape)
+        image = axes.scatter(place[shown], frequency[shown], c=width[shown], s=9.0, zorder=3,
+                             cmap="viridis", norm=LogNorm(), linewidths=0.0,
+                             clip_on=False)
+        figure.colorbar(image, ax=axes, label=f"linewidth at {temperature:g} K (THz)")
+    axes.grid(axis="x", color="#bbbbbb", linewidth=0.6)
+    axes.tick_params(axis="x", which="both", top=False, bottom=False)
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.set_ylabel("frequency (THz)")
     if len(results) > 1:
         legend(axes)
+
+
+def convergence(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
+    """κ against 1/N and against the width of energy conservation, with the limits and their error
+    bars at zero, at the temperature nearest to 300 K."""
+    left, right = figure.subplots(1, 2, sharey=True)
+    for number, (result, label) in enumerate(zip(results, labels)):
+        t = int(np.argmin(np.abs(np.asarray(result.temperature) - 300.0)))
+        colour = COLOURS[number % len(COLOURS)]
+        mesh = np.asarray(result["convergence/mesh"])
+        for axes, along, name in (
+            (left, 1.0 / mesh.prod(axis=1) ** (1.0 / 3.0), "mesh"),
+            (right, np.asarray(result["convergence/scale_broad"]), "width"),
+        ):
+            values = _mean_diagonal(np.asarray(result[f"convergence/kappa_by_{name}"])[:, t])
+            limit = float(np.asarray(result[f"convergence/{name}_limit"])[t].mean())
+            error = float(np.asarray(result[f"convergence/{name}_limit_error"])[t].mean())
+            axes.plot(along, values, "o-", color=colour,
+                      label=label if len(results) > 1 else "calculated")
+            axes.errorbar([0.0], [limit], [error], fmt="s", color=colour, capsize=2.5,
+                          markerfacecolor="white", label=None if number else "limit")
+            axes.set_xlim(left=-0.06 * axes.get_xlim()[1])
+    left.set_xlabel("1/N")
+    right.set_xlabel("factor of the widths")
+    left.set_ylabel(KAPPA_LABEL)
+    legend(left)
 
 
 FIGURES = {
@@ -175,5 +242,6 @@ FIGURES = {
     "cumulative": (cumulative, ("by_temperature/cumulative_by_path/kappa",
                                 "temperature_000/cumulative_by_path/kappa"), 1.8),
     "dos": (dos, ("density_of_states/total",), 1.0),
-    "dispersion": (dispersion, ("dispersion/omega",), 1.0),
+    "dispersion": (dispersion, ("by_temperature/rate_total", "temperature_000/rate_total"), 1.2),
+    "convergence": (convergence, ("convergence/kappa_by_mesh",), 1.8),
 }
