@@ -1,5 +1,7 @@
 #include "workers/thermal/thermal_task.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "workers/backend/checkpoint/checkpoint.hpp"
@@ -9,11 +11,13 @@
 #include "workers/thermal/output/convergence_file.hpp"
 #include "workers/thermal/output/dataset_table.hpp"
 #include "workers/thermal/output/kappa_table.hpp"
+#include "workers/thermal/output/ladder_file.hpp"
 #include "workers/thermal/output/phono3py_file.hpp"
 #include "workers/thermal/output/result_4ph.hpp"
 #include "workers/thermal/output/result_derived.hpp"
 #include "workers/thermal/output/result_file.hpp"
 #include "workers/thermal/solver/calculation/convergence_study.hpp"
+#include "workers/thermal/solver/calculation/ladder.hpp"
 #include "workers/thermal/solver/calculation/lint.hpp"
 #include "workers/thermal/solver/calculation/solve_case.hpp"
 
@@ -22,16 +26,131 @@ namespace {
 
 using namespace thermal;
 
+nlohmann::json json_of(const PrecisionError& error) {
+  return {{"sampled_rows", error.sampled_rows},
+          {"largest_rate_error", error.largest_rate_error},
+          {"rms_rate_error", error.rms_rate_error},
+          {"kappa_error", error.kappa_error}};
+}
+
+/// Writes result.h5 and the exports of one case into `directory`. Returns its summary.
+/// @param study  null: the case has none
+nlohmann::json write_case(const Deck& deck, const SolvedCase& solved, const ConvergenceStudy* study,
+                          const RunOptions& options, const std::filesystem::path& directory) {
+  const ConductivityRun& result = solved.run;
+  H5Writer out(directory / "result.h5");
+  write_result(deck, result, out);
+  if (solved.four_phonon) write_result_4ph(deck, *solved.four_phonon, out);
+  if (solved.derived) write_result_derived(deck, result, *solved.derived, out);
+  if (study) write_study(deck, *study, out);
+  const auto write_precision = [&](const std::string& where, const PrecisionError& error) {
+    out.write_scalar(where + "/largest_rate_error", error.largest_rate_error, "1");
+    out.write_scalar(where + "/rms_rate_error", error.rms_rate_error, "1");
+    out.write_scalar(where + "/kappa_error", error.kappa_error, "1");
+  };
+  if (solved.precision) write_precision("/precision", *solved.precision);
+  if (solved.precision_4ph) write_precision("/precision/four_phonon", *solved.precision_4ph);
+  write_result_root("thermal", options.inputs, result.warnings, &out);
+  describe_result(&out);
+  out.commit();
+  for (const std::string& format : options.exports) {
+    if (format == "bte") write_bte_files(deck, solved, directory);
+    if (format == "phono3py") write_phono3py_file(deck, solved, directory);
+  }
+  nlohmann::json summary = summarise(deck, result, options.devices.front());
+  summary["checks"] = solved.checks;
+  if (solved.four_phonon) summarise_4ph(*solved.four_phonon, summary);
+  if (solved.derived) summarise_derived(deck, *solved.derived, summary);
+  if (solved.precision) {
+    summary["precision"] = json_of(*solved.precision);
+    summary["precision"]["name"] = "mixed";
+  }
+  if (solved.precision_4ph) {
+    summary["precision"]["four_phonon"] = json_of(*solved.precision_4ph);
+    summary["precision"]["four_phonon"]["sampled_tiles"] =
+        solved.four_phonon->precision_errors->tiles;
+  }
+  if (study) summary["convergence"] = summarise_study(deck, *study);
+  return summary;
+}
+
+/// Makes the directory of one case. @throws StorageError
+std::filesystem::path case_directory(const std::filesystem::path& job, const std::string& name) {
+  std::error_code failure;
+  std::filesystem::create_directories(job / name, failure);
+  if (failure)
+    throw StorageError("cannot create '" + (job / name).string() + "': " + failure.message());
+  return job / name;
+}
+
+/// Runs a job with renormalised phonons. Each case gets a directory with files of its own.
+nlohmann::json run_ladder(const Deck& deck, const CaseSite& site, const RunOptions& options,
+                          Progress& progress) {
+  nlohmann::json cases = nlohmann::json::object();
+  const auto take = [&](const LadderCase& one) {
+    if (!options.ranks->leads()) return;
+    Deck own = deck;
+    own.second_order = one.model.second_order;
+    own.control.temperatures_k = one.temperatures_k;
+    cases[one.name] = write_case(own, one.solved, nullptr, options,
+                                 case_directory(options.output_directory, one.name));
+  };
+  const Ladder ladder = solve_ladder(deck, *deck.renormalising_order, deck.control.case_options(),
+                                     site, take, progress);
+  if (!options.ranks->leads()) return {};
+  for (const std::string& warning : ladder.warnings) progress.log("warning: " + warning);
+  nlohmann::json summary = summarise_ladder(deck, ladder, std::move(cases));
+  H5Writer out(options.output_directory / "result.h5");
+  write_ladder(deck, ladder, out);
+  write_result_root("thermal", options.inputs, summary["warnings"].get<std::vector<std::string>>(),
+                    &out);
+  describe_result(&out);
+  out.commit();
+  CheckpointFiles(options.checkpoint_directory).remove_all();
+  return summary;
+}
+
+/// Renormalises the constants of a deck at its lowest temperature, which is then its only one.
+/// Returns the plan of all temperatures, of which that one is measured.
+nlohmann::json plan_ladder(Deck& deck) {
+  const CaseOptions options = deck.control.case_options();
+  const HarmonicOptions& harmonic = options.transport.harmonic;
+  const std::vector<double> temperatures_k = deck.control.temperatures_k;
+  const double lowest_k = *std::min_element(temperatures_k.begin(), temperatures_k.end());
+  const auto start = std::chrono::steady_clock::now();
+  const SelfConsistentConstants constants =
+      solve_self_consistent(deck.crystal, deck.second_order, *deck.renormalising_order, harmonic,
+                            self_consistent_options(options.renormalisation, lowest_k));
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  deck.second_order = with_correction(deck.second_order, constants.correction, harmonic.constants);
+  deck.control.temperatures_k = {lowest_k};
+  return {{"cases", temperatures_k.size() + 1},
+          {"checked_temperature_k", lowest_k},
+          {"mesh", options.renormalisation.mesh},
+          {"iterations", constants.iterations},
+          {"seconds_estimate", seconds * static_cast<double>(temperatures_k.size())}};
+}
+
 class ThermalTask : public Task {
  public:
   nlohmann::json validate(const DeckSource& source, const Device& device) const override {
-    const Deck deck = read_deck(source.path, source.settings);
+    Deck deck = read_deck(source.path, source.settings);
+    require_possible_study(deck.control.case_options());
+    const std::vector<double> temperatures_k = deck.control.temperatures_k;
+    const nlohmann::json ladder = deck.control.renormalise ? plan_ladder(deck) : nlohmann::json();
     const CaseOptions options = deck.control.case_options();
-    require_possible_study(options);
     SilentProgress silent;
     ConductivityRun run = start_case(deck, options, silent);
     require_transport(deck, options, run.modes);
     nlohmann::json report = lint(deck, options, run, device);
+    if (!ladder.is_null()) {
+      nlohmann::json& plan = report["plan"];
+      plan["temperatures_k"] = temperatures_k;
+      plan["ladder"] = ladder;
+      for (const char* key : {"seconds_3ph_estimate", "seconds_4ph_estimate"})
+        if (plan.contains(key)) plan[key] = plan[key].get<double>() * ladder["cases"].get<double>();
+    }
     report["ok"] = true;
     report["warnings"] = run.warnings;
     report["deck_sha256"] = deck.digest_sha256;
@@ -57,51 +176,14 @@ class ThermalTask : public Task {
     const CaseOptions case_options = deck.control.case_options();
     require_possible_study(case_options);
     const CaseSite site{options.devices, *options.ranks, options.checkpoint_directory};
+    if (deck.control.renormalise) return run_ladder(deck, site, options, progress);
     const SolvedCase solved = solve_case(deck, case_options, site, progress);
-    const ConductivityRun& result = solved.run;
     std::optional<ConvergenceStudy> study;
     if (case_options.study.enabled)
       study = study_convergence(deck, case_options, site, solved, progress);
     if (!options.ranks->leads()) return {};
-    H5Writer out(options.output_directory / "result.h5");
-    write_result(deck, result, out);
-    if (solved.four_phonon) write_result_4ph(deck, *solved.four_phonon, out);
-    if (solved.derived) write_result_derived(deck, result, *solved.derived, out);
-    if (study) write_study(deck, *study, out);
-    const auto write_precision = [&](const std::string& where, const PrecisionError& error) {
-      out.write_scalar(where + "/largest_rate_error", error.largest_rate_error, "1");
-      out.write_scalar(where + "/rms_rate_error", error.rms_rate_error, "1");
-      out.write_scalar(where + "/kappa_error", error.kappa_error, "1");
-    };
-    if (solved.precision) write_precision("/precision", *solved.precision);
-    if (solved.precision_4ph) write_precision("/precision/four_phonon", *solved.precision_4ph);
-    write_result_root("thermal", options.inputs, result.warnings, &out);
-    describe_result(&out);
-    out.commit();
-    for (const std::string& format : options.exports) {
-      if (format == "bte") write_bte_files(deck, solved, options.output_directory);
-      if (format == "phono3py") write_phono3py_file(deck, solved, options.output_directory);
-    }
-    nlohmann::json summary = summarise(deck, result, device);
-    summary["checks"] = solved.checks;
-    if (solved.four_phonon) summarise_4ph(*solved.four_phonon, summary);
-    if (solved.derived) summarise_derived(deck, *solved.derived, summary);
-    const auto summarise_precision = [](const PrecisionError& error) {
-      return nlohmann::json{{"sampled_rows", error.sampled_rows},
-                            {"largest_rate_error", error.largest_rate_error},
-                            {"rms_rate_error", error.rms_rate_error},
-                            {"kappa_error", error.kappa_error}};
-    };
-    if (solved.precision) {
-      summary["precision"] = summarise_precision(*solved.precision);
-      summary["precision"]["name"] = "mixed";
-    }
-    if (solved.precision_4ph) {
-      summary["precision"]["four_phonon"] = summarise_precision(*solved.precision_4ph);
-      summary["precision"]["four_phonon"]["sampled_tiles"] =
-          solved.four_phonon->precision_errors->tiles;
-    }
-    if (study) summary["convergence"] = summarise_study(deck, *study);
+    nlohmann::json summary =
+        write_case(deck, solved, study ? &*study : nullptr, options, options.output_directory);
     CheckpointFiles(options.checkpoint_directory).remove_all();
     return summary;
   }

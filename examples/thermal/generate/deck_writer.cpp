@@ -7,6 +7,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "examples/thermal/generate/quartic_bonds.hpp"
 #include "examples/thermal/generate/rigid_ion.hpp"
 #include "examples/thermal/generate/stillinger_weber.hpp"
 
@@ -266,9 +267,19 @@ void write_deck(const std::string& name, const std::filesystem::path& directory,
                   {.mesh = {6, 6, 6},
                    .second_order = second_order,
                    .comment = "Rigid-ion rock salt; written by quasi-make-deck"});
+  } else if (name == "quartic-cubic") {
+    const QuarticBonds model;
+    const Structure s = model.structure();
+    const auto terms = model.terms();
+    write_supercell_second_order(directory / "FORCE_CONSTANTS_2ND", s, derivatives(s, terms, 2));
+    write_anharmonic_pair(s, terms);
+    write_control(directory / "CONTROL", s,
+                  {.mesh = {4, 4, 4},
+                   .four_phonon = true,
+                   .comment = "Cubic crystal of quartic bonds; written by quasi-make-deck"});
   } else {
     throw std::invalid_argument("unknown deck '" + name +
-                                "'; known: silicon-sw, wurtzite-sw, rocksalt");
+                                "'; known: silicon-sw, wurtzite-sw, rocksalt, quartic-cubic");
   }
 }
 

@@ -10,8 +10,10 @@ int main(int argc, char** argv) {
       argc == 2 && (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0);
   const bool espresso = argc == 4 && std::strcmp(argv[3], "--espresso") == 0;
   if (argc != 3 && !espresso) {
-    std::fputs("usage: quasi-make-deck silicon-sw|wurtzite-sw|rocksalt DIRECTORY [--espresso]\n",
-               help ? stdout : stderr);
+    std::fputs(
+        "usage: quasi-make-deck silicon-sw|wurtzite-sw|rocksalt|quartic-cubic DIRECTORY "
+        "[--espresso]\n",
+        help ? stdout : stderr);
     return help ? 0 : 2;
   }
   try {

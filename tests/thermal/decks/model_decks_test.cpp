@@ -258,5 +258,14 @@ TEST(ModelDecks, ShippedSiliconIsRegenerated) {
     EXPECT_TRUE(contents(fresh.path() / name) == contents(shipped / name)) << name;
 }
 
+TEST(ModelDecks, ShippedQuarticCrystalIsRegenerated) {
+  const test::TemporaryDirectory fresh;
+  write_deck("quartic-cubic", fresh.path());
+  const auto shipped = test::source_dir() / "examples/thermal/quartic-cubic";
+  for (const char* name :
+       {"CONTROL", "FORCE_CONSTANTS_2ND", "FORCE_CONSTANTS_3RD", "FORCE_CONSTANTS_4TH"})
+    EXPECT_TRUE(contents(fresh.path() / name) == contents(shipped / name)) << name;
+}
+
 }  // namespace
 }  // namespace quasi::model

@@ -5,6 +5,7 @@
 #include "workers/thermal/model/check_options.hpp"
 #include "workers/thermal/model/four_phonon_options.hpp"
 #include "workers/thermal/model/rate_options.hpp"
+#include "workers/thermal/model/renormalisation_options.hpp"
 #include "workers/thermal/model/symmetry.hpp"
 #include "workers/thermal/model/three_phonon_options.hpp"
 #include "workers/thermal/model/transport_options.hpp"
@@ -27,7 +28,9 @@ struct CaseOptions {
   ThreePhononOptions three_phonon;
   FourPhononOptions four_phonon;  ///< used where the model has fourth-order constants
   StudyOptions study;
+  RenormalisationOptions renormalisation;
   CheckOptions checks;
+  bool three_phonons_alone = false;  ///< with four phonons, κ without them is computed too
   double checkpoint_interval_s = 30.0;
   double collision_checkpoint_limit_bytes = 0.0;  ///< a larger collision operator is not kept
 

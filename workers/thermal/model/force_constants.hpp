@@ -30,7 +30,10 @@ struct SecondOrder {
   double raw_acoustic_sum = 0.0;  ///< largest |Σ over κ', cell| / largest |element|, as read
   std::vector<Image> images;
   std::int64_t image_cells = 0;  ///< primitive cells in the supercell of the images
-  IntMat3 image_lattice{};       ///< row i: vector i of that supercell in lattice coordinates
+  /// Added to the pairs of any layout, with weight 1: the change of the constants by thermal motion
+  /// (docs/theory/thermal.md 14). Dipoles and checks of the layout ignore it.
+  std::vector<Image> correction;
+  IntMat3 image_lattice{};  ///< row i: vector i of that supercell in lattice coordinates
 
   std::int64_t n_cells() const {
     if (!images.empty()) return image_cells;

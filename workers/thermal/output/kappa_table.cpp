@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "workers/thermal/output/ladder_file.hpp"
 #include "workers/thermal/output/result_derived.hpp"
 
 namespace quasi::thermal {
@@ -150,11 +151,21 @@ void print_convergence(const json& summary, std::string& text) {
   }
 }
 
+void print_warnings(const json& summary, std::string& text) {
+  for (const json& warning : summary["warnings"])
+    text += "warning: " + warning.get<std::string>() + "\n";
+}
+
 }  // namespace
 
 std::string kappa_table(const json& summary) {
   std::string text;
   print_head(summary, text);
+  if (summary.contains("ladder")) {
+    text += ladder_table(summary);
+    print_warnings(summary, text);
+    return text;
+  }
   if (summary["kappa_rta_w_per_mk"].empty())
     return text + "harmonic quantities alone ('onlyharmonic'): in result.h5\n";
   print_processes(summary, text);
@@ -166,8 +177,7 @@ std::string kappa_table(const json& summary) {
   text += derived_table(summary);
   if (summary.contains("precision")) print_precision(summary["precision"], text);
   if (summary.contains("convergence")) print_convergence(summary, text);
-  for (const json& warning : summary["warnings"])
-    text += "warning: " + warning.get<std::string>() + "\n";
+  print_warnings(summary, text);
   return text;
 }
 

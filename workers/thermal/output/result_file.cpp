@@ -55,6 +55,8 @@ void write_coordinates(const Deck& deck, H5Writer& out) {
   write_labels("/crystal/atom", atoms, &out);
 }
 
+}  // namespace
+
 void write_inputs(const Deck& deck, H5Writer& out) {
   const Control& control = deck.control;
   const Crystal& crystal = deck.crystal;
@@ -79,6 +81,8 @@ void write_inputs(const Deck& deck, H5Writer& out) {
   out.write_scalar("/settings/scale_broad", control.scale_broad, "1");
   out.write_scalar("/settings/cut_3ph", control.cut_3ph, "1");
 }
+
+namespace {
 
 void write_modes(const ConductivityRun& run, const Transport& transport, H5Writer& out) {
   const Modes& modes = run.modes;

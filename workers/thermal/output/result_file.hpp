@@ -16,6 +16,9 @@ namespace quasi::thermal {
 /// other programs.
 void write_result(const Deck& deck, const ConductivityRun& run, H5Writer& out);
 
+/// Writes the part that describes the job: program, crystal, mesh and settings.
+void write_inputs(const Deck& deck, H5Writer& out);
+
 /// Returns the `summary` of --json. κ is [nT][3][3]; kappa_w_per_mk is null if the BTE was not
 /// iterated.
 nlohmann::json summarise(const Deck& deck, const ConductivityRun& run, const Device& device);

@@ -123,6 +123,7 @@ CaseOptions Control::case_options() const {
           .three_phonon = three_phonon_options(),
           .four_phonon = four_phonon_options(),
           .study = {convergence_study, study_meshes, study_scale_broads},
+          .renormalisation = renormalisation_options(),
           .checks = check_options(),
           .checkpoint_interval_s = checkpoint_interval_s,
           .collision_checkpoint_limit_bytes = checkpoint_limit_mib * 1048576.0};

@@ -103,10 +103,14 @@ struct Control {
   bool convergence_study = false;  ///< --converge: κ on coarser meshes and with smaller widths too
   std::vector<int> study_meshes;   ///< divisions of the first axis; empty: from the deck's own
   std::vector<double> study_scale_broads;  ///< study_scalebroads; empty: from the deck's own
-  double sheet_thickness_nm = 0.0;      ///< κ of a 2D sheet is quoted for this thickness; 0: bulk
-  int sheet_axis = 3;                   ///< lattice vector normal to the sheet, 1–3
-  std::int64_t seed = 1;                ///< of every random draw
-  double checkpoint_interval_s = 30.0;  ///< between checkpoints of long sums; 0: after every piece
+  bool renormalise = false;  ///< phonons are those of each temperature, with the fourth order
+  Index3 renormalise_mesh{0, 0, 0};      ///< samples the displacements; default: ngrid
+  double renormalise_tolerance = 1e-10;  ///< of the self-consistent constants
+  int renormalise_iterations = 400;      ///< at most
+  double sheet_thickness_nm = 0.0;       ///< κ of a 2D sheet is quoted for this thickness; 0: bulk
+  int sheet_axis = 3;                    ///< lattice vector normal to the sheet, 1–3
+  std::int64_t seed = 1;                 ///< of every random draw
+  double checkpoint_interval_s = 30.0;   ///< between checkpoints of long sums; 0: after every piece
   double checkpoint_limit_mib =
       16384.0;  ///< of the four-phonon collision operator; a larger one is built again
   double device_memory_fraction = 0.0;      ///< of the memory of a device; 0: no budget from it
@@ -129,6 +133,10 @@ struct Control {
   RateOptions rate_options() const;
   /// Options of make_problem_4ph and run_four_phonon.
   FourPhononOptions four_phonon_options() const;
+  /// Options of the phonons that are renormalised at every temperature.
+  RenormalisationOptions renormalisation_options() const {
+    return {renormalise, renormalise_mesh, renormalise_tolerance, renormalise_iterations};
+  }
   /// Options of sheet_factor.
   SheetOptions sheet_options() const { return {sheet_thickness_nm, sheet_axis}; }
   /// Options of check_case and check_broadening.

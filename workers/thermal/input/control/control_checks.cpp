@@ -229,6 +229,21 @@ void check_transport(const Control& c) {
   if (c.radius_max_nm < c.radius_min_nm) refuse(c, {"rmax", "rmin"}, "'rmax' is below 'rmin'");
 }
 
+/// Checks the keys of renormalised phonons, which need all options but those of one set of modes.
+void check_renormalisation(Control& c) {
+  if (c.renormalise_mesh == Index3{0, 0, 0}) c.renormalise_mesh = c.mesh;
+  if (!c.renormalise) return;
+  if (c.compat)
+    refuse(c, {"renormalise", "compat"},
+           "'renormalise' = .true. and 'compat' = fourphonon exclude each other: FourPhonon has no "
+           "renormalised phonons; remove one of them");
+  if (c.convergence_study)
+    refuse(
+        c, {"renormalise", "convergence_study"},
+        "'renormalise' = .true. and 'convergence_study' (--converge) exclude each other; run one "
+        "job for each mesh");
+}
+
 }  // namespace
 
 Control checked_control(RawControl raw) {
@@ -240,6 +255,7 @@ Control checked_control(RawControl raw) {
   set_dipoles(raw);
   check_sampling(raw.control);
   check_transport(raw.control);
+  check_renormalisation(raw.control);
   return std::move(raw.control);
 }
 

@@ -217,6 +217,13 @@ void add_convergence_study(KeyTable& keys, Control& c) {
   });
 }
 
+void add_renormalisation(KeyTable& keys, Control& c) {
+  keys.flag("", "renormalise", c.renormalise);
+  keys.index3("", "renormalise_mesh", c.renormalise_mesh, kMaxMeshAxis);
+  keys.positive("", "renormalise_tolerance", c.renormalise_tolerance);
+  keys.integer("", "renormalise_iterations", c.renormalise_iterations, 1, 1000000);
+}
+
 void add_resources(KeyTable& keys, Control& c) {
   keys.add("", "seed", [&c](const Assignment& a) {
     c.seed = namelist_integer(scalar(a), a);
@@ -251,6 +258,7 @@ KeyTable control_key_table(RawControl& raw) {
   add_symmetry_and_checks(keys, c);
   add_transport(keys, c);
   add_convergence_study(keys, c);
+  add_renormalisation(keys, c);
   add_resources(keys, c);
   return keys;
 }

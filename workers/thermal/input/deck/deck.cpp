@@ -70,6 +70,15 @@ void check_sparse(const SparseForceConstants& constants, const std::string& name
   deck.warnings.push_back(found);
 }
 
+/// Reads the fourth order that scatters phonons, renormalises them, or both.
+void add_fourth_order(const std::filesystem::path& file, Deck& deck) {
+  SparseForceConstants constants = read_sparse_force_constants(file, 4, deck.crystal);
+  check_sparse(constants, file.filename().string(), deck);
+  if (deck.control.renormalise) deck.renormalising_order = constants;
+  if (deck.control.four_phonon && !deck.control.only_harmonic)
+    deck.fourth_order = std::move(constants);
+}
+
 /// @return the files read
 std::vector<std::filesystem::path> read_bte_deck(const std::filesystem::path& directory,
                                                  const std::vector<NamelistAssignment>& overrides,
@@ -85,14 +94,15 @@ std::vector<std::filesystem::path> read_bte_deck(const std::filesystem::path& di
   deck.crystal = make_crystal(control);
   deck.second_order = read_second_order(directory, control, deck.crystal);
   files.push_back(directory / (control.espresso ? "espresso.ifc2" : "FORCE_CONSTANTS_2ND"));
-  if (control.only_harmonic) return files;
-  files.push_back(directory / "FORCE_CONSTANTS_3RD");
-  deck.third_order = read_sparse_force_constants(files.back(), 3, deck.crystal);
-  check_sparse(deck.third_order, "FORCE_CONSTANTS_3RD", deck);
-  if (!control.four_phonon) return files;
-  files.push_back(directory / "FORCE_CONSTANTS_4TH");
-  deck.fourth_order = read_sparse_force_constants(files.back(), 4, deck.crystal);
-  check_sparse(*deck.fourth_order, "FORCE_CONSTANTS_4TH", deck);
+  if (!control.only_harmonic) {
+    files.push_back(directory / "FORCE_CONSTANTS_3RD");
+    deck.third_order = read_sparse_force_constants(files.back(), 3, deck.crystal);
+    check_sparse(deck.third_order, "FORCE_CONSTANTS_3RD", deck);
+  }
+  if (control.renormalise || (control.four_phonon && !control.only_harmonic)) {
+    files.push_back(directory / "FORCE_CONSTANTS_4TH");
+    add_fourth_order(files.back(), deck);
+  }
   return files;
 }
 
@@ -107,6 +117,11 @@ std::vector<std::filesystem::path> read_phonopy(const std::filesystem::path& dir
     throw InvalidInput(
         "'" + directory.string() +
         "': a phonopy deck holds no fourth-order constants; set four_phonon = .false.");
+  if (deck.control.renormalise)
+    throw InvalidInput("'" + directory.string() +
+                       "': 'renormalise' = .true. needs fourth-order constants, and a phonopy deck "
+                       "holds none; set renormalise = .false., or give a deck with "
+                       "FORCE_CONSTANTS_4TH");
   if (deck.control.only_harmonic) return phonopy.files;
   if (!phonopy.third)
     throw InvalidInput("'" + directory.string() +

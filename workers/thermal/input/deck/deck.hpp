@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ namespace quasi::thermal {
 /// A deck as it was read and checked: the model that it describes and its CONTROL.
 struct Deck : LatticeModel {
   Control control;
+  /// Fourth order that renormalises the phonons, with `renormalise`. `fourth_order` scatters them.
+  std::optional<SparseForceConstants> renormalising_order;
   std::string digest_sha256;  ///< of the files read, in a fixed order, and of the settings
 };
 

@@ -135,7 +135,25 @@ void add_checks(const LatticeModel& model, const CaseOptions& options, SolvedCas
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// Returns κ at every temperature without four phonons, from the same three-phonon processes. It
+/// keeps nothing in the checkpoint.
+std::vector<LevelConductivity> without_four_phonons(const BteTerms& terms, ConductivityRun& run,
+                                                    const RunSite& site) {
+  const FurtherScattering none;
+  const BteTerms alone{terms.transport, terms.third_order, terms.three_phonon, none};
+  std::vector<LevelConductivity> levels;
+  for (std::size_t t = 0; t < terms.transport.options.temperatures_k.size(); ++t)
+    levels.push_back(
+        level_of(conductivity_at(t, alone, run, {site.progress, nullptr, site.ranks})));
+  return levels;
+}
+
 }  // namespace
+
+LevelConductivity level_of(const TemperatureResult& result) {
+  return {result.kappa_rta_w_per_mk,
+          result.converged ? std::optional(result.kappa_w_per_mk) : std::nullopt};
+}
 
 SolvedCase solve_case(const LatticeModel& model, const CaseOptions& options, const CaseSite& site,
                       Progress& progress) {
@@ -169,6 +187,8 @@ SolvedCase solve_case(const LatticeModel& model, const CaseOptions& options, con
   const BteTerms terms{transport, model.third_order, *kernels, further};
   add_conductivity(terms, solved.run, run_site);
   check_result(model, options, solved.run, solved.checks);
+  if (options.three_phonons_alone && solved.four_phonon)
+    solved.three_phonons_alone = without_four_phonons(terms, solved.run, run_site);
   if (options.rates.three_phonon_sampling.enabled || options.four_phonon.sampling.enabled)
     add_kappa_errors(transport, solved);
   add_precision(options, problem, devices.front(), solved);

@@ -18,6 +18,12 @@
 
 namespace quasi::thermal {
 
+/// κ of one temperature by one set of scattering processes.
+struct LevelConductivity {
+  Mat3 kappa_rta_w_per_mk{};
+  std::optional<Mat3> kappa_w_per_mk;  ///< of the linearised BTE, where it is solved
+};
+
 /// One model taken from modes to κ.
 struct SolvedCase {
   ConductivityRun run;
@@ -27,7 +33,12 @@ struct SolvedCase {
   std::optional<PrecisionError> precision;      ///< with precision = mixed
   std::optional<PrecisionError> precision_4ph;  ///< of four phonons, where all processes are summed
   std::optional<Derived> derived;               ///< not with onlyharmonic
+  /// [nT] κ without four phonons, where the options ask for it and four phonons scatter.
+  std::vector<LevelConductivity> three_phonons_alone;
 };
+
+/// Returns the conductivities of a result.
+LevelConductivity level_of(const TemperatureResult& result);
 
 /// Computes the modes of a case and warns of temperatures that are too low for its widths.
 ConductivityRun start_case(const LatticeModel& model, const CaseOptions& options,

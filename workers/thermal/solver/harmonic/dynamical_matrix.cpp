@@ -113,6 +113,20 @@ class DynamicalMatrixBuilder::ShellTable {
               "; put 'positions' inside the cell and choose a less skewed 'lattvec'");
       }
   }
+  /// Adds the change of the constants by thermal motion. It is no part of the Wigner–Seitz
+  /// weights.
+  void add_correction() {
+    for (const SecondOrder::Image& pair : constants_.correction) {
+      Shell& shell = shell_at(pair.cell);
+      const int nb = 3 * n_atoms_;
+      const double factor =
+          pair.weight / std::sqrt(crystal_.mass_amu[pair.atom] * crystal_.mass_amu[pair.other]);
+      for (int a = 0; a < 3; ++a)
+        for (int b = 0; b < 3; ++b)
+          shell.matrix[(3 * pair.atom + a) * nb + 3 * pair.other + b] +=
+              factor * pair.value[a * 3 + b];
+    }
+  }
   /// Returns the shells, sorted by lattice vector.
   std::vector<Shell> take() {
     std::vector<Shell> shells;
@@ -124,14 +138,20 @@ class DynamicalMatrixBuilder::ShellTable {
   struct Pair {
     int atom, other;
   };
-  void add(const Pair& pair, const Index3& cell, double weight, const double* block) {
-    const auto [atom, other] = pair;
-    const int nb = 3 * n_atoms_;
+  /// Returns the shell of a lattice vector, which is made if it is missing.
+  Shell& shell_at(const Index3& cell) {
     Shell& shell = shells_[cell];
+    const int nb = 3 * n_atoms_;
     if (shell.matrix.empty())
       shell = {cell, crystal_.lattice_vector_nm(cell),
                std::vector<double>(static_cast<std::size_t>(nb * nb), 0.0),
                std::vector<double>(static_cast<std::size_t>(n_atoms_ * n_atoms_), 0.0)};
+    return shell;
+  }
+  void add(const Pair& pair, const Index3& cell, double weight, const double* block) {
+    const auto [atom, other] = pair;
+    const int nb = 3 * n_atoms_;
+    Shell& shell = shell_at(cell);
     shell.weight[atom * n_atoms_ + other] = weight;
     total_[atom * n_atoms_ + other] += weight;
     const double factor = weight / std::sqrt(crystal_.mass_amu[atom] * crystal_.mass_amu[other]);
@@ -172,6 +192,7 @@ void DynamicalMatrixBuilder::take_shells(const SecondOrder& constants) {
   else
     table.add_images();
   table.check_totals();
+  table.add_correction();
   shells_ = table.take();
 }
 

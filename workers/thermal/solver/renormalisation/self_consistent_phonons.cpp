@@ -24,6 +24,7 @@ constexpr double kSmallestShare = 1e-3;     // modes below this share of ω_m ar
 constexpr double kReplacementShare = 0.05;  // initial frequency of a replaced mode over ω_m
 constexpr int kReplacementReductions = 4;
 constexpr double kSmallestMixing = 0.01;
+constexpr double kSlowFall = 0.9;  // ratio of residuals of a change that swings to and fro
 constexpr int kFallsBeforeFasterMixing = 20;
 
 /// Returns q·R for a fractional q and a lattice vector.
@@ -81,7 +82,7 @@ class SelfConsistentLoop {
         if (reductions++ == kReplacementReductions) break;
         share /= 4.0;
       }
-      if (result_.residual > last) {
+      if (result_.residual > last || (reversed_ && result_.residual > kSlowFall * last)) {
         mixing = std::max(kSmallestMixing, 0.5 * mixing);
         falls = 0;
       } else if (++falls == kFallsBeforeFasterMixing) {
@@ -128,6 +129,7 @@ class SelfConsistentLoop {
       number = static_cast<int>(result_.correction.size());
       result_.correction.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), {}});
     }
+    last_change_.assign(result_.correction.size(), Block{});
     for (auto& [key, number] : correlations) {
       number = static_cast<int>(correlated_.size());
       correlated_.push_back(key);
@@ -229,13 +231,17 @@ class SelfConsistentLoop {
                                                          static_cast<std::size_t>(9 * pair + e)] *
                                           correlations[block_correlation_[b]][e];
     double largest = 0.0;
+    double product = 0.0;
     for (std::size_t p = 0; p < target.size(); ++p)
       for (int e = 0; e < 9; ++e) {
         double& value = result_.correction[p].value_ev_a2[e];
         const double change = target[p][e] - value;
         largest = std::max(largest, std::fabs(change));
         value += mixing * change;
+        product += change * last_change_[p][e];
+        last_change_[p][e] = change;
       }
+    reversed_ = product < 0.0;
     return largest / largest_ev_a2_;
   }
 
@@ -272,6 +278,8 @@ class SelfConsistentLoop {
   std::vector<PairKey> correlated_;           ///< atoms of slots 3 and 4, and R_3 − R_4
   std::vector<int> block_pair_;               ///< [block] number in result_.correction
   std::vector<int> block_correlation_;        ///< [block] number in correlated_
+  std::vector<Block> last_change_;            ///< [pair] distance from the target, as last seen
+  bool reversed_ = false;                     ///< the last two distances point against each other
   SelfConsistentConstants result_;
 };
 
@@ -309,6 +317,22 @@ void add_correction(const Crystal& crystal, const PhysicalConstants& constants,
       for (int b = 0; b < 3; ++b)
         d[(3 * pair.atom + a) * nb + 3 * pair.other + b] += wave * pair.value_ev_a2[a * 3 + b];
   }
+}
+
+SecondOrder with_correction(SecondOrder bare, const std::vector<PairCorrection>& correction,
+                            const PhysicalConstants& constants) {
+  // An image holds its first atom in `cell` and its second in the origin cell, and a correction
+  // the other way round.
+  for (const PairCorrection& pair : correction) {
+    SecondOrder::Image image{.atom = pair.atom,
+                             .other = pair.other,
+                             .cell = {-pair.cell[0], -pair.cell[1], -pair.cell[2]},
+                             .weight = 1.0,
+                             .value = pair.value_ev_a2};
+    for (double& value : image.value) value *= constants.ev_per_a2_amu_to_omega2;
+    bare.correction.push_back(image);
+  }
+  return bare;
 }
 
 SelfConsistentConstants solve_self_consistent(const Crystal& crystal, const SecondOrder& bare,

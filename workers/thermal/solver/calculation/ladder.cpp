@@ -1,0 +1,153 @@
+#include "workers/thermal/solver/calculation/ladder.hpp"
+
+#include <algorithm>
+
+#include "workers/backend/error.hpp"
+#include "workers/thermal/input/control/namelist_section.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+/// Appends the tensors of one case to the level of the same name, which is made if it is missing.
+class LevelList {
+ public:
+  LevelList(bool renormalised, std::vector<LadderLevel>& levels)
+      : renormalised_(renormalised), levels_(levels) {}
+
+  void add(bool four_phonons, bool iterated, bool coherences, const Mat3& kappa) {
+    for (LadderLevel& level : levels_)
+      if (level.renormalised == renormalised_ && level.four_phonons == four_phonons &&
+          level.iterated == iterated && level.coherences == coherences) {
+        level.kappa_w_per_mk.push_back(kappa);
+        return;
+      }
+    levels_.push_back({renormalised_, four_phonons, iterated, coherences, {kappa}});
+  }
+  void add(bool four_phonons, const LevelConductivity& kappa) {
+    add(four_phonons, false, false, kappa.kappa_rta_w_per_mk);
+    if (kappa.kappa_w_per_mk) add(four_phonons, true, false, *kappa.kappa_w_per_mk);
+  }
+
+ private:
+  bool renormalised_;
+  std::vector<LadderLevel>& levels_;
+};
+
+void add_levels(bool renormalised, const SolvedCase& solved, Ladder& ladder) {
+  LevelList levels(renormalised, ladder.levels);
+  const bool four_phonons = solved.four_phonon != nullptr;
+  for (std::size_t t = 0; t < solved.run.by_temperature.size(); ++t) {
+    const TemperatureResult& result = solved.run.by_temperature[t];
+    if (four_phonons) levels.add(false, solved.three_phonons_alone[t]);
+    levels.add(four_phonons, level_of(result));
+    if (!solved.derived || solved.derived->coherence.empty()) continue;
+    Mat3 total = result.converged ? result.kappa_w_per_mk : result.kappa_rta_w_per_mk;
+    const Mat3& coherence = solved.derived->coherence[t].kappa_w_per_mk;
+    for (int i = 0; i < 3; ++i) total[i] = total[i] + coherence[i];
+    levels.add(four_phonons, result.converged, true, total);
+  }
+}
+
+/// Returns the checkpoint directory of one case, which the leading rank makes. @throws StorageError
+std::filesystem::path checkpoint_directory(const CaseSite& site, const std::string& name) {
+  if (site.checkpoint_directory.empty()) return {};
+  const std::filesystem::path directory = site.checkpoint_directory / name;
+  std::error_code failure;
+  if (site.ranks.leads()) std::filesystem::create_directories(directory, failure);
+  if (failure)
+    throw StorageError("cannot create '" + directory.string() + "': " + failure.message());
+  return directory;
+}
+
+/// Solves one case of the ladder and hands it on.
+class CaseSolver {
+ public:
+  CaseSolver(const CaseOptions& options, const CaseSite& site, const TakeLadderCase& take,
+             Progress& progress)
+      : options_(options), site_(site), take_(take), progress_(progress) {
+    options_.three_phonons_alone = true;
+  }
+
+  /// @return ω of the modes
+  std::vector<double> solve(const std::string& name, const LatticeModel& model,
+                            const std::vector<double>& temperatures_k, bool renormalised,
+                            Ladder& ladder) {
+    progress_.log("phonons of the case '" + name + "'");
+    options_.transport.temperatures_k = temperatures_k;
+    options_.four_phonon.temperatures_k = temperatures_k;
+    const SolvedCase solved =
+        solve_case(model, options_, {site_.devices, site_.ranks, checkpoint_directory(site_, name)},
+                   progress_);
+    add_levels(renormalised, solved, ladder);
+    take_({name, model, temperatures_k, solved});
+    return solved.run.modes.omega_rad_ps;
+  }
+
+ private:
+  CaseOptions options_;
+  const CaseSite& site_;
+  const TakeLadderCase& take_;
+  Progress& progress_;
+};
+
+/// Computes the bare modes, which may be imaginary. @return whether κ of bare phonons can be solved
+bool add_bare_modes(const LatticeModel& model, const HarmonicOptions& harmonic, Ladder& ladder,
+                    Progress& progress) {
+  HarmonicOptions permissive = harmonic;
+  permissive.allow_imaginary = true;
+  const Modes modes =
+      solve_harmonic(model.crystal, model.second_order, model.symmetry, permissive, progress);
+  ladder.bare_omega_rad_ps = modes.omega_rad_ps;
+  if (modes.most_negative_omega_rad_ps >= 0.0 || harmonic.allow_imaginary) return true;
+  ladder.warnings.push_back("the bare modes are imaginary, the worst with ω = " +
+                            number_text(modes.most_negative_omega_rad_ps) +
+                            "i rad/ps: the levels of bare phonons are left out");
+  return false;
+}
+
+}  // namespace
+
+std::string renormalised_case_name(double temperature_k) {
+  return "renormalised_" + number_text(temperature_k) + "K";
+}
+
+SelfConsistentOptions self_consistent_options(const RenormalisationOptions& options,
+                                              double temperature_k) {
+  return {.temperature_k = temperature_k,
+          .mesh = QMesh{{options.mesh[0], options.mesh[1], options.mesh[2]}},
+          .tolerance = options.tolerance,
+          .max_iterations = options.max_iterations};
+}
+
+Ladder solve_ladder(const LatticeModel& model, const SparseForceConstants& fourth,
+                    const CaseOptions& options, const CaseSite& site, const TakeLadderCase& take,
+                    Progress& progress) {
+  Ladder ladder;
+  const HarmonicOptions& harmonic = options.transport.harmonic;
+  CaseSolver solver(options, site, take, progress);
+  ladder.bare_solved = add_bare_modes(model, harmonic, ladder, progress);
+  if (ladder.bare_solved)
+    solver.solve("bare", model, options.transport.temperatures_k, false, ladder);
+  LatticeModel renormalised = model;
+  for (const double temperature_k : options.transport.temperatures_k) {
+    LadderStep step{.temperature_k = temperature_k, .constants = {}, .omega_rad_ps = {}};
+    step.constants =
+        solve_self_consistent(model.crystal, model.second_order, fourth, harmonic,
+                              self_consistent_options(options.renormalisation, temperature_k));
+    progress.log("self-consistent phonons at T = " + number_text(temperature_k) +
+                 " K: " + std::to_string(step.constants.iterations) + " iterations");
+    renormalised.second_order =
+        with_correction(model.second_order, step.constants.correction, harmonic.constants);
+    try {
+      step.omega_rad_ps = solver.solve(renormalised_case_name(temperature_k), renormalised,
+                                       {temperature_k}, true, ladder);
+    } catch (const InvalidInput& failure) {
+      throw InvalidInput("phonons renormalised at T = " + number_text(temperature_k) +
+                         " K: " + failure.what());
+    }
+    ladder.steps.push_back(std::move(step));
+  }
+  return ladder;
+}
+
+}  // namespace quasi::thermal

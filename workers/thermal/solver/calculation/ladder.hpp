@@ -1,0 +1,65 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "workers/thermal/solver/calculation/solve_case.hpp"
+#include "workers/thermal/solver/renormalisation/self_consistent_phonons.hpp"
+
+namespace quasi::thermal {
+
+/// κ of one level of theory: the phonons, their scattering and the solution of the transport
+/// equation.
+struct LadderLevel {
+  bool renormalised = false;         ///< false: phonons of the bare constants
+  bool four_phonons = false;         ///< three and four phonons scatter; false: three
+  bool iterated = false;             ///< the linearised BTE is solved; false: relaxation times
+  bool coherences = false;           ///< the conductivity between branches is added
+  std::vector<Mat3> kappa_w_per_mk;  ///< [nT]
+};
+
+/// Phonons and constants of one temperature.
+struct LadderStep {
+  double temperature_k = 0.0;
+  SelfConsistentConstants constants;
+  std::vector<double> omega_rad_ps;  ///< [n_q][branch] of the renormalised modes
+};
+
+/// κ by level of theory and the phonons of every temperature.
+struct Ladder {
+  std::vector<double> bare_omega_rad_ps;  ///< [n_q][branch]; negative: imaginary
+  bool bare_solved = false;               ///< κ of bare phonons is among the levels
+  std::vector<LadderLevel> levels;        ///< from bare three phonons upwards
+  std::vector<LadderStep> steps;          ///< [nT]
+  std::vector<std::string> warnings;
+};
+
+/// One solved case of the ladder: bare phonons at all temperatures, or the renormalised phonons of
+/// one temperature.
+struct LadderCase {
+  std::string name;  ///< "bare" or "renormalised_300K", which also names its directory
+  const LatticeModel& model;
+  std::vector<double> temperatures_k;
+  const SolvedCase& solved;
+};
+using TakeLadderCase = std::function<void(const LadderCase&)>;
+
+/// Returns "renormalised_300K" for 300 K.
+std::string renormalised_case_name(double temperature_k);
+
+/// Returns the options of the self-consistent phonons of one temperature.
+SelfConsistentOptions self_consistent_options(const RenormalisationOptions& options,
+                                              double temperature_k);
+
+/// Computes κ with bare phonons and, at every temperature, with the phonons that the fourth order
+/// renormalises (docs/theory/thermal.md 14). `take` gets each case as soon as it is solved. Levels
+/// of bare phonons are left out if bare modes are imaginary, unless the options allow such modes.
+/// All ranks call it at the same time.
+/// @param fourth  constants of fourth order that renormalise; model.fourth_order scatters
+/// @throws what solve_self_consistent and solve_case throw.
+Ladder solve_ladder(const LatticeModel& model, const SparseForceConstants& fourth,
+                    const CaseOptions& options, const CaseSite& site, const TakeLadderCase& take,
+                    Progress& progress);
+
+}  // namespace quasi::thermal
