@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -69,6 +70,33 @@ TEST(BeamPoint, EnergyAndCurrentAreConservedAboveThreshold) {
     EXPECT_LT(point.numbers.at("current_spread_a_per_m"), 1e-6 * current);
     EXPECT_LT(point.numbers.at("energy_defect_w_per_m"), 1e-6 * point.bias.vds_v * current);
   }
+}
+
+// The velocity of the file times its density is the conserved current, in every column. In the
+// contacts electrons have the energy of the film's equilibrium, kT (1+4αkT)/(1+2αkT); in the drain
+// they arrive hot.
+TEST(BeamPoint, VelocityAndEnergyBelongToTheFluxes) {
+  constexpr double kT = 8.617333262e-5 * 300.0, kAmpere_per_m = 1.602176634e5;
+  const PointResult point = run(beam_deck("0.4", "0.4"))[0];
+  const auto& current = point.arrays.at("current_x").values;
+  const auto& sheet = point.arrays.at("sheet_density").values;
+  const auto& velocity = point.arrays.at("velocity").values;
+  const auto& mean = point.arrays.at("velocity_mean").values;
+  const auto& energy = point.arrays.at("energy_mean").values;
+  for (std::size_t i = 0; i < 33; ++i) {
+    double flux = 0.0, density = 0.0;
+    for (std::size_t state = 0; state < 6; ++state) {
+      flux += 2.0 * sheet[state * 33 + i] * velocity[state * 33 + i];
+      density += 2.0 * sheet[state * 33 + i];
+    }
+    const double at_node = 0.5 * (current[i] + current[i + 1]);
+    EXPECT_NEAR(flux * kAmpere_per_m, at_node, 1e-8 * std::fabs(at_node)) << i;
+    EXPECT_NEAR(mean[i] * density * kAmpere_per_m, at_node, 1e-8 * std::fabs(at_node)) << i;
+  }
+  // Cells of 12.5 meV place the electrons of the last one at its centre: ΔH²/12kT, which is 2 %.
+  const double thermal = kT * (1.0 + 2.0 * kT) / (1.0 + kT);  // 2α = 1 per eV
+  EXPECT_NEAR(energy[0] / thermal, 1.0, 0.04);
+  EXPECT_GT(*std::max_element(energy.begin() + 20, energy.end()), 2.0 * thermal);
 }
 
 TEST(BeamPoint, BlockedTransportConverges) {
@@ -229,6 +257,7 @@ TEST(BeamPoint, TheDeckNamesWhatTheSchemeLacks) {
   for (const auto& [key, value] : {std::pair{"run.mode", "transient"},
                                    {"contact.inflow", "neutral"},
                                    {"scattering.impurities", "true"},
+                                   {"output.fields", "[\"pdf_w\"]"},
                                    {"scattering.scheme", "paper"}})
     EXPECT_THROW(beam_deck("0.4", "0.2", {{key, value}}), InvalidInput) << key;
 }

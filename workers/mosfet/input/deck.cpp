@@ -254,6 +254,10 @@ void read_output(const toml::table* table, const std::string& where, Deck* deck)
       reader.fail("fields", "names '" + field + "', which is no output" +
                                 (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
     }
+  if (o.has("pdf_w") && deck->run.scheme == StreamingScheme::kBeam)
+    reader.fail("fields",
+                "names 'pdf_w', which run.scheme = \"beam\" does not have; leave it out or use "
+                "\"weno\"");
   reader.finish();
 }
 

@@ -98,10 +98,12 @@ BeamFluxes sum_beam_fluxes(const BeamGrid& grid, const std::vector<double>& curr
   const auto faces = static_cast<std::size_t>(nx) + 1;
   BeamFluxes fluxes{.current = std::vector<double>(faces),
                     .energy_flux = std::vector<double>(faces),
-                    .phonon_power = power};
+                    .phonon_power = power,
+                    .state_current = std::vector<double>(currents.size() / nk)};
   for (std::size_t at = 0; at < currents.size(); ++at) {
     const auto k = static_cast<int>(at % nk);
     const std::size_t n = at / nk % faces;
+    fluxes.state_current[at / nk] += currents[at];
     fluxes.current[n] += kValleys * currents[at];
     fluxes.energy_flux[n] += kValleys * currents[at] * grid.centre_ev(k);
   }

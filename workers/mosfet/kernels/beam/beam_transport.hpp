@@ -54,6 +54,8 @@ struct BeamFluxes {
   std::vector<double> energy_flux;   ///< of total energy, eV/(nm fs) [nx+1]
   std::vector<double> phonon_power;  ///< per process [processes][nx], eV/(nm² fs)
   std::vector<double> sheet_nm2;     ///< ϱ, one valley [n_states][nx]
+  /// Electrons of one valley of each state through the faces [n_states][nx+1], 1/(nm fs).
+  std::vector<double> state_current;
   /// Spread along x of energy flux plus phonon power, eV/(nm fs).
   double energy_defect = 0;
 };

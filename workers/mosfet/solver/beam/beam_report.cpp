@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "workers/mosfet/physics/beam/face_energies.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 #include "workers/mosfet/solver/transport/observables.hpp"
@@ -30,6 +31,59 @@ double top_share(const BeamSteadyState& state) {
     if (k + 1 == grid.n_h) top = std::max(top, filling);
   }
   return largest > 0.0 ? top / largest : 0.0;
+}
+
+// Returns Σ w over the electrons of one valley of every state and column, eV/nm², with w = H − ε at
+// the centre of each cell of H. The volumes are those of BeamGeometry, added over κ.
+std::vector<double> kinetic_energy(const BeamDevice& device, const BeamSteadyState& state) {
+  const Structure& s = device.structure;
+  const BeamGrid& grid = state.grid;
+  const BeamFactors factors =
+      make_beam_factors({.valleys = s.valleys, .subbands = s.subbands, .nx = s.nx, .edge_ev = {}});
+  std::vector<double> sum(static_cast<std::size_t>(s.n_valleys()) * s.subbands * s.nx, 0.0);
+  std::vector<double> nodes(static_cast<std::size_t>(s.nx)), faces(nodes.size() + 1);
+  for (int at = 0; at < s.n_valleys() * s.subbands; ++at) {
+    for (int i = 0; i < s.nx; ++i)
+      nodes[i] = state.field.energy(s, at / s.subbands, at % s.subbands, i);
+    face_energies(nodes.data(), s.nx, faces.data());
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < s.nx; ++i)
+      for (int k = 0; k < grid.n_h; ++k) {
+        BeamCell cell = grid.cell(k, 0);
+        cell.kappa_high = grid.n_kappa * grid.dkappa;
+        const auto volume = [&](double edge_ev) {
+          return beam_volume(cell, grid.shape, grid.alpha_per_ev, edge_ev);
+        };
+        const double all = (volume(faces[i]) + 4.0 * volume(nodes[i]) + volume(faces[i + 1])) / 6.0;
+        const std::size_t column = static_cast<std::size_t>(at) * s.nx + i;
+        sum[column] += factors.density[at] * 2.0 * all * grid.boltzmann(k) *
+                       state.mean[column * grid.n_h + k] * (grid.centre_ev(k) - nodes[i]);
+      }
+  }
+  return sum;
+}
+
+// Adds velocity and kinetic energy per electron. The velocity of a column belongs to the mean of
+// the conserved fluxes through its faces.
+void add_electron_fields(const OutputSettings& output, const BeamDevice& device,
+                         const BeamSteadyState& state, PointResult* point) {
+  const Structure& s = device.structure;
+  const std::vector<std::int64_t> shape{s.n_valleys(), s.subbands, s.nx};
+  const std::vector<double>& sheet = state.fluxes.sheet_nm2;
+  if (output.has("velocity")) {
+    std::vector<double> flux(sheet.size());
+    for (std::size_t column = 0; column < flux.size(); ++column) {
+      const std::size_t face = column / s.nx * (s.nx + 1) + column % s.nx;
+      flux[column] =
+          0.5 * (state.fluxes.state_current[face] + state.fluxes.state_current[face + 1]);
+    }
+    add_per_electron("velocity", "nm/fs", flux, sheet, shape, point);
+  }
+  if (output.has("energy"))
+    add_per_electron("energy", "eV", kinetic_energy(device, state), sheet, shape, point);
+  if (output.has("psi"))
+    point->add("psi", state.field.subbands.psi, {s.n_families(), s.subbands, s.nx, s.nz},
+               "nm^-1/2");
 }
 
 void add_numbers(const BeamDevice& device, const BeamSteadyState& state, PointResult* point) {
@@ -92,6 +146,7 @@ PointResult report_beam_point(const Deck& deck, const BeamDevice& device, const 
         for (int i = 0; i < nx; ++i) energy.push_back(state.field.energy(s, v, p, i));
     point.add("subband_energy", energy, {nv, np, nx}, "eV");
   }
+  add_electron_fields(deck.output, device, state, &point);
   return point;
 }
 

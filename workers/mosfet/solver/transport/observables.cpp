@@ -105,6 +105,21 @@ double ballistic_ratio(double current_a_per_m, double ballistic_a_per_m) {
                                                          : 0.0;
 }
 
+void add_per_electron(const std::string& name, const char* units, const std::vector<double>& sum,
+                      const std::vector<double>& sheet_nm2, const std::vector<std::int64_t>& shape,
+                      PointResult* result) {
+  const auto nx = static_cast<std::size_t>(shape.back());
+  std::vector<double> each(sum.size()), mean(nx, 0.0), sheet(mean);
+  for (std::size_t k = 0; k < sum.size(); ++k) {
+    each[k] = sheet_nm2[k] > 0.0 ? sum[k] / sheet_nm2[k] : 0.0;
+    mean[k % nx] += sum[k];
+    sheet[k % nx] += sheet_nm2[k];
+  }
+  for (std::size_t i = 0; i < nx; ++i) mean[i] /= sheet[i];
+  result->add(name, each, shape, units);
+  result->add(name + "_mean", mean, {shape.back()}, units);
+}
+
 void add_fields(const OutputSettings& output, const TransportProblem& problem,
                 const PointState& state, const Moments& moments, PointResult* result) {
   const Structure& s = problem.structure;
@@ -136,20 +151,12 @@ void add_fields(const OutputSettings& output, const TransportProblem& problem,
       }
     result->add("subband_energy", energy, {nv, np, nx}, "eV");
   }
-  const auto add_per_electron = [&](const std::vector<double>& sum, const std::string& name,
-                                    const char* units) {
-    std::vector<double> each(sum.size()), mean(static_cast<std::size_t>(nx), 0.0), sheet(mean);
-    for (std::size_t k = 0; k < sum.size(); ++k) {
-      each[k] = moments.sheet_nm2[k] > 0.0 ? sum[k] / moments.sheet_nm2[k] : 0.0;
-      mean[k % static_cast<std::size_t>(nx)] += sum[k];
-      sheet[k % static_cast<std::size_t>(nx)] += moments.sheet_nm2[k];
-    }
-    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] /= sheet[i];
-    result->add(name, each, {nv, np, nx}, units);
-    result->add(name + "_mean", mean, {nx}, units);
-  };
-  if (output.has("velocity")) add_per_electron(moments.flux_nm_fs, "velocity", "nm/fs");
-  if (output.has("energy")) add_per_electron(moments.energy_ev_nm2, "energy", "eV");
+  if (output.has("velocity"))
+    add_per_electron("velocity", "nm/fs", moments.flux_nm_fs, moments.sheet_nm2, {nv, np, nx},
+                     result);
+  if (output.has("energy"))
+    add_per_electron("energy", "eV", moments.energy_ev_nm2, moments.sheet_nm2, {nv, np, nx},
+                     result);
   if (output.has("psi")) result->add("psi", state.psi, {s.n_families(), np, nx, nz}, "nm^-1/2");
   if (output.has("pdf_w")) {
     std::vector<double> w;

@@ -37,6 +37,14 @@ double ballistic_current(const DeviceModel& model, const TransportProblem& probl
 /// Returns I/I_bal, or 0 if I_bal is below 1e-3 A/m, where the ratio has no meaning.
 double ballistic_ratio(double current_a_per_m, double ballistic_a_per_m);
 
+/// Adds a quantity per electron: `name` of every state and `<name>_mean` of every column.
+/// @param sum  its sum over the electrons of one valley [n_valleys][subbands][nx]
+/// @param sheet_nm2  ϱ of one valley, in the layout of `sum`
+/// @param shape  {n_valleys, subbands, nx}
+void add_per_electron(const std::string& name, const char* units, const std::vector<double>& sum,
+                      const std::vector<double>& sheet_nm2, const std::vector<std::int64_t>& shape,
+                      PointResult* result);
+
 /// Adds the fields of a point that `output` names.
 void add_fields(const OutputSettings& output, const TransportProblem& problem,
                 const PointState& state, const Moments& moments, PointResult* result);
