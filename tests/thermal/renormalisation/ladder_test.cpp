@@ -298,6 +298,24 @@ TEST(Ladder, DatasetsHaveUnitsAndDescriptions) {
   EXPECT_EQ(result.doubles("/ladder/kappa").size(), 6u * 9u);
 }
 
+// Silicon of Stillinger and Weber has pairs of neighbours of one atom, one cell apart.
+TEST(Ladder, AMeshThatIsTooCoarseForTheFourthOrderIsNamed) {
+  const quasi::test::TemporaryDirectory out;
+  const auto warned = [&](const std::string& mesh) {
+    const auto summary =
+        run(model("silicon-sw"),
+            {"ngrid=4,4,4", "onlyharmonic=T", "renormalise=T", "renormalise_mesh=" + mesh},
+            out.path() / mesh);
+    for (const auto& warning : summary["warnings"])
+      if (warning.get<std::string>().find("'renormalise_mesh'") != std::string::npos)
+        return warning.get<std::string>();
+    return std::string();
+  };
+  EXPECT_NE(warned("1,2,2").find("= 1 2 2 is coarse"), std::string::npos) << warned("1,2,2");
+  EXPECT_NE(warned("1,2,2").find("use at least 2 2 2"), std::string::npos) << warned("1,2,2");
+  EXPECT_EQ(warned("2,2,2"), "");
+}
+
 TEST(Ladder, ValidatePlansAllCases) {
   const auto report = make_thermal_task()->validate(
       source_of(model("silicon-sw"), {"ngrid=4,4,4", "renormalise=T", "T=200,300"}), Device{});

@@ -1,6 +1,7 @@
 #include "workers/thermal/solver/calculation/ladder.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/input/control/namelist_section.hpp"
@@ -105,6 +106,25 @@ bool add_bare_modes(const LatticeModel& model, const HarmonicOptions& harmonic, 
   return false;
 }
 
+/// Warns of a mesh that is too coarse for the pairs of displacements of the fourth order. On a mesh
+/// of n divisions, displacements n cells apart are equal.
+void check_mesh(const SparseForceConstants& fourth, const Index3& mesh, Ladder& ladder) {
+  Index3 needed{1, 1, 1};
+  for (std::int64_t b = 0; b < fourth.n_blocks(); ++b) {
+    const int* cell = &fourth.cell[static_cast<std::size_t>(9 * b)];
+    for (int d = 0; d < 3; ++d)
+      needed[d] = std::max(needed[d], 2 * std::abs(cell[3 + d] - cell[6 + d]));
+  }
+  const auto text = [](const Index3& n) {
+    return std::to_string(n[0]) + " " + std::to_string(n[1]) + " " + std::to_string(n[2]);
+  };
+  if (mesh[0] < needed[0] || mesh[1] < needed[1] || mesh[2] < needed[2])
+    ladder.warnings.push_back("'renormalise_mesh' = " + text(mesh) +
+                              " is coarse for the pairs of atoms of the fourth order, whose "
+                              "displacements are then those of periodic images; use at least " +
+                              text(needed));
+}
+
 }  // namespace
 
 std::string renormalised_case_name(double temperature_k) {
@@ -124,6 +144,7 @@ Ladder solve_ladder(const LatticeModel& model, const SparseForceConstants& fourt
                     Progress& progress) {
   Ladder ladder;
   const HarmonicOptions& harmonic = options.transport.harmonic;
+  check_mesh(fourth, options.renormalisation.mesh, ladder);
   CaseSolver solver(options, site, take, progress);
   ladder.bare_solved = add_bare_modes(model, harmonic, ladder, progress);
   if (ladder.bare_solved)
