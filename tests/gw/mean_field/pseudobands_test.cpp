@@ -10,6 +10,7 @@
 #include "tests/gw/support/small_silicon.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/output/summary.hpp"
+#include "workers/gw/solver/calculation/statistical_errors.hpp"
 #include "workers/gw/solver/mean_field/pseudobands.hpp"
 
 namespace quasi::gw {
@@ -246,10 +247,50 @@ TEST(PseudobandJobs, SettingsThatNeedSingleStatesAreRefused) {
            {field + sums + wanted + "[sigma]\nfull_matrix = true\n", "sigma.full_matrix"},
            {"convergence_study = true\n" + field + sums + wanted, "--converge"},
            {field + sums + "[pseudobands]\nseed = 3\n", "pseudobands.seed"},
+           {field + sums + "[pseudobands]\nvectors = 6\nblocks = 4\n", "pseudobands.blocks"},
+           {"stop_after = \"epsilon\"\n" + field + sums +
+                "[pseudobands]\nvectors = 4\nblocks = 4\n",
+            "pseudobands.blocks"},
            {"[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\ncutoff_ry = 5.0\nbands = 170\n" +
                 sums + "[sigma]\nband_max = 60\n" + wanted,
             "pseudobands.protected_ry"}})
     EXPECT_NE(refusal_of(text).find(key), std::string::npos) << key << ": " << refusal_of(text);
+}
+
+// For a mean the jackknife is the mean with Student's interval, and for its square it removes the
+// bias s²/B exactly.
+TEST(Jackknife, MeansAndTheirSquares) {
+  const std::vector<double> x{1.0, 2.0, 4.0, 9.0};
+  std::vector<double> means, squares;
+  for (const double left_out : x) {
+    means.push_back((16.0 - left_out) / 3.0);
+    squares.push_back(means.back() * means.back());
+  }
+  const double variance = (9.0 + 4.0 + 0.0 + 25.0) / 3.0;
+  const JackknifeEstimate mean = jackknife(4.0, means), square = jackknife(16.0, squares);
+  EXPECT_NEAR(mean.value, 4.0, 1e-13);
+  EXPECT_NEAR(mean.half_width, 3.182446 * std::sqrt(variance / 4.0), 1e-12);
+  EXPECT_NEAR(square.value, 16.0 - variance / 4.0, 1e-12);
+}
+
+TEST(PseudobandJobs, BlocksGiveIntervalsInTableSummaryAndBits) {
+  const std::string deck = std::string(kDeck) + "[pseudobands]\nvectors = 4\nblocks = 4\n";
+  const Calculation one = run(deck), three = run(deck, 3);
+  ASSERT_TRUE(one.pseudoband_errors && three.pseudoband_errors);
+  const PseudobandErrors& errors = *one.pseudoband_errors;
+  ASSERT_EQ(errors.half_width_ev.size(), one.quasiparticles.size());
+  for (std::size_t i = 0; i < errors.half_width_ev.size(); ++i) {
+    EXPECT_GT(errors.half_width_ev[i], 0.0);
+    EXPECT_EQ(errors.half_width_ev[i], three.pseudoband_errors->half_width_ev[i]);
+    EXPECT_EQ(errors.estimate_ev[i], three.pseudoband_errors->estimate_ev[i]);
+  }
+  const auto summary = summary_of(one, find_device("cpu"), 1);
+  const auto& rows = summary.at("pseudobands");
+  EXPECT_EQ(rows.at("statistical_error").at("half_width_ev").size(), one.quasiparticles.size());
+  EXPECT_EQ(rows.at("systematic_error").at("window_width").get<std::string>(), "not examined");
+  EXPECT_NE(table_of(summary).find("95 % intervals of the random vectors, by 4 blocks"),
+            std::string::npos);
+  EXPECT_NE(table_of(summary).find("not examined:"), std::string::npos);
 }
 
 }  // namespace

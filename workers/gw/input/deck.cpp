@@ -248,7 +248,11 @@ void read_pseudobands(const toml::table* table, const std::string& where, Deck* 
   p.protected_ry = reader.number("protected_ry", p.protected_ry, 0.01, 1000.0);
   p.ratio = reader.number("ratio", p.ratio, 0.01, 1.0);
   p.seed = reader.integer("seed", p.seed, 0, 2147483647);
-  for (const char* key : {"protected_ry", "ratio", "seed"})
+  p.blocks = reader.integer("blocks", 0, 3, 16);
+  if (p.blocks > 0 && p.vectors % p.blocks != 0)
+    reader.fail("blocks", "= " + std::to_string(p.blocks) + " does not divide vectors = " +
+                              std::to_string(p.vectors) + "; blocks must be of equal size");
+  for (const char* key : {"protected_ry", "ratio", "seed", "blocks"})
     if (!p.wanted() && reader.has(key))
       reader.fail(key, "has no effect without vectors, the random vectors of each window");
   reader.finish();
@@ -277,6 +281,8 @@ void check_pseudobands(const Deck& deck, const std::string& where) {
             "which compares single states with those along the path");
   refuse_if(!deck.mean_field.wfn_outer.empty(), "meanfield.wfn_outer",
             "whose states would need vectors of their own");
+  refuse_if(deck.pseudobands.blocks > 0 && deck.stop_after_epsilon, "stop_after = \"epsilon\"",
+            "which has no energies; leave out pseudobands.blocks");
   refuse_if(deck.study.wanted, "--converge", "whose changes the noise would hide");
 }
 

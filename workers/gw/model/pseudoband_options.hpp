@@ -8,6 +8,8 @@ struct PseudobandOptions {
   double protected_ry = 0.5;  ///< states below midgap plus this energy are kept
   double ratio = 0.2;         ///< width of a window over its distance from midgap
   int seed = 1;               ///< key of the random numbers
+  int blocks = 0;             ///< blocks of vectors for error bars; 0: no error bars
+  int left_out = -1;          ///< block whose vectors are left out; −1: none
 
   bool wanted() const { return vectors > 0; }
 };

@@ -81,6 +81,16 @@ void write_screening(const Calculation& run, H5Writer& file) {
   }
 }
 
+void write_errors(const PseudobandErrors& errors, H5Writer& file) {
+  const auto n = static_cast<std::int64_t>(errors.estimate_ev.size());
+  file.write("/errors/blocks", std::vector<std::int32_t>{errors.blocks}, {1}, "1");
+  file.write("/errors/estimate", errors.estimate_ev, {n}, "eV");
+  file.write("/errors/half_width", errors.half_width_ev, {n}, "eV");
+  if (!errors.gap_ev) return;
+  file.write("/errors/gap_estimate", std::vector<double>{*errors.gap_ev}, {1}, "eV");
+  file.write("/errors/gap_half_width", std::vector<double>{*errors.gap_half_width_ev}, {1}, "eV");
+}
+
 }  // namespace
 
 void write_result(const std::filesystem::path& path, const Calculation& run,
@@ -89,6 +99,7 @@ void write_result(const std::filesystem::path& path, const Calculation& run,
   write_states(run, file);
   write_screening(run, file);
   write_sigma_results(run, file);
+  if (run.pseudoband_errors) write_errors(*run.pseudoband_errors, file);
   if (study) write_study(run, *study, file);
   write_result_root("gw", inputs, run.plan.notes, &file);
   describe_result(&file);

@@ -120,6 +120,16 @@ void add_pseudobands(const Calculation& run, nlohmann::json& summary) {
                             {"seed", p.seed},
                             {"identity_error", p.identity_error},
                             {"statistical_error", "not examined"}};
+  if (!run.pseudoband_errors) return;
+  const PseudobandErrors& e = *run.pseudoband_errors;
+  summary["pseudobands"]["statistical_error"] = {
+      {"blocks", e.blocks},           {"confidence", 0.95},
+      {"estimate_ev", e.estimate_ev}, {"half_width_ev", e.half_width_ev},
+      {"gap_ev", or_null(e.gap_ev)},  {"gap_half_width_ev", or_null(e.gap_half_width_ev)}};
+  nlohmann::json& rows = summary["pseudobands"]["systematic_error"];
+  for (const char* row : {"window_width", "epsilon_cutoff", "bare_cutoff", "k_grid", "pole_model",
+                          "frequency_grid", "coulomb_average", "linearisation", "near_poles"})
+    rows[row] = "not examined";
 }
 
 /// Formats a number for a column of the table, or a dash.
@@ -152,6 +162,27 @@ std::string table_of_states(const nlohmann::json& states) {
     text += line;
   }
   return text;
+}
+
+/// Formats the statistical errors of the energies, and names the errors that are not examined.
+std::string table_of_errors(const nlohmann::json& summary) {
+  const auto& found = summary.at("pseudobands").at("statistical_error");
+  if (!found.is_object()) return "\nstatistical error of the energies: not examined\n";
+  const auto& states = summary.at("quasiparticles");
+  std::string text = "\n95 % intervals of the random vectors, by " +
+                     std::to_string(found.at("blocks").get<int>()) +
+                     " blocks (eV)\n spin band  estimate      +/-\n";
+  char line[80];
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    std::snprintf(line, sizeof line, "%5d%5d", states[i].at("spin").get<int>(),
+                  states[i].at("band").get<int>());
+    text += line + cell(found.at("estimate_ev")[i]) + cell(found.at("half_width_ev")[i]) + "\n";
+  }
+  text += "gap       " + cell(found.at("gap_ev")) + cell(found.at("gap_half_width_ev")) +
+          "\nnot examined:";
+  for (const auto& [row, value] : summary.at("pseudobands").at("systematic_error").items())
+    text += " " + row;
+  return text + "\n";
 }
 
 }  // namespace
@@ -189,6 +220,7 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
 
 std::string table_of(const nlohmann::json& summary) {
   std::string text = table_of_states(summary.at("quasiparticles"));
+  if (summary.contains("pseudobands")) text += table_of_errors(summary);
   const auto& gap = summary.at("gap");
   if (summary.contains("self_test")) {
     int sound = 0, tried = 0;

@@ -18,8 +18,6 @@ namespace {
 constexpr double kBandShares[] = {0.5, 0.7};
 constexpr double kCutoffShares[] = {0.6, 0.8};
 
-double energy_of(const Quasiparticle& qp) { return qp.qp1_ev ? *qp.qp1_ev : qp.sigma_ev; }
-
 bool same_state(const Quasiparticle& a, const Quasiparticle& b) {
   const Vec3 d = a.k - b.k;
   return a.band == b.band && a.spin == b.spin && dot(d, d) < 1e-10;
@@ -98,7 +96,7 @@ void finish(StudyAxis& axis, const std::vector<std::vector<Quasiparticle>>& solu
     axis.energy_ev.emplace_back();
     std::vector<Quasiparticle> states;
     for (std::size_t j = 0; j < list.size(); ++j) {
-      axis.energy_ev.back().push_back(energy_of(*list[j]));
+      axis.energy_ev.back().push_back(energy_ev(*list[j]));
       // A coarser grid numbers its k-points otherwise; the gap follows those of the deck.
       states.push_back(own[axis.states[j]]);
       states.back().qp1_ev = list[j]->qp1_ev;

@@ -14,6 +14,7 @@
 #include "workers/gw/solver/calculation/cost_estimate.hpp"
 #include "workers/gw/solver/calculation/problem_digest.hpp"
 #include "workers/gw/solver/calculation/pseudoband_step.hpp"
+#include "workers/gw/solver/calculation/statistical_errors.hpp"
 #include "workers/gw/solver/self_energy/sigma_stage.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -251,7 +252,10 @@ void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* giv
               const Workplace& place, Progress& progress, Calculation& run) {
   run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer);
   if (given != nullptr) {
+    // The jobs of an error bar need the given states once more, beside the first job's matrices.
     run.plan.host_bytes += bytes_of(*given);
+    if (deck.pseudobands.blocks > 0)
+      run.plan.host_bytes += bytes_of(*given) + run.plan.screening_bytes;
     note_pseudobands(deck, run);
   }
   for (const std::string& note : run.plan.notes) progress.log(note);
@@ -345,7 +349,11 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
     place.team.warm_up_others();
     field = load_mean_field(deck.mean_field, demand_of(deck), place.team.first(), progress, &times);
   }
+  const bool wants_errors = deck.pseudobands.blocks > 0;
+  const std::optional<MeanField> given = wants_errors ? field : std::nullopt;
   Calculation run = solve_mean_field(deck, std::move(*field), place, progress);
+  if (wants_errors && !run.pseudobands->keeps_all())
+    run.pseudoband_errors = statistical_errors(deck, *given, place, run, progress);
   run.seconds["mean_field"] = seconds;
   for (const auto& [step, value] : times.seconds()) run.seconds["mean_field_" + step] = value;
   return run;

@@ -24,6 +24,18 @@
 // checkpoint. The steps are in mean_field, screening, self_energy and bands.
 namespace quasi::gw {
 
+/// Statistical errors of the energies by a jackknife over blocks of random vectors
+/// (docs/theory/gw.md 9.3). Energies are E_qp1, or Σ where V_xc is unknown.
+struct PseudobandErrors {
+  int blocks = 0;
+  std::vector<double> estimate_ev;    ///< without the bias of first order, [n_quasiparticles]
+  std::vector<double> half_width_ev;  ///< half of the 95 % interval, [n_quasiparticles]
+  std::optional<double> gap_ev, gap_half_width_ev;  ///< without V_xc: change of the gap by Σ
+};
+
+/// Returns E_qp1, or Σ where V_xc is unknown.
+inline double energy_ev(const Quasiparticle& qp) { return qp.qp1_ev ? *qp.qp1_ev : qp.sigma_ev; }
+
 /// Everything that a job has calculated.
 struct Calculation {
   MeanField field;  ///< mean field of the outer states
@@ -32,6 +44,7 @@ struct Calculation {
   Plan plan;
   /// How pseudobands replace states of `field`; absent: they do not.
   std::optional<PseudobandPlan> pseudobands;
+  std::optional<PseudobandErrors> pseudoband_errors;  ///< absent: not wanted
   std::vector<DielectricMatrix> epsilon;
   std::vector<SelfEnergyAtK> sigma;
   std::vector<Quasiparticle> quasiparticles;

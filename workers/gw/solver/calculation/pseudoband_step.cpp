@@ -38,8 +38,11 @@ void note_pseudobands(const Deck& deck, Calculation& run) {
                 std::to_string(p.used.size()) + " windows of " + std::to_string(p.vectors) +
                 " random vectors stand for " + std::to_string(p.given) +
                 " bands; the windows add up to 1 within " + shown(p.identity_error) +
-                "; the statistical error of the energies is not examined, repeat the job with "
-                "other seeds (pseudobands.seed)");
+                (deck.pseudobands.blocks > 0
+                     ? "; " + std::to_string(deck.pseudobands.blocks) +
+                           " blocks of vectors give the statistical error of the energies"
+                     : std::string("; the statistical error of the energies is not examined: set "
+                                   "pseudobands.blocks")));
 }
 
 std::int64_t bytes_of(const Wavefunctions& waves) {

@@ -129,19 +129,19 @@ std::vector<Cplx> replaced_states(const Wavefunctions& given, const PseudobandPl
   const RandomFactors factors(plan, use, spin, ik, real);
   std::vector<Cplx> made(states.begin(), first);
   made.resize(static_cast<std::size_t>(plan.bands()) * n_pw);
-  const double scale = 1.0 / std::sqrt(static_cast<double>(plan.vectors));
+  const auto vectors = static_cast<int>(plan.chosen.size());
+  const double scale = 1.0 / std::sqrt(static_cast<double>(vectors));
   // A thread makes whole vectors, so that the order of each sum does not depend on their number.
 #pragma omp parallel for schedule(dynamic)
   for (int row = plan.kept; row < plan.bands(); ++row) {
-    const std::size_t window =
-        plan.used[static_cast<std::size_t>((row - plan.kept) / plan.vectors)];
+    const std::size_t window = plan.used[static_cast<std::size_t>((row - plan.kept) / vectors)];
+    const int vector = plan.chosen[static_cast<std::size_t>((row - plan.kept) % vectors)];
     Cplx* const xi = made.data() + static_cast<std::size_t>(row) * n_pw;
     for (int band = plan.kept; band < plan.given; ++band) {
       const double weight =
           plan.windows.weight(window, given.energy(spin, ik, band) - plan.midgap_ry);
       if (weight == 0.0) continue;
-      const Cplx factor =
-          scale * std::sqrt(weight) * factors.at((row - plan.kept) % plan.vectors, band);
+      const Cplx factor = scale * std::sqrt(weight) * factors.at(vector, band);
       const Cplx* const state = states.data() + static_cast<std::size_t>(band) * n_pw;
       for (std::size_t g = 0; g < n_pw; ++g) xi[g] += factor * state[g];
     }
@@ -156,6 +156,9 @@ PseudobandPlan plan_pseudobands(const MeanField& field, const PseudobandOptions&
   const Wavefunctions& waves = field.waves;
   PseudobandPlan plan{
       .given = waves.n_bands, .vectors = options.vectors, .seed = options.seed, .used = {}};
+  for (int r = 0; r < options.vectors; ++r)
+    if (options.left_out < 0 || r * options.blocks / options.vectors != options.left_out)
+      plan.chosen.push_back(r);
   if (!top_is_whole) {
     const auto whole = whole_band_counts(waves, field.n_occupied + 1, waves.n_bands - 1);
     if (!whole.empty()) plan.given = whole.back();
@@ -174,7 +177,7 @@ PseudobandPlan plan_pseudobands(const MeanField& field, const PseudobandOptions&
     throw InvalidInput("the windows of the pseudobands add up to 1 only within " +
                        shown(plan.identity_error) + ", more than " + shown(kLargestIdentityError) +
                        ": energies of the mean field are not in increasing order");
-  if (plan.bands() >= plan.given) {
+  if (plan.kept + static_cast<int>(plan.used.size()) * plan.vectors >= plan.given) {
     plan.kept = plan.given;
     plan.used.clear();
   }
@@ -203,7 +206,7 @@ Wavefunctions pseudobands(const Wavefunctions& given, const PseudobandPlan& plan
       made.occupation.push_back(given.occupied(spin, ik, band));
     }
     for (const std::size_t window : plan.used)
-      for (int vector = 0; vector < plan.vectors; ++vector) {
+      for (std::size_t i = 0; i < plan.chosen.size(); ++i) {
         made.energy_ry.push_back(plan.midgap_ry + plan.windows.energy(window, pole));
         made.occupation.push_back(0.0);
       }

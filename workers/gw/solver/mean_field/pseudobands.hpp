@@ -11,9 +11,10 @@ namespace quasi::gw {
 
 /// Division of given states into protected ones and pseudobands (docs/theory/gw.md 9.3).
 struct PseudobandPlan {
-  int given = 0;    ///< bands that the pseudobands stand for, protected ones included
-  int kept = 0;     ///< protected bands, which are unchanged
-  int vectors = 0;  ///< random vectors of each window
+  int given = 0;            ///< bands that the pseudobands stand for, protected ones included
+  int kept = 0;             ///< protected bands, which are unchanged
+  std::vector<int> chosen;  ///< numbers r of the vectors that are used; all but those of a block
+  int vectors = 0;          ///< random vectors of each window
   int seed = 1;
   double midgap_ry = 0.0;
   double plasma_ry = 0.0;  ///< ω_p of the density of the occupied states
@@ -23,7 +24,7 @@ struct PseudobandPlan {
 
   bool keeps_all() const { return kept == given; }
   /// Number of bands of the states that pseudobands() returns.
-  int bands() const { return kept + static_cast<int>(used.size()) * vectors; }
+  int bands() const { return kept + static_cast<int>(used.size() * chosen.size()); }
 };
 
 /// Use of pseudobands. Their energies suit the poles of χ or of Σ, and their random vectors are

@@ -1,0 +1,75 @@
+#include "workers/gw/solver/calculation/statistical_errors.hpp"
+
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "workers/backend/study/study_runner.hpp"
+
+namespace quasi::gw {
+namespace {
+
+/// Student's factor of a two-sided interval of 95 %, by degrees of freedom from 2.
+constexpr std::array kStudent{4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004,
+                              2.262157, 2.228139, 2.200985, 2.178813, 2.160369, 2.144787, 2.131450};
+
+/// The gap of the quasiparticle energies. Without V_xc it is the change of the gap by Σ.
+std::optional<double> gap_of(const MeanField& field, const std::vector<Quasiparticle>& list) {
+  if (const auto gap = gaps(field, list).fundamental_ev) return gap;
+  const Quasiparticle *top = nullptr, *bottom = nullptr;
+  for (const Quasiparticle& qp : list) {
+    const bool occupied =
+        qp.band <= field.n_occupied_of_spin[static_cast<std::size_t>(qp.spin - 1)];
+    const Quasiparticle*& edge = occupied ? top : bottom;
+    if (edge == nullptr || (qp.mean_field_ev > edge->mean_field_ev) == occupied) edge = &qp;
+  }
+  if (top == nullptr || bottom == nullptr) return std::nullopt;
+  return bottom->sigma_ev - top->sigma_ev;
+}
+
+}  // namespace
+
+JackknifeEstimate jackknife(double pooled, const std::vector<double>& without) {
+  const auto blocks = static_cast<double>(without.size());
+  const double mean = std::accumulate(without.begin(), without.end(), 0.0) / blocks;
+  double sum = 0.0;
+  for (const double value : without) sum += (value - mean) * (value - mean);
+  return {.value = blocks * pooled - (blocks - 1.0) * mean,
+          .half_width = kStudent.at(without.size() - 3) * std::sqrt((blocks - 1.0) / blocks * sum)};
+}
+
+PseudobandErrors statistical_errors(const Deck& deck, const MeanField& given,
+                                    const Workplace& place, const Calculation& own,
+                                    Progress& progress) {
+  StudyRunner runner(place.checkpoint_directory, place.team.ranks(), progress);
+  std::vector<std::vector<double>> without(own.quasiparticles.size());
+  std::vector<double> gaps_without;
+  for (int block = 0; block < deck.pseudobands.blocks; ++block) {
+    Deck reduced = deck;
+    reduced.self_test = false;
+    reduced.pseudobands.left_out = block;
+    Workplace at = place;
+    at.checkpoint_directory =
+        runner.begin("pseudobands without block " + std::to_string(block + 1));
+    const Calculation run = solve_mean_field(reduced, given, at, progress);
+    for (std::size_t i = 0; i < without.size(); ++i)
+      without[i].push_back(energy_ev(run.quasiparticles[i]));
+    if (const auto gap = gap_of(run.field, run.quasiparticles)) gaps_without.push_back(*gap);
+  }
+  PseudobandErrors errors{.blocks = deck.pseudobands.blocks};
+  for (std::size_t i = 0; i < without.size(); ++i) {
+    const JackknifeEstimate found = jackknife(energy_ev(own.quasiparticles[i]), without[i]);
+    errors.estimate_ev.push_back(found.value);
+    errors.half_width_ev.push_back(found.half_width);
+  }
+  if (const auto gap = gap_of(own.field, own.quasiparticles)) {
+    const JackknifeEstimate found = jackknife(*gap, gaps_without);
+    errors.gap_ev = found.value;
+    errors.gap_half_width_ev = found.half_width;
+  }
+  return errors;
+}
+
+}  // namespace quasi::gw

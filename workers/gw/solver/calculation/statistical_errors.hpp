@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "workers/gw/solver/calculation/gw_calculation.hpp"
+
+namespace quasi::gw {
+
+/// Estimate of one quantity from blocks of random vectors, and half its 95 % interval.
+struct JackknifeEstimate {
+  double value = 0.0, half_width = 0.0;
+};
+
+/// Removes the bias of first order of a smooth function of means over B blocks [miller1974]:
+///
+///   θ_J = B θ − (B − 1) mean θ_(−b),   s² = (B − 1)/B Σ_b (θ_(−b) − mean)²
+///
+/// The half-width is t s with Student's factor t of B − 1 degrees of freedom.
+/// @param pooled   θ, from all blocks
+/// @param without  θ_(−b), each without one block; 3 to 16 values
+JackknifeEstimate jackknife(double pooled, const std::vector<double>& without);
+
+/// Solves the deck once without each block of random vectors, and estimates the statistical error
+/// of every energy and of the gap.
+/// @param given  mean field of the deck before pseudobands
+/// @param own    solution with all blocks
+PseudobandErrors statistical_errors(const Deck& deck, const MeanField& given,
+                                    const Workplace& place, const Calculation& own,
+                                    Progress& progress);
+
+}  // namespace quasi::gw
