@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -139,6 +140,7 @@ struct Server::Parts {
   Writer writer;
   Services services;
   Scrub scrub;
+  std::atomic<bool> folding{false};
   JobServiceApi jobs;
   WorkerServiceApi workers;
   /// gRPC takes an object of a service for one server alone, and each server has its addresses.
@@ -237,6 +239,7 @@ void Server::Parts::run_timer() {
       if (now >= next_storage) {
         next_storage = now + 1'000;
         look_at_storage();
+        fold_logs(writer, files, logs, folding);
       }
       if (now >= next_garbage) {
         next_garbage = now + options.garbage_interval_ms;

@@ -186,12 +186,14 @@ Deleted QueueCore::apply(const DeleteJobs& command, Now now) {
     ++job->job_seq;
     ++job->revision;
     store_.update_job(*job);
-    store_.append_event({.job_id = job->id,
-                         .job_seq = job->job_seq,
-                         .time_ms = now.wall_ms,
-                         .from = job->state,
-                         .to = job->state,
-                         .message = command.reason});
+    EventRow event;
+    event.job_id = job->id;
+    event.job_seq = job->job_seq;
+    event.time_ms = now.wall_ms;
+    event.from = job->state;
+    event.to = job->state;
+    event.message = command.reason;
+    store_.append_event(event);
     store_.mark_deleted(job->id, now.wall_ms);
   }
   if (!command.request_id.empty())

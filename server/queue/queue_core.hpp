@@ -47,6 +47,8 @@ class QueueCore {
   Submitted apply(const SubmitJobs& command, Now now);
   Cancelled apply(const CancelJobs& command, Now now);
   Deleted apply(const DeleteJobs& command, Now now);
+  /// Bytes of a log, from its file and from the store.
+  std::string read_log(const AttemptRow& attempt, std::int64_t offset, std::int64_t size);
 
   // Commands of workers.
   Registered apply(const RegisterWorker& command, Now now);

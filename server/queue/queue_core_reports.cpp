@@ -84,6 +84,20 @@ void QueueCore::apply(const StartAttempt& command, Now now) {
   move(held.job, JobEvent::kStart, {.attempt = &held.attempt}, now);
 }
 
+std::string QueueCore::read_log(const AttemptRow& attempt, std::int64_t offset, std::int64_t size) {
+  std::string bytes;
+  while (static_cast<std::int64_t>(bytes.size()) < size) {
+    const std::int64_t at = offset + static_cast<std::int64_t>(bytes.size());
+    const std::int64_t left = size - static_cast<std::int64_t>(bytes.size());
+    std::string part = store_.log_tail(attempt.id, at, left);
+    if (part.empty())
+      part = logs_.read(attempt.uid, at, std::min(left, store_.folded_log_bytes(attempt.id) - at));
+    if (part.empty()) break;
+    bytes += part;
+  }
+  return bytes;
+}
+
 LogAppended QueueCore::apply(const AppendLog& command, Now now) {
   Held held = require_current(command.key, now);
   AttemptRow& attempt = held.attempt;
@@ -100,7 +114,7 @@ LogAppended QueueCore::apply(const AppendLog& command, Now now) {
   const auto overlap = static_cast<std::size_t>(std::min<std::int64_t>(
       attempt.log_bytes - command.offset, static_cast<std::int64_t>(data.size())));
   if (overlap > 0) {
-    if (logs_.read(attempt.uid, command.offset, static_cast<std::int64_t>(overlap)) !=
+    if (read_log(attempt, command.offset, static_cast<std::int64_t>(overlap)) !=
         data.substr(0, overlap))
       throw mismatch("the bytes at " + std::to_string(command.offset) + " differ");
     data.remove_prefix(overlap);
@@ -113,7 +127,7 @@ LogAppended QueueCore::apply(const AppendLog& command, Now now) {
     bytes += kLogCut;
     attempt.log_full = true;
   }
-  logs_.write(attempt.uid, attempt.log_bytes, bytes);
+  store_.append_log(attempt, bytes);
   attempt.log_bytes += static_cast<std::int64_t>(bytes.size());
   store_.update_attempt(attempt);
   if (detail_due(held.job.id, EventType::kLogGrown, now)) {

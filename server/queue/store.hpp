@@ -44,6 +44,13 @@ class Store {
   virtual std::optional<AttemptRow> find_attempt(std::string_view uid) = 0;
   virtual std::optional<AttemptRow> attempt(RowId id) = 0;
   virtual std::vector<AttemptRow> open_attempts() = 0;
+  /// Appends bytes to the log of an attempt, at its committed length.
+  virtual void append_log(const AttemptRow& attempt, std::string_view bytes) = 0;
+  /// Length of the part of a log that is in its file.
+  virtual std::int64_t folded_log_bytes(RowId attempt) = 0;
+  /// Up to `size` bytes of a log from `offset` that are not in its file yet; "" if `offset` is in
+  /// the file.
+  virtual std::string log_tail(RowId attempt, std::int64_t offset, std::int64_t size) = 0;
   virtual std::vector<AttemptRow> open_attempts_of(const std::string& worker_id) = 0;
   virtual std::vector<AttemptRow> attempts_of_acquire(const std::string& acquire_id) = 0;
 

@@ -96,6 +96,52 @@ void forget_removed(SqliteStore& store, BlobStore& blobs, const Garbage& found) 
   for (const auto& [job, attempts] : found.jobs) store.set_logs_removed(job);
 }
 
+std::vector<SqliteStore::LogToFold> choose_logs_to_fold(SqliteStore& store) {
+  constexpr std::int64_t kLeastBytes = 256 << 10;
+  constexpr std::int32_t kLogs = 16;
+  return store.logs_to_fold(kLeastBytes, kLogs);
+}
+
+void forget_folded(SqliteStore& store, const std::vector<SqliteStore::LogToFold>& logs) {
+  for (const SqliteStore::LogToFold& log : logs)
+    store.set_folded(log.attempt, log.folded_bytes + static_cast<std::int64_t>(log.data.size()));
+}
+
+void fold_logs(Writer& writer, WorkPool& files, LogStore& logs, std::atomic<bool>& busy) {
+  if (busy.exchange(true)) return;
+  auto chosen = std::make_shared<std::vector<SqliteStore::LogToFold>>();
+  const auto rest = [&busy] { busy = false; };
+  const auto forget = [chosen, rest, &writer] {
+    const bool posted =
+        writer.post({.body = [chosen](WriteContext& write) { forget_folded(write.store, *chosen); },
+                     .done =
+                         [rest](const std::exception_ptr& error) {
+                           report(error);
+                           rest();
+                         }});
+    if (!posted) rest();
+  };
+  const auto write_files = [chosen, rest, forget, &logs] {
+    try {
+      for (const SqliteStore::LogToFold& log : *chosen)
+        logs.write(log.uid, log.folded_bytes, log.data);
+    } catch (const FileError& failure) {
+      // The bytes stay in the database, and the next call tries again.
+      log(Level::kWarning, "log_not_written", {{"what", failure.what()}});
+      return rest();
+    }
+    forget();
+  };
+  const bool posted = writer.post(
+      {.body = [chosen](WriteContext& write) { *chosen = choose_logs_to_fold(write.store); },
+       .done =
+           [chosen, rest, write_files, &files](const std::exception_ptr& error) {
+             report(error);
+             if (error || chosen->empty() || !files.post(write_files)) rest();
+           }});
+  if (!posted) rest();
+}
+
 void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs, LogStore& logs,
                      const RetentionOptions& options) {
   auto found = std::make_shared<Garbage>();

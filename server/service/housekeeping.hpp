@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -47,6 +48,14 @@ struct Garbage {
 void choose_garbage(WriteContext& write, const RetentionOptions& options, Garbage& found);
 void remove_files(const Garbage& found, BlobStore& blobs, LogStore& logs);
 void forget_removed(SqliteStore& store, BlobStore& blobs, const Garbage& found);
+
+/// Moves the newest bytes of long and of finished logs from the database into their files: one sync
+/// for many appends, and outside of the writer's transaction. The call returns at once; `busy` is
+/// true until the work is done.
+void fold_logs(Writer& writer, WorkPool& files, LogStore& logs, std::atomic<bool>& busy);
+/// The parts of it: the writer runs the first and the last, a file thread writes the bytes.
+std::vector<SqliteStore::LogToFold> choose_logs_to_fold(SqliteStore& store);
+void forget_folded(SqliteStore& store, const std::vector<SqliteStore::LogToFold>& logs);
 
 /// Finishes interrupted deletions of blobs. It runs at start before the server serves calls.
 void finish_deletions(SqliteStore& store, BlobStore& blobs);

@@ -51,14 +51,13 @@ bool is_fatal(const SqliteError& error) { return error.is_io() || error.is_corru
 QueueEngine::QueueEngine(const Place& place, LogStore& logs, RandomSource& random,
                          const QueueOptions& options, const Clock& clock)
     : clock_(clock),
-      logs_(logs),
       database_(place.database_path, Database::Mode::kWriter, place.vfs),
       store_((migrate(database_, place), database_)),
       access_(database_),
       queue_(store_, logs, random, options),
       mark_(place.mark) {
   if (place.before_writing) place.before_writing(store_);
-  recover(logs, random);
+  recover(random);
 }
 
 void QueueEngine::compare_with_mark() {
@@ -74,7 +73,7 @@ void QueueEngine::compare_with_mark() {
   if (known.fence > store_.newest_fence()) store_.raise_fence(known.fence);
 }
 
-void QueueEngine::recover(LogStore& logs, RandomSource& random) {
+void QueueEngine::recover(RandomSource& random) {
   if (!store_.meta("epoch").empty() && store_.meta("clean_shutdown") != "1") {
     log(Level::kInfo, "checking_store", {{"why", "it was not closed properly"}});
     database_.quick_check();
@@ -96,10 +95,6 @@ void QueueEngine::recover(LogStore& logs, RandomSource& random) {
   event_lines_.begin(store_, random);
   store_id_ = store_.meta("store_id");
   token_key_ = store_.meta("token_key");
-  // Logs of open attempts may still grow. Logs of ended attempts are read up to their committed
-  // length.
-  for (const AttemptRow& attempt : store_.open_attempts())
-    logs.truncate(attempt.uid, attempt.log_bytes);
   database_.execute("COMMIT");
   queue_.recover(clock_.now());
 }
@@ -150,7 +145,6 @@ GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
       if (failures[i]) database_.execute("ROLLBACK TO task");
       database_.execute("RELEASE task");
     }
-    logs_.sync_written();
     database_.execute("COMMIT");
     outcome.wrote = database_.total_changes() != changes_before;
   } catch (const SqliteError& error) {

@@ -63,7 +63,7 @@ class QueueEngine {
   };
 
   /// Opens the database, creating it or changing its schema if needed, and recovers: every open
-  /// lease gets a full time to live, and logs are cut to their committed length. If the mark knows
+  /// lease gets a full time to live. If the mark knows
   /// of commits that the database has lost, the log reports them and their fences are not granted
   /// again.
   QueueEngine(const Place& place, LogStore& logs, RandomSource& random, const QueueOptions& options,
@@ -92,14 +92,13 @@ class QueueEngine {
   QueueCore& queue() { return queue_; }
 
  private:
-  void recover(LogStore& logs, RandomSource& random);
+  void recover(RandomSource& random);
   void compare_with_mark();
   /// Rolls back an open transaction and rebuilds the state that lives only in memory.
   /// @throws StorageFatal if the store cannot be read.
   void roll_back();
 
   const Clock& clock_;
-  LogStore& logs_;
   Database database_;
   SqliteStore store_;
   AccessStore access_;

@@ -253,16 +253,23 @@ std::vector<ArtifactRow> ReadStore::artifacts_of(RowId job, const std::string& a
 }
 
 std::optional<LogView> ReadStore::log_of(RowId job, std::int32_t number) {
-  Statement statement(database_,
-                      "SELECT uid, number, log_bytes, outcome FROM attempts WHERE job_id=?1 AND "
-                      "(?2=0 OR number=?2) AND NOT EXISTS (SELECT 1 FROM jobs WHERE id=?1 AND "
-                      "deleted_ms>0) ORDER BY number DESC LIMIT 1");
+  Statement statement(
+      database_,
+      "SELECT uid, number, log_bytes, outcome, id, folded_bytes FROM attempts WHERE job_id=?1 AND "
+      "(?2=0 OR number=?2) AND NOT EXISTS (SELECT 1 FROM jobs WHERE id=?1 AND "
+      "deleted_ms>0) ORDER BY number DESC LIMIT 1");
   Rows rows(statement.bind(job, number));
   if (!rows.next()) return std::nullopt;
   return LogView{.attempt_uid = rows->text(0),
                  .number = rows->small(1),
                  .bytes = rows->integer(2),
-                 .ended = rows->integer(3) != 0};
+                 .ended = rows->integer(3) != 0,
+                 .attempt = rows->integer(4),
+                 .folded_bytes = rows->integer(5)};
+}
+
+std::string ReadStore::log_tail(RowId attempt, std::int64_t offset, std::int64_t size) {
+  return read_log_tail(database_, attempt, offset, size);
 }
 
 std::int64_t ReadStore::newest_event() {

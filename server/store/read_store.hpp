@@ -42,6 +42,8 @@ struct LogView {
   std::int32_t number = 0;
   std::int64_t bytes = 0;
   bool ended = false;
+  RowId attempt = 0;
+  std::int64_t folded_bytes = 0;  ///< length of the part that is in the file
 };
 
 struct PoolCount {
@@ -90,6 +92,8 @@ class ReadStore {
   std::vector<ArtifactRow> artifacts_of(RowId job, const std::string& after, std::int32_t limit);
   /// The log of attempt `number` of the job; 0 selects the newest attempt. Empty if there is no
   /// such attempt.
+  /// Bytes of a log that are not in its file; "" if `offset` is in the file.
+  std::string log_tail(RowId attempt, std::int64_t offset, std::int64_t size);
   std::optional<LogView> log_of(RowId job, std::int32_t number);
 
   std::int64_t newest_event();

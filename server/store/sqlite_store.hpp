@@ -50,6 +50,21 @@ class SqliteStore : public Store {
   std::optional<AttemptRow> find_attempt(std::string_view uid) override;
   std::optional<AttemptRow> attempt(RowId id) override;
   std::vector<AttemptRow> open_attempts() override;
+  void append_log(const AttemptRow& attempt, std::string_view bytes) override;
+  std::int64_t folded_log_bytes(RowId attempt) override;
+  std::string log_tail(RowId attempt, std::int64_t offset, std::int64_t size) override;
+  /// A log whose newest bytes are to be moved into its file.
+  struct LogToFold {
+    RowId attempt = 0;
+    std::string uid;
+    std::int64_t folded_bytes = 0;
+    std::string data;
+  };
+  /// Logs of ended attempts, and those with at least `least_bytes` outside their file. At most
+  /// `limit`, with at most 1 MiB each.
+  std::vector<LogToFold> logs_to_fold(std::int64_t least_bytes, std::int32_t limit);
+  /// Records that a log is in its file up to `bytes`.
+  void set_folded(RowId attempt, std::int64_t bytes);
   std::vector<AttemptRow> open_attempts_of(const std::string& worker_id) override;
   std::vector<AttemptRow> attempts_of_acquire(const std::string& acquire_id) override;
   std::int64_t next_fence() override;
@@ -130,6 +145,9 @@ std::string join_lines(const std::vector<std::string>& lines);
 std::vector<std::string> split_lines(const std::string& text);
 
 /// All workers that ever registered, with their devices.
+/// Up to `size` bytes of a log from `offset` that are rows; "" if `offset` is in the file alone.
+std::string read_log_tail(Database& database, RowId attempt, std::int64_t offset,
+                          std::int64_t size);
 std::vector<WorkerRow> read_workers(Database& database);
 
 }  // namespace quasi::server

@@ -72,12 +72,82 @@ std::vector<UploadRow> SqliteStore::uploads() {
       });
 }
 
+void SqliteStore::append_log(const AttemptRow& attempt, std::string_view bytes) {
+  sql("INSERT INTO log_tails VALUES (?,?,?)")
+      .bind(attempt.id, attempt.log_bytes, Statement::Blob{bytes})
+      .run();
+}
+
+std::int64_t SqliteStore::folded_log_bytes(RowId attempt) {
+  return one<std::int64_t>(sql("SELECT folded_bytes FROM attempts WHERE id=?").bind(attempt),
+                           [](const Statement& row) { return row.integer(0); })
+      .value_or(0);
+}
+
+std::string SqliteStore::log_tail(RowId attempt, std::int64_t offset, std::int64_t size) {
+  return read_log_tail(database_, attempt, offset, size);
+}
+
+std::string read_log_tail(Database& database, RowId attempt, std::int64_t offset,
+                          std::int64_t size) {
+  Statement statement(database,
+                      "SELECT at_byte, data FROM log_tails WHERE attempt_id=?1 AND at_byte >= "
+                      "coalesce((SELECT max(at_byte) FROM log_tails WHERE attempt_id=?1 AND "
+                      "at_byte<=?2), 9e18) ORDER BY at_byte");
+  Rows rows(statement.bind(attempt, offset));
+  std::string bytes;
+  while (static_cast<std::int64_t>(bytes.size()) < size && rows.next()) {
+    const std::string data = rows->text(1);
+    const std::int64_t skipped =
+        offset + static_cast<std::int64_t>(bytes.size()) - rows->integer(0);
+    if (skipped < 0 || skipped > static_cast<std::int64_t>(data.size())) break;
+    bytes += data.substr(static_cast<std::size_t>(skipped));
+  }
+  bytes.resize(std::min(bytes.size(), static_cast<std::size_t>(size)));
+  return bytes;
+}
+
+std::vector<SqliteStore::LogToFold> SqliteStore::logs_to_fold(std::int64_t least_bytes,
+                                                              std::int32_t limit) {
+  constexpr std::int64_t kMost = 1 << 20;
+  auto logs = all<LogToFold>(
+      sql("SELECT id, uid, folded_bytes FROM attempts WHERE folded_bytes < log_bytes AND "
+          "(outcome<>0 OR log_bytes-folded_bytes >= ?) LIMIT ?")
+          .bind(least_bytes, limit),
+      [](const Statement& row) {
+        return LogToFold{.attempt = row.integer(0),
+                         .uid = row.text(1),
+                         .folded_bytes = row.integer(2),
+                         .data = {}};
+      });
+  for (LogToFold& log : logs) log.data = log_tail(log.attempt, log.folded_bytes, kMost);
+  return logs;
+}
+
+void SqliteStore::set_folded(RowId attempt, std::int64_t bytes) {
+  sql("UPDATE attempts SET folded_bytes=max(folded_bytes, ?) WHERE id=?")
+      .bind(bytes, attempt)
+      .run();
+  // The first row that is left may begin in the file.
+  sql("DELETE FROM log_tails WHERE attempt_id=?1 AND at_byte+length(data) <= ?2")
+      .bind(attempt, bytes)
+      .run();
+  sql("UPDATE jobs SET logs_removed=0 WHERE deleted_ms>0 AND "
+      "id=(SELECT job_id FROM attempts WHERE id=?)")
+      .bind(attempt)
+      .run();
+}
+
 void SqliteStore::mark_deleted(RowId job, std::int64_t now_ms) {
   sql("UPDATE jobs SET deleted_ms=?, spec=x'', summary='' WHERE id=?").bind(now_ms, job).run();
   sql("DELETE FROM artifacts WHERE job_id=?").bind(job).run();
   sql("DELETE FROM job_inputs WHERE job_id=?").bind(job).run();
   sql("DELETE FROM checkpoints WHERE job_id=?").bind(job).run();
   sql("DELETE FROM progress WHERE job_id=?").bind(job).run();
+  sql("DELETE FROM log_tails WHERE attempt_id IN (SELECT id FROM attempts WHERE job_id=?)")
+      .bind(job)
+      .run();
+  sql("UPDATE attempts SET folded_bytes=log_bytes WHERE job_id=?").bind(job).run();
 }
 
 std::vector<std::string> SqliteStore::jobs_ended_before(std::int64_t before_ms,

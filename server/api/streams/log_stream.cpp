@@ -51,18 +51,12 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
                     "offset: the log has " + std::to_string(length) + " bytes, fewer than " +
                         std::to_string(offset_));
     if (offset_ >= length) return log->ended || !request_.follow() ? Next::kFinish : Next::kIdle;
-    const auto size = std::min<std::uint64_t>(length - offset_, limits::kChunkBytes);
+    const auto size =
+        static_cast<std::int64_t>(std::min<std::uint64_t>(length - offset_, limits::kChunkBytes));
     v1::ReadLogsResponse response;
     response.set_attempt(static_cast<std::uint32_t>(number_));
     response.set_offset(offset_);
-    try {
-      response.set_data(services_.logs.read(log->attempt_uid, static_cast<std::int64_t>(offset_),
-                                            static_cast<std::int64_t>(size)));
-    } catch (const FileError& error) {
-      if (!error.is_missing() || store.find(request_.job_id())) throw;
-      throw Refused(Refusal::kNotFound, wire::reason::kJob,
-                    "job " + request_.job_id() + " was deleted");
-    }
+    response.set_data(read(store, *log, size));
     if (response.data().empty())
       throw std::runtime_error("log of " + log->attempt_uid + " is shorter than its committed " +
                                std::to_string(length) + " bytes");
@@ -72,6 +66,23 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
   }
 
  private:
+  /// Bytes from `offset_` on: those in the database, else those in the file.
+  std::string read(ReadStore& store, const LogView& log, std::int64_t size) {
+    const auto offset = static_cast<std::int64_t>(offset_);
+    std::string tail = store.log_tail(log.attempt, offset, size);
+    if (!tail.empty()) return tail;
+    // Bytes that were folded since the length was read are in the file, too.
+    const std::int64_t in_file =
+        log.folded_bytes > offset ? std::min(size, log.folded_bytes - offset) : size;
+    try {
+      return services_.logs.read(log.attempt_uid, offset, in_file);
+    } catch (const FileError& error) {
+      if (!error.is_missing() || store.find(request_.job_id())) throw;
+      throw Refused(Refusal::kNotFound, wire::reason::kJob,
+                    "job " + request_.job_id() + " was deleted");
+    }
+  }
+
   const v1::ReadLogsRequest request_;
   RowId job_ = 0;
   std::int32_t number_ = 0;

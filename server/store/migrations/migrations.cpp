@@ -78,9 +78,26 @@ WHEN (SELECT deleted_ms FROM jobs WHERE id = OLD.job_id) = 0
 BEGIN SELECT RAISE(ABORT, 'I1: an input goes with its job'); END;
 )sql";
 
+// The newest bytes of a log are rows, so that appending needs no sync of its file. `folded_bytes`
+// is the length of the part that is in the file.
+constexpr char kLogTails[] = R"sql(
+CREATE TABLE log_tails (
+  attempt_id INTEGER NOT NULL REFERENCES attempts (id),
+  at_byte    INTEGER NOT NULL CHECK (at_byte >= 0),
+  data       BLOB    NOT NULL,
+  PRIMARY KEY (attempt_id, at_byte)
+) STRICT;
+ALTER TABLE attempts ADD COLUMN folded_bytes INTEGER NOT NULL DEFAULT 0 CHECK (folded_bytes >= 0);
+UPDATE attempts SET folded_bytes = log_bytes;
+CREATE INDEX attempts_with_tail ON attempts (id) WHERE folded_bytes < log_bytes;
+CREATE TRIGGER attempts_folded_only_grows BEFORE UPDATE OF folded_bytes ON attempts
+WHEN NEW.folded_bytes < OLD.folded_bytes OR NEW.folded_bytes > NEW.log_bytes
+BEGIN SELECT RAISE(ABORT, 'the part of a log in its file only grows'); END;
+)sql";
+
 constexpr Migration kMigrations[] = {
     {1, kVersion1},   {2, kIsolationOfAttempts}, {3, kIndexOfNames},
-    {4, kPrincipals}, {5, kDeletedJobs},
+    {4, kPrincipals}, {5, kDeletedJobs},         {6, kLogTails},
 };
 
 }  // namespace

@@ -168,5 +168,33 @@ TEST_F(Escape, AnEngineThatWasTakenOverReachesNothing) {
   EXPECT_EQ(service.wait_end(service.submit(noop())).state(), v1::JOB_STATE_SUCCEEDED);
 }
 
+// A worker whose system lacks a wall serves no job if its operator requires the whole cage. The
+// attempts of the others tell which walls stood.
+TEST_F(Escape, TheOperatorDecidesIfALackingWallIsAccepted) {
+  if (!whole_cage_is_possible())
+    GTEST_SKIP() << "this system does not permit the whole cage: quasi-cage --probe";
+  const std::string id = service.submit(noop());
+  service.start_worker("strict", {"--require-cage", "true", "--isolate-network", "false"});
+  const auto status = service.worker("strict").wait(within(60));
+  ASSERT_TRUE(status.has_value()) << service.worker_log("strict");
+  EXPECT_NE(*status, 0);
+  EXPECT_NE(service.worker_log("strict").find("require_cage"), std::string::npos)
+      << service.worker_log("strict");
+  EXPECT_EQ(service.get(id).state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(service.get(id).attempt_history_size(), 0);
+
+  service.start_worker("w", {"--isolate-network", "false"});
+  const v1::Job trusted = service.wait_end(id);
+  EXPECT_EQ(trusted.state(), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_EQ(trusted.attempt_history_size(), 1);
+  EXPECT_FALSE(trusted.attempt_history(0).isolation().whole());
+  service.kill_worker("w");
+
+  service.start_worker("caged", {"--require-cage", "true"});
+  const v1::Job caged = service.wait_end(service.submit(noop()));
+  EXPECT_EQ(caged.state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_TRUE(caged.attempt_history(0).isolation().whole());
+}
+
 }  // namespace
 }  // namespace quasi::test

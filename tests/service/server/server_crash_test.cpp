@@ -133,7 +133,7 @@ void expect_files_kept(ServerStory& story) {
   for (const auto& [uid, bytes] : told.logs) {
     const auto attempt = store.find_attempt(uid);
     ASSERT_TRUE(attempt && attempt->log_bytes >= static_cast<std::int64_t>(bytes.size()));
-    EXPECT_EQ(story.world().logs.read(uid, 0, static_cast<std::int64_t>(bytes.size())), bytes);
+    EXPECT_EQ(story.log_bytes(uid).substr(0, bytes.size()), bytes);
   }
 }
 

@@ -94,6 +94,18 @@ class Deletion : public Calls {
     act(&v1::WorkerService::Stub::CompleteAttempt, report);
     return id;
   }
+  std::string log_of(const std::string& id) {
+    grpc::ClientContext context;
+    limit(context);
+    v1::ReadLogsRequest request;
+    request.set_job_id(id);
+    const auto reader = jobs_->ReadLogs(&context, request);
+    v1::ReadLogsResponse part;
+    std::string text;
+    while (reader->Read(&part)) text += part.data();
+    EXPECT_TRUE(reader->Finish().ok());
+    return text;
+  }
   /// Number of files below a folder of the data directory.
   std::ptrdiff_t files_in(const std::string& folder) const {
     std::ptrdiff_t count = 0;
@@ -163,7 +175,9 @@ TEST_F(Deletion, FilesGoWithTheLastJobThatNeedsThem) {
   const std::string first = succeed(70'000), second = succeed(70'000);
   ASSERT_EQ(get(second).artifacts_size(), 1);
   EXPECT_EQ(files_in("blobs"), 1);
-  EXPECT_EQ(files_in("logs"), 2);
+  EXPECT_EQ(log_of(second), "one line\n");
+  EXPECT_TRUE(wait_for([&] { return files_in("logs") == 2; })) << "finished logs are not folded";
+  EXPECT_EQ(log_of(second), "one line\n");
   ASSERT_TRUE(remove({first}).ok());
   EXPECT_TRUE(wait_for([&] { return files_in("logs") == 1; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(kGraceMs + 200));

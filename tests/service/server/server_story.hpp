@@ -83,6 +83,7 @@ class ServerStory {
     for (const Grant& grant : grants) world_->apply(StartAttempt{key_of(grant)});
     append(grants[0], "line one\n");
     append(grants[1], "another log\n");
+    fold();
     append(grants[0], "line two\n");
     world_->apply(RecordCheckpoint{
         .key = key_of(grants[1]),
@@ -123,6 +124,7 @@ class ServerStory {
     world_->engine.checkpoint(Database::Checkpoint::kPassive);
     submit(7);
     collect();
+    fold();
     delete_job(grants[0]);
     world_->apply(simple_worker("w_A", 2, 4));  // The worker restarts.
     see_events();
@@ -192,6 +194,16 @@ class ServerStory {
                      .fence = rows.integer(4)};
       told_.events[event.seq] = essence(event);
     }
+  }
+
+  /// The bytes of a log, wherever they are.
+  std::string log_bytes(const std::string& attempt_uid) {
+    const auto attempt = world_->engine.store().find_attempt(attempt_uid);
+    std::string bytes;
+    world_->run([&](WriteContext& write) {
+      bytes = write.queue.read_log(*attempt, 0, attempt->log_bytes);
+    });
+    return bytes;
   }
 
   Database& database() { return world_->engine.database(); }
@@ -268,6 +280,13 @@ class ServerStory {
             .body_sha256 = "deletion",
             .uids = {uid},
             .reason = "no longer needed"};
+  }
+  /// Moves logs into their files, as Writer and WorkPool do it.
+  void fold() {
+    std::vector<SqliteStore::LogToFold> logs;
+    world_->run([&](WriteContext& write) { logs = write.store.logs_to_fold(0, 16); });
+    for (const auto& log : logs) world_->logs.write(log.uid, log.folded_bytes, log.data);
+    world_->run([&](WriteContext& write) { forget_folded(write.store, logs); });
   }
   /// One step of the housekeeping, as Writer and WorkPool run it.
   void collect_deleted() {

@@ -70,6 +70,7 @@ TEST_F(Triggers, EachRefusesWhatItGuards) {
   expect_refused("DELETE FROM artifacts WHERE job_id=1", "I2: an artefact goes with its job");
   expect_refused("DELETE FROM job_inputs WHERE job_id=1", "I1: an input goes with its job");
   expect_refused("UPDATE jobs SET deleted_ms=5 WHERE id=3", "I1: only a final job is deleted");
+  expect_refused("UPDATE attempts SET folded_bytes=99 WHERE id=1", "the part of a log in its file");
   expect_refused("UPDATE jobs SET logs_removed=1 WHERE id=1", "logs of a job stay");
   expect_refused("UPDATE jobs SET spec=x'' WHERE id=1", "I1: what was submitted");
   expect_refused("UPDATE blobs SET state=2 WHERE digest='" + digest_ + "'", "I11: a referenced");
