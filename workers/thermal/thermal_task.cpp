@@ -197,10 +197,13 @@ class ThermalTask : public Task {
             "espresso.ifc2",
             "BORN",
             "*.toml",
+            "FORCE_CONSTANTS",
             "fc2.hdf5",
             "force_constants.hdf5",
             "fc3.hdf5",
-            "*.yaml"};
+            "*.yaml",
+            "infile.*",
+            "outfile.*"};
   }
 
   std::vector<std::string> exports() const override { return {"bte", "phono3py"}; }

@@ -183,9 +183,9 @@ TEST(DeckFailures, MessagesSayWhereAKeyCameFrom) {
   EXPECT_TRUE(message(bare, {}).starts_with("CONTROL: 'T' is required")) << message(bare, {});
 }
 
-TEST(DeckFailures, TdepAndEwaldAreNotRead) {
+TEST(DeckFailures, TdepAndEwaldNeedTheFilesOfTdep) {
   const SmallDeck deck;
-  expect_refused([&] { deck.load({{"tdep", ".true."}}); }, {"tdep", "FORCE_CONSTANTS_2ND"});
+  expect_refused([&] { deck.load({{"tdep", ".true."}}); }, {"tdep", "infile.forceconstant"});
   expect_refused([&] { deck.load({{"Ewald", "0.5"}}); }, {"ewald", "TDEP"});
   EXPECT_NO_THROW(deck.load({{"tdep", ".false."}, {"Ewald", "-1"}}));
 }

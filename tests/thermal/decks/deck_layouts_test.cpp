@@ -189,6 +189,47 @@ TEST(DeckLayouts, Phono3pyGivesTheSameConductivity) {
   EXPECT_TRUE(report["ok"].get<bool>());
 }
 
+// Text constants and sparse files of higher orders stand beside a yaml of phono3py. The second
+// order comes from fc2.hdf5 or FORCE_CONSTANTS, the others from FORCE_CONSTANTS_3RD and _4TH.
+TEST(DeckLayouts, SparseAndTextConstantsStandBesideAYaml) {
+  const thermal::test::OwnDeck own;
+  const std::vector<std::string> four{"ngrid=3,3,3", "T=300", "four_phonon=T", "scalebroad=0.5"};
+  const double expected = run(example("silicon-sw"), four)["kappa_w_per_mk"][0][0][0].get<double>();
+  for (const bool compact : {true, false}) {
+    const test::TemporaryDirectory place;
+    const thermal::test::PhonopyTwin twin(own, place.path(), compact);
+    fs::rename(place.path() / "phono3py_disp.yaml", place.path() / "phono3py_params.yaml");
+    for (const char* name : {"FORCE_CONSTANTS_3RD", "FORCE_CONSTANTS_4TH"})
+      fs::copy(example("silicon-sw") / name, place.path() / name);
+    auto settings = four;
+    settings.push_back("isotopes=F");
+    // The third order of fc3.hdf5, then that of the sparse file.
+    for (const bool dense : {true, false}) {
+      if (!dense) fs::remove(place.path() / "fc3.hdf5");
+      EXPECT_NEAR(run(place.path(), settings)["kappa_w_per_mk"][0][0][0].get<double>(), expected,
+                  1e-8 * expected);
+    }
+    const H5Reader fc2(place.path() / "fc2.hdf5");
+    const auto values = fc2.doubles("/force_constants");
+    const auto shape = fc2.shape("/force_constants");
+    const auto p2s = fc2.integers("/p2s_map");
+    std::ostringstream text;
+    text.precision(17);
+    text << shape[0] << " " << shape[1] << "\n";
+    for (std::int64_t i = 0; i < shape[0]; ++i)
+      for (std::int64_t j = 0; j < shape[1]; ++j) {
+        text << (compact ? p2s[static_cast<std::size_t>(i)] : i) + 1 << " " << j + 1 << "\n";
+        for (int e = 0; e < 9; ++e)
+          text << values[static_cast<std::size_t>((i * shape[1] + j) * 9 + e)]
+               << (e % 3 == 2 ? "\n" : " ");
+      }
+    fs::remove(place.path() / "fc2.hdf5");
+    write(place.path() / "FORCE_CONSTANTS", text.str());
+    EXPECT_NEAR(run(place.path(), settings)["kappa_w_per_mk"][0][0][0].get<double>(), expected,
+                1e-8 * expected);
+  }
+}
+
 // One crystal in Å and eV, in bohr and Ry, and in bohr and hartree gives one κ to 1e-10, the
 // rounding of the factors. Read as Å and eV, the second and third would be crystals of another
 // size.

@@ -351,6 +351,8 @@ TEST(PhonopyDeckErrors, NameFileKeyAndRemedy) {
   EXPECT_NE(wrong_shape.find("64"), std::string::npos);
   fs::remove(directory.path() / "fc3.hdf5");
   EXPECT_NE(message({{"ngrid", "4 4 4"}, {"T", "300"}}).find("onlyharmonic"), std::string::npos);
+  EXPECT_NE(message({{"ngrid", "4 4 4"}, {"T", "300"}}).find("displacements and forces"),
+            std::string::npos);
   std::ofstream(directory.path() / "phono3py_disp.yaml") << "primitive_cell:\n  lattice: [1, 2\n";
   EXPECT_NE(message({{"ngrid", "4 4 4"}}).find("phono3py_disp.yaml"), std::string::npos);
 }

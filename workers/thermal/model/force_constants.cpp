@@ -15,6 +15,12 @@ const double* SecondOrder::block(int a, int b, const Index3& cell) const {
   return &value[((static_cast<std::int64_t>(a) * n_atoms + b) * n_cells() + c) * 9];
 }
 
+void SparseForceConstants::append(const std::vector<int>& key, const std::vector<double>& block) {
+  atom.insert(atom.end(), key.begin(), key.begin() + order);
+  cell.insert(cell.end(), key.begin() + order, key.end());
+  tensor.insert(tensor.end(), block.begin(), block.end());
+}
+
 double sum_rule_violation(const SparseForceConstants& constants) {
   const int size = constants.tensor_size();
   const int order = constants.order;

@@ -29,7 +29,8 @@ struct SecondOrder {
   std::vector<double> value;      ///< [κ][κ'][cell, first axis fastest][α][β], (rad/ps)² amu
   double raw_acoustic_sum = 0.0;  ///< largest |Σ over κ', cell| / largest |element|, as read
   std::vector<Image> images;
-  std::int64_t image_cells = 0;  ///< primitive cells in the supercell of the images
+  std::int64_t image_cells = 0;  ///< primitive cells in the supercell of the images; 0: the images
+                                 ///< are single pairs without a supercell
   /// Added to the pairs of any layout, with weight 1: the change of the constants by thermal motion
   /// (docs/theory/thermal.md 14). Dipoles and checks of the layout ignore it.
   std::vector<Image> correction;
@@ -55,6 +56,8 @@ struct SparseForceConstants {
   /// made of. Its images may break the rule though the tensor obeys it.
   std::optional<double> tensor_sum_rule;
 
+  /// Adds a block after the others. @param key  atoms, then cells of slots 2 to `order`
+  void append(const std::vector<int>& key, const std::vector<double>& block);
   std::int64_t n_blocks() const { return static_cast<std::int64_t>(atom.size()) / order; }
   int tensor_size() const { return order == 3 ? 27 : 81; }
 };

@@ -21,6 +21,7 @@ struct HarmonicOptions {
   bool nonanalytic = true;  ///< adds the dipole–dipole term of polar crystals
   bool ewald = false;       ///< computes that term as an Ewald sum, for constants without dipoles
   DipoleMethod dipole_method = DipoleMethod::kGonzeLee;  ///< for constants with dipoles
+  bool whole_dipoles = false;    ///< adds the whole dipole sum, as constants of TDEP need it
   bool phonopy_damping = false;  ///< Gonze–Lee with the damping of phonopy [togo2023]
   double symmetry_tolerance_nm = 1e-5;
   double degeneracy_rad_ps = 1e-4;  ///< branches closer than this are one degenerate set

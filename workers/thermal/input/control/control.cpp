@@ -28,6 +28,7 @@ HarmonicOptions Control::harmonic_options() const {
           .nonanalytic = nonanalytic,
           .ewald = espresso,
           .dipole_method = dipole_method,
+          .whole_dipoles = tdep,
           .phonopy_damping = phonopy_damping,
           .symmetry_tolerance_nm = symmetry_tolerance,
           .degeneracy_rad_ps = degeneracy_rad_ps,

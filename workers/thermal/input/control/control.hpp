@@ -64,6 +64,8 @@ struct Control {
   bool nanowires = false;
   bool only_harmonic = false;
   bool espresso = false;
+  bool tdep = false;
+  double ewald_parameter = 0.0;  ///< Ewald, of TDEP constants; not used
   bool four_phonon = false;
   bool four_phonon_iteration = false;
 
@@ -88,6 +90,7 @@ struct Control {
   bool allow_inconsistent_position = false;
   bool allow_broken_sum_rule = false;
   bool allow_repeated_blocks = false;
+  bool project_sum_rule = false;  ///< sum_rule = project: on third and fourth order
   bool allow_broken_permutation = false;
   bool allow_charge = false;
   bool allow_implausible = false;

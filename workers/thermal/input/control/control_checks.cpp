@@ -162,6 +162,7 @@ void set_methods(RawControl& raw) {
       {"by-weight", Sampling::kByWeight}};
   c.sampling = samplings.at(raw.sampling);
   c.precision = raw.precision == "mixed" ? Precision::kMixed : Precision::kDouble;
+  c.project_sum_rule = raw.sum_rule == "project";
   c.mean_over_centres = raw.fc3_centres == "mean";
 }
 
@@ -170,6 +171,11 @@ void set_methods(RawControl& raw) {
 void set_dipoles(RawControl& raw) {
   Control& c = raw.control;
   if (raw.nac_method == "none") c.nonanalytic = false;
+  if (c.tdep && c.espresso)
+    refuse(c, {"tdep", "espresso"},
+           "'tdep' and 'espresso' both name the file of the second order; set one of them");
+  if (c.ewald_parameter > 0.0 && !c.tdep)
+    refuse(c, {"ewald"}, "'ewald' belongs to second-order constants of TDEP; set tdep = .true.");
   const bool chosen = raw.nac_method == "mixed-space" || raw.nac_method == "gonze-lee";
   if (chosen && c.espresso)
     refuse(c, {"nac_method", "espresso"},

@@ -124,11 +124,8 @@ void add_parameters(KeyTable& keys, Control& c) {
   keys.samples("num_sample_process_3ph_phase_space", c.samples_3ph_phase_space);
   keys.samples("num_sample_process_4ph", c.samples_4ph);
   keys.samples("num_sample_process_4ph_phase_space", c.samples_4ph_phase_space);
-  keys.add("parameters", "ewald", [](const Assignment& a) {
-    if (namelist_real(scalar(a), a) > 0.0)
-      fail(a,
-           "belongs to TDEP second-order constants, which this program does not "
-           "read; convert them to FORCE_CONSTANTS_2ND or espresso.ifc2");
+  keys.add("parameters", "ewald", [&c](const Assignment& a) {
+    c.ewald_parameter = namelist_real(scalar(a), a);  // the dipole sum does not depend on it
   });
 }
 
@@ -142,12 +139,7 @@ void add_flags(KeyTable& keys, Control& c) {
   keys.flag("flags", "espresso", c.espresso);
   keys.flag("flags", "four_phonon", c.four_phonon);
   keys.flag("flags", "four_phonon_iteration", c.four_phonon_iteration);
-  keys.add("flags", "tdep", [](const Assignment& a) {
-    if (namelist_logical(scalar(a), a))
-      fail(a,
-           "= .true.: TDEP second-order constants are not read; convert them to "
-           "FORCE_CONSTANTS_2ND or espresso.ifc2");
-  });
+  keys.flag("flags", "tdep", c.tdep);
 }
 
 void add_methods(KeyTable& keys, RawControl& raw) {
@@ -164,6 +156,7 @@ void add_methods(KeyTable& keys, RawControl& raw) {
   keys.word("precision", raw.precision, {"double", "mixed"});
   keys.word("nac_method", raw.nac_method, {"auto", "mixed-space", "gonze-lee", "none"});
   keys.word("nac_damping", raw.nac_damping, {"auto", "phonopy"});
+  keys.word("sum_rule", raw.sum_rule, {"check", "project"});
   keys.word("fc3_centres", raw.fc3_centres, {"mean", "first"});
 }
 

@@ -24,6 +24,7 @@ struct RawControl {
   std::string precision = "double";
   std::string fc3_centres = "mean";
   std::string nac_method = "auto";
+  std::string sum_rule = "check";
   std::string nac_damping = "auto";
 };
 

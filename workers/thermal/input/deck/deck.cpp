@@ -9,7 +9,9 @@
 #include "workers/io/input_path.hpp"
 #include "workers/io/sha256.hpp"
 #include "workers/thermal/input/deck/toml_deck.hpp"
+#include "workers/thermal/input/force_constants/projection.hpp"
 #include "workers/thermal/input/phonopy/phonopy_deck.hpp"
+#include "workers/thermal/input/tdep/tdep_deck.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -39,8 +41,31 @@ std::string scientific(double value) {
   return out.str();
 }
 
+/// Projects constants on the sum rule and on the exchange of atoms, and says how far they move.
+void project(SparseForceConstants& constants, const std::string& name, Deck& deck) {
+  constexpr double kMostChange = 0.05;
+  const ProjectionChange change = project_rules(constants);
+  const std::string said = name + ": sum_rule = project changes the constants by " +
+                           scientific(100.0 * change.relative) + " % of their norm";
+  if (change.relative > kMostChange && !deck.control.allow_broken_sum_rule)
+    throw InvalidInput(said +
+                       " (limit 5 %): they are not those of this crystal, or far from converged; "
+                       "make them anew, or set allow_broken_sum_rule = .true.");
+  deck.warnings.push_back(said + ", in " + std::to_string(change.sweeps) +
+                          " sweeps; the sum rule is broken by " + scientific(change.sum_rule));
+}
+
+/// Refuses to renormalise constants of TDEP, which are fitted at a temperature.
+void require_bare_constants(const Control& control) {
+  if (control.renormalise)
+    throw InvalidInput(control.where({"renormalise"}) +
+                       ": constants of TDEP hold the thermal motion of the fit already; set "
+                       "renormalise = .false., or give constants at 0 K");
+}
+
 /// Sum rule and duplicates: what can be said of sparse constants by themselves.
-void check_sparse(const SparseForceConstants& constants, const std::string& name, Deck& deck) {
+void check_sparse(SparseForceConstants& constants, const std::string& name, Deck& deck) {
+  if (deck.control.project_sum_rule) project(constants, name, deck);
   check_sum_rule(constants, name, deck.control);
   const double violation = constants.tensor_sum_rule.value_or(sum_rule_violation(constants));
   if (violation > kSumRuleWarning)
@@ -57,7 +82,7 @@ void check_sparse(const SparseForceConstants& constants, const std::string& name
         "): the supercell is small for these constants; a larger one, or fc3_centres = \"first\", "
         "keeps the rule");
   const std::int64_t repeated = constants.blocks_read - constants.n_blocks();
-  if (repeated == 0) return;
+  if (repeated <= 0) return;
   constexpr double kRepeatedLimit = 0.01;
   const std::string found = name + ": " + std::to_string(repeated) + " of " +
                             std::to_string(constants.blocks_read) +
@@ -70,13 +95,18 @@ void check_sparse(const SparseForceConstants& constants, const std::string& name
   deck.warnings.push_back(found);
 }
 
-/// Reads the fourth order that scatters phonons, renormalises them, or both.
-void add_fourth_order(const std::filesystem::path& file, Deck& deck) {
-  SparseForceConstants constants = read_sparse_force_constants(file, 4, deck.crystal);
-  check_sparse(constants, file.filename().string(), deck);
+/// Checks constants of fourth order and keeps them for the steps of the deck that need them.
+void take_fourth_order(SparseForceConstants constants, const std::string& name, Deck& deck) {
+  check_sparse(constants, name, deck);
   if (deck.control.renormalise) deck.renormalising_order = constants;
   if (deck.control.four_phonon && !deck.control.only_harmonic)
     deck.fourth_order = std::move(constants);
+}
+
+/// Reads the fourth order that scatters phonons, renormalises them, or both.
+void add_fourth_order(const std::filesystem::path& file, Deck& deck) {
+  take_fourth_order(read_sparse_force_constants(file, 4, deck.crystal), file.filename().string(),
+                    deck);
 }
 
 /// @return the files read
@@ -92,8 +122,15 @@ std::vector<std::filesystem::path> read_bte_deck(const std::filesystem::path& di
   }
   const Control& control = deck.control;
   deck.crystal = make_crystal(control);
-  deck.second_order = read_second_order(directory, control, deck.crystal);
-  files.push_back(directory / (control.espresso ? "espresso.ifc2" : "FORCE_CONSTANTS_2ND"));
+  if (control.tdep) {
+    require_bare_constants(control);
+    deck.second_order =
+        read_tdep_second_order_of(directory, deck.control, deck.crystal, deck.warnings);
+    files.push_back(tdep_file(directory, "forceconstant"));
+  } else {
+    deck.second_order = read_second_order(directory, control, deck.crystal);
+    files.push_back(directory / (control.espresso ? "espresso.ifc2" : "FORCE_CONSTANTS_2ND"));
+  }
   if (!control.only_harmonic) {
     files.push_back(directory / "FORCE_CONSTANTS_3RD");
     deck.third_order = read_sparse_force_constants(files.back(), 3, deck.crystal);
@@ -113,22 +150,39 @@ std::vector<std::filesystem::path> read_phonopy(const std::filesystem::path& dir
   deck.control = std::move(phonopy.control);
   deck.crystal = std::move(phonopy.crystal);
   deck.second_order = std::move(phonopy.second);
-  if (deck.control.four_phonon)
-    throw InvalidInput(
-        "'" + directory.string() +
-        "': a phonopy deck holds no fourth-order constants; set four_phonon = .false.");
-  if (deck.control.renormalise)
+  if (deck.control.renormalise && !phonopy.fourth)
     throw InvalidInput("'" + directory.string() +
-                       "': 'renormalise' = .true. needs fourth-order constants, and a phonopy deck "
-                       "holds none; set renormalise = .false., or give a deck with "
-                       "FORCE_CONSTANTS_4TH");
+                       "': 'renormalise' = .true. needs fourth-order constants; add "
+                       "FORCE_CONSTANTS_4TH, without onlyharmonic, or set renormalise = .false.");
   if (deck.control.only_harmonic) return phonopy.files;
-  if (!phonopy.third)
-    throw InvalidInput("'" + directory.string() +
-                       "' has no fc3.hdf5; add it, or set onlyharmonic = .true.");
   deck.third_order = std::move(*phonopy.third);
-  check_sparse(deck.third_order, "fc3.hdf5", deck);
+  check_sparse(deck.third_order, phonopy.third_name, deck);
+  if (phonopy.fourth) take_fourth_order(std::move(*phonopy.fourth), "FORCE_CONSTANTS_4TH", deck);
   return phonopy.files;
+}
+
+std::vector<std::filesystem::path> read_tdep(const std::filesystem::path& directory,
+                                             const std::vector<NamelistAssignment>& overrides,
+                                             Deck& deck) {
+  TdepDeck tdep = read_tdep_deck(directory, overrides);
+  deck.control = std::move(tdep.control);
+  require_bare_constants(deck.control);
+  deck.crystal = std::move(tdep.crystal);
+  deck.second_order = std::move(tdep.second);
+  deck.warnings = std::move(tdep.warnings);
+  if (tdep.third) deck.third_order = std::move(*tdep.third);
+  if (tdep.third) check_sparse(deck.third_order, "forceconstant_thirdorder", deck);
+  if (tdep.fourth) take_fourth_order(std::move(*tdep.fourth), "forceconstant_fourthorder", deck);
+  return tdep.files;
+}
+
+/// Reads a directory in the layout that its files have. @return the files read
+std::vector<std::filesystem::path> read_directory(const std::filesystem::path& directory,
+                                                  const std::vector<NamelistAssignment>& overrides,
+                                                  const std::string& toml_name, Deck& deck) {
+  if (is_phonopy_deck(directory)) return read_phonopy(directory, overrides, deck);
+  if (is_tdep_deck(directory)) return read_tdep(directory, overrides, deck);
+  return read_bte_deck(directory, overrides, toml_name, deck);
 }
 
 }  // namespace
@@ -162,9 +216,7 @@ Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& se
   for (NamelistAssignment& assignment : assignments_of(own))
     overrides.push_back(std::move(assignment));
   std::vector<std::filesystem::path> files =
-      is_phonopy_deck(directory)
-          ? read_phonopy(directory, overrides, deck)
-          : read_bte_deck(directory, overrides, toml.filename().string(), deck);
+      read_directory(directory, overrides, toml.filename().string(), deck);
   if (!toml.empty()) files.push_back(toml);
   deck.symmetry = find_symmetry(deck.crystal, deck.control.symmetry_options());
   if (!deck.symmetry.dropped.empty()) {

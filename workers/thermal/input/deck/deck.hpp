@@ -12,7 +12,7 @@
 /// Begin here: workers/thermal/input reads decks. deck/ joins the parts of a deck and builds its
 /// crystal, and reads decks in TOML. control/ reads the keys of CONTROL, from namelists and
 /// settings. force_constants/ reads the files of ShengBTE, FourPhonon and Quantum ESPRESSO, and
-/// phonopy/ those of phonopy and phono3py.
+/// phonopy/ those of phonopy and phono3py, and tdep/ those of TDEP.
 namespace quasi::thermal {
 
 /// A deck as it was read and checked: the model that it describes and its CONTROL.

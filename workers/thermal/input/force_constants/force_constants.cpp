@@ -306,11 +306,7 @@ SparseForceConstants read_sparse_force_constants(const std::filesystem::path& fi
   }
   if (!in.at_end()) in.fail("numbers follow the last of " + std::to_string(n_blocks) + " blocks");
   read.blocks_read = n_blocks;
-  for (const auto& [key, tensor] : blocks) {
-    read.atom.insert(read.atom.end(), key.begin(), key.begin() + order);
-    read.cell.insert(read.cell.end(), key.begin() + order, key.end());
-    read.tensor.insert(read.tensor.end(), tensor.begin(), tensor.end());
-  }
+  for (const auto& [key, tensor] : blocks) read.append(key, tensor);
   return read;
 }
 

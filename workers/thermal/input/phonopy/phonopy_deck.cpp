@@ -13,10 +13,123 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* const kYamlNames[] = {"phono3py.yaml", "phono3py_disp.yaml", "phonopy.yaml",
-                                  "phonopy_disp.yaml"};
+const char* const kYamlNames[] = {"phono3py.yaml", "phono3py_disp.yaml", "phono3py_params.yaml",
+                                  "phonopy.yaml",  "phonopy_disp.yaml",  "phonopy_params.yaml"};
+const char* const kPackedNames[] = {"phono3py_params.yaml.xz", "phono3py_params.yaml.gz",
+                                    "phonopy_params.yaml.xz", "phonopy_params.yaml.gz"};
 
-/// The deck's crystal in the words of CONTROL, so that one parser checks every key.
+fs::path first_present(const fs::path& directory, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (fs::exists(directory / name)) return directory / name;
+  return {};
+}
+
+fs::path yaml_of(const fs::path& directory) {
+  for (const char* name : kYamlNames)
+    if (fs::exists(directory / name)) return directory / name;
+  return {};
+}
+
+/// The settings that apply to a phonopy deck.
+struct PhonopySettings {
+  std::vector<NamelistAssignment> control;  ///< keys of CONTROL but `scell`
+  Index3 repeats{0, 0, 0};                  ///< `scell`; zeros: not given
+};
+
+PhonopySettings split_settings(const std::vector<NamelistAssignment>& overrides) {
+  PhonopySettings settings;
+  for (const NamelistAssignment& a : overrides) {
+    if (a.key != "scell") {
+      settings.control.push_back(a);
+      continue;
+    }
+    if (a.values.size() != 3)
+      throw InvalidInput(a.where + ": 'scell' must be three positive integers");
+    for (std::size_t i = 0; i < 3; ++i) {
+      const long long n = namelist_integer(a.values[i], a);
+      if (n < 1 || n > 256)
+        throw InvalidInput(a.where + ": 'scell' must lie between 1 and 256, got " +
+                           std::to_string(n));
+      settings.repeats[i] = static_cast<int>(n);
+    }
+  }
+  require_mesh(overrides);
+  return settings;
+}
+
+/// Reads the cells of a deck and adds the files that they come from, the source of the primitive
+/// cell first.
+PhonopyCells read_cells(const fs::path& directory, const Index3& repeats,
+                        std::vector<fs::path>& files) {
+  PhonopyCells cells;
+  const fs::path yaml = yaml_of(directory);
+  if (!yaml.empty()) {
+    cells = read_phonopy_yaml(yaml);
+    files.push_back(yaml);
+  } else {
+    if (repeats[0] == 0)
+      throw InvalidInput(
+          "POSCAR alone does not say the supercell of the force constants: add --set "
+          "scell=n1,n2,n3, or phonopy_disp.yaml beside it");
+    cells.primitive = read_poscar(directory / "POSCAR");
+    cells.supercell = repeat_cell(cells.primitive, repeats);
+    files.push_back(directory / "POSCAR");
+  }
+  if (fs::exists(directory / "BORN")) {
+    read_born(directory / "BORN", 1e-4, cells);
+    files.push_back(directory / "BORN");
+  }
+  return cells;
+}
+
+/// Adds the third and fourth order to a deck that needs them.
+void read_anharmonic(const fs::path& directory, const PhonopyCells& cells, PhonopyDeck& deck) {
+  const fs::path dense = directory / "fc3.hdf5", sparse = directory / "FORCE_CONSTANTS_3RD";
+  if (fs::exists(dense)) {
+    const bool mean = deck.control.mean_over_centres;
+    deck.third = read_fc3(
+        dense,
+        {cells.primitive, cells.supercell, deck.files.front().filename().string(), cells.units},
+        mean ? TripletCentres::kMean : TripletCentres::kFirst);
+  } else if (fs::exists(sparse)) {
+    deck.third = read_sparse_force_constants(sparse, 3, deck.crystal);
+  } else {
+    throw InvalidInput("'" + directory.string() +
+                       "' has neither fc3.hdf5 nor FORCE_CONSTANTS_3RD; yaml files hold "
+                       "displacements and forces, not constants: let phono3py write fc2.hdf5 and "
+                       "fc3.hdf5, or set onlyharmonic = .true.");
+  }
+  deck.files.push_back(fs::exists(dense) ? dense : sparse);
+  deck.third_name = deck.files.back().filename().string();
+  if (!deck.control.four_phonon && !deck.control.renormalise) return;
+  const fs::path fourth = directory / "FORCE_CONSTANTS_4TH";
+  if (!fs::exists(fourth) && !deck.control.four_phonon) return;
+  if (!fs::exists(fourth))
+    throw InvalidInput("'" + directory.string() +
+                       "' has no FORCE_CONSTANTS_4TH for the atoms of the primitive cell; add it, "
+                       "or set four_phonon = .false.");
+  deck.fourth = read_sparse_force_constants(fourth, 4, deck.crystal);
+  deck.files.push_back(fourth);
+}
+
+void read_force_constants(const fs::path& directory, const PhonopyCells& cells, PhonopyDeck& deck) {
+  const std::string source = deck.files.front().filename().string();
+  const fs::path fc2 =
+      first_present(directory, {"fc2.hdf5", "force_constants.hdf5", "FORCE_CONSTANTS"});
+  if (fc2.empty())
+    throw InvalidInput("'" + directory.string() +
+                       "' has neither fc2.hdf5 nor force_constants.hdf5 nor FORCE_CONSTANTS; run "
+                       "phono3py or phonopy so that it writes force constants");
+  const PhonopyCell& phonon_supercell =
+      cells.phonon_supercell ? *cells.phonon_supercell : cells.supercell;
+  deck.second = read_fc2(fc2, {cells.primitive, phonon_supercell, source, cells.units},
+                         deck.control.constants().ev_per_a2_amu_to_omega2);
+  deck.files.push_back(fc2);
+  if (!deck.control.only_harmonic) read_anharmonic(directory, cells, deck);
+}
+
+}  // namespace
+
 std::string control_text(const PhonopyCells& cells) {
   const PhonopyCell& cell = cells.primitive;
   std::vector<std::string> elements;
@@ -60,112 +173,31 @@ std::string control_text(const PhonopyCells& cells) {
   return out.str();
 }
 
-fs::path first_present(const fs::path& directory, std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    if (fs::exists(directory / name)) return directory / name;
-  return {};
+void require_mesh(const std::vector<NamelistAssignment>& overrides) {
+  for (const NamelistAssignment& a : overrides)
+    if (a.key == "ngrid") return;
+  throw InvalidInput(
+      "'ngrid' is required: a deck without CONTROL does not say the wave-vector mesh; add e.g. "
+      "--set ngrid=12,12,12");
 }
-
-fs::path yaml_of(const fs::path& directory) {
-  for (const char* name : kYamlNames)
-    if (fs::exists(directory / name)) return directory / name;
-  return {};
-}
-
-/// The settings that apply to a phonopy deck.
-struct PhonopySettings {
-  std::vector<NamelistAssignment> control;  ///< keys of CONTROL but `scell`
-  Index3 repeats{0, 0, 0};                  ///< `scell`; zeros: not given
-};
-
-PhonopySettings split_settings(const std::vector<NamelistAssignment>& overrides) {
-  PhonopySettings settings;
-  bool has_mesh = false;
-  for (const NamelistAssignment& a : overrides) {
-    has_mesh = has_mesh || a.key == "ngrid";
-    if (a.key != "scell") {
-      settings.control.push_back(a);
-      continue;
-    }
-    if (a.values.size() != 3)
-      throw InvalidInput(a.where + ": 'scell' must be three positive integers");
-    for (std::size_t i = 0; i < 3; ++i) {
-      const long long n = namelist_integer(a.values[i], a);
-      if (n < 1 || n > 256)
-        throw InvalidInput(a.where + ": 'scell' must lie between 1 and 256, got " +
-                           std::to_string(n));
-      settings.repeats[i] = static_cast<int>(n);
-    }
-  }
-  if (!has_mesh)
-    throw InvalidInput(
-        "'ngrid' is required: a phonopy deck does not say the wave-vector mesh; add e.g. "
-        "--set ngrid=12,12,12");
-  return settings;
-}
-
-/// Reads the cells of a deck and adds the files that they come from, the source of the primitive
-/// cell first.
-PhonopyCells read_cells(const fs::path& directory, const Index3& repeats,
-                        std::vector<fs::path>& files) {
-  PhonopyCells cells;
-  const fs::path yaml = yaml_of(directory);
-  if (!yaml.empty()) {
-    cells = read_phonopy_yaml(yaml);
-    files.push_back(yaml);
-  } else {
-    if (repeats[0] == 0)
-      throw InvalidInput(
-          "POSCAR alone does not say the supercell of the force constants: add --set "
-          "scell=n1,n2,n3, or phonopy_disp.yaml beside it");
-    cells.primitive = read_poscar(directory / "POSCAR");
-    cells.supercell = repeat_cell(cells.primitive, repeats);
-    files.push_back(directory / "POSCAR");
-  }
-  if (fs::exists(directory / "BORN")) {
-    read_born(directory / "BORN", 1e-4, cells);
-    files.push_back(directory / "BORN");
-  }
-  return cells;
-}
-
-void read_force_constants(const fs::path& directory, const PhonopyCells& cells, PhonopyDeck& deck) {
-  const std::string source = deck.files.front().filename().string();
-  const fs::path fc2 = first_present(directory, {"fc2.hdf5", "force_constants.hdf5"});
-  if (fc2.empty())
-    throw InvalidInput("'" + directory.string() +
-                       "' has neither fc2.hdf5 nor force_constants.hdf5; run phono3py or "
-                       "phonopy with its option to write force constants in HDF5");
-  const PhonopyCell& phonon_supercell =
-      cells.phonon_supercell ? *cells.phonon_supercell : cells.supercell;
-  deck.second = read_fc2(fc2, {cells.primitive, phonon_supercell, source, cells.units},
-                         deck.control.constants().ev_per_a2_amu_to_omega2);
-  deck.files.push_back(fc2);
-  if (fs::exists(directory / "fc3.hdf5")) {
-    const bool mean = deck.control.mean_over_centres;
-    deck.third =
-        read_fc3(directory / "fc3.hdf5", {cells.primitive, cells.supercell, source, cells.units},
-                 mean ? TripletCentres::kMean : TripletCentres::kFirst);
-    deck.files.push_back(directory / "fc3.hdf5");
-  } else if (!deck.control.only_harmonic) {
-    throw InvalidInput("'" + directory.string() +
-                       "' has no fc3.hdf5; add it, or set onlyharmonic = .true.");
-  }
-}
-
-}  // namespace
 
 bool is_phonopy_deck(const fs::path& directory) {
   if (fs::exists(directory / "CONTROL")) return false;
   return !yaml_of(directory).empty() ||
          (fs::exists(directory / "POSCAR") &&
-          !first_present(directory, {"fc2.hdf5", "force_constants.hdf5"}).empty());
+          !first_present(directory, {"fc2.hdf5", "force_constants.hdf5", "FORCE_CONSTANTS"})
+               .empty());
 }
 
 PhonopyDeck read_phonopy_deck(const fs::path& directory,
                               const std::vector<NamelistAssignment>& overrides) {
   const PhonopySettings settings = split_settings(overrides);
   PhonopyDeck deck;
+  if (yaml_of(directory).empty())
+    for (const char* name : kPackedNames)
+      if (fs::exists(directory / name))
+        throw InvalidInput("'" + directory.string() + "': unpack " + name +
+                           " first (xz -d, gunzip): compressed yaml files are not read");
   const PhonopyCells cells = read_cells(directory, settings.repeats, deck.files);
   deck.control =
       parse_control(control_text(cells), deck.files.front().filename().string(), settings.control);

@@ -7,6 +7,7 @@
 
 #include "workers/thermal/input/control/control.hpp"
 #include "workers/thermal/input/force_constants/force_constants.hpp"
+#include "workers/thermal/input/phonopy/phonopy_cells.hpp"
 #include "workers/thermal/model/crystal.hpp"
 
 /// Begin here: workers/thermal/input/phonopy reads decks of phonopy and phono3py. phonopy_cells.hpp
@@ -15,10 +16,10 @@ namespace quasi::thermal {
 
 /// A deck in the layout of phonopy and phono3py (docs/theory/thermal.md 1.6):
 ///
-/// - `phono3py.yaml`, `phono3py_disp.yaml`, `phonopy.yaml` or `phonopy_disp.yaml`: cells, masses,
-///   Born charges.
-/// - `fc2.hdf5` or `force_constants.hdf5`: [n_p or n_s][n_s][3][3], eV/Å².
-/// - `fc3.hdf5`: [n_p or n_s][n_s][n_s][3][3][3], eV/Å³; without it, harmonic quantities only.
+/// - `phono3py.yaml`, `phonopy.yaml`, or with `_disp` or `_params`: cells, masses, Born charges.
+/// - `fc2.hdf5`, `force_constants.hdf5` or the text `FORCE_CONSTANTS`: [n_p or n_s][n_s][3][3].
+/// - `fc3.hdf5`: [n_p or n_s][n_s][n_s][3][3][3], or `FORCE_CONSTANTS_3RD`.
+/// - `FORCE_CONSTANTS_4TH`: with four phonons. Sparse files number the atoms of the primitive cell.
 /// - `BORN`: dielectric tensor and charges of the symmetry-distinct atoms.
 /// - `POSCAR`: the primitive cell, where there is no yaml; `scell` then says how often it is
 ///   repeated.
@@ -30,8 +31,10 @@ struct PhonopyDeck {
   Control control;
   Crystal crystal;
   SecondOrder second;
-  std::optional<SparseForceConstants> third;
-  std::vector<std::filesystem::path> files;  ///< everything that was read, for the deck's digest
+  std::optional<SparseForceConstants> third;  ///< without it only harmonic quantities are asked for
+  std::string third_name;                     ///< of its file
+  std::optional<SparseForceConstants> fourth;  ///< with four phonons
+  std::vector<std::filesystem::path> files;    ///< everything that was read, for the deck's digest
 };
 
 /// True for a directory without CONTROL that holds one of the yaml files above, or POSCAR and fc2.
@@ -40,5 +43,12 @@ bool is_phonopy_deck(const std::filesystem::path& directory);
 /// @throws InvalidInput naming file, key or dataset, what was found and the remedy.
 PhonopyDeck read_phonopy_deck(const std::filesystem::path& directory,
                               const std::vector<NamelistAssignment>& overrides);
+
+/// Returns the crystal of a primitive cell and its charges in the words of CONTROL, so that one
+/// parser checks every key.
+std::string control_text(const PhonopyCells& cells);
+
+/// @throws InvalidInput unless the settings hold 'ngrid', which decks without CONTROL need.
+void require_mesh(const std::vector<NamelistAssignment>& overrides);
 
 }  // namespace quasi::thermal

@@ -9,6 +9,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/io/hdf5.hpp"
+#include "workers/thermal/input/force_constants/text_scanner.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -87,9 +88,15 @@ struct Rows {
   std::vector<int> centre;        ///< [n_p]
 };
 
-Rows find_rows(const H5Reader& file, const std::string& name, const std::string& dataset, int rank,
-               const SupercellMap& map) {
-  const auto shape = file.shape(dataset);
+/// The origin of a dataset: the atoms of `p2s_map`, where a file has one.
+struct DatasetShape {
+  std::vector<std::int64_t> extents;
+  std::vector<std::int64_t> p2s;  ///< empty: not given
+};
+
+Rows find_rows(const DatasetShape& file, const std::string& name, const std::string& dataset,
+               int rank, const SupercellMap& map) {
+  const auto& shape = file.extents;
   const auto n_s = static_cast<std::int64_t>(map.atom.size());
   const auto n_p = static_cast<std::int64_t>(map.centre.size());
   std::ostringstream found;
@@ -103,8 +110,8 @@ Rows find_rows(const H5Reader& file, const std::string& name, const std::string&
                        " atoms and the primitive cell " + std::to_string(n_p) +
                        "; do yaml and force constants belong together?");
   Rows rows{.row = {}, .centre = map.centre};
-  if (file.has("/p2s_map")) {
-    const auto p2s = file.integers("/p2s_map");
+  if (!file.p2s.empty()) {
+    const auto& p2s = file.p2s;
     for (std::int64_t p = 0; p < n_p; ++p) {
       const bool known = static_cast<std::int64_t>(p2s.size()) == n_p && p2s[p] >= 0 &&
                          p2s[p] < n_s && map.atom[p2s[p]] == static_cast<int>(p);
@@ -163,6 +170,11 @@ class NearestImages {
   std::vector<Index3> shifts_;
 };
 
+DatasetShape shape_of(const H5Reader& file, const std::string& dataset) {
+  return {file.shape(dataset),
+          file.has("/p2s_map") ? file.integers("/p2s_map") : std::vector<std::int64_t>{}};
+}
+
 void require_finite(const std::vector<double>& values, const std::string& name,
                     const std::string& dataset) {
   for (const double value : values)
@@ -175,6 +187,59 @@ double unit_of(const H5Reader& reader, const std::string& name, int order,
                const PhonopyUnits& units) {
   if (!reader.has("/physical_unit")) return units.constants(order);
   return force_constant_unit(reader.text("/physical_unit"), order, name + ": 'physical_unit'");
+}
+
+/// A dense second order as a file holds it, with its unit in eV/Å².
+struct DenseSecondOrder {
+  std::string dataset;
+  DatasetShape shape;
+  std::vector<double> values;
+  double unit = 1.0;
+};
+
+/// Reads the text FORCE_CONSTANTS: one or two extents, then "i j" and 3×3 numbers for every pair. A
+/// compact file lists the rows of the supercell atoms that stand for the primitive cell.
+DenseSecondOrder read_text_second_order(const std::filesystem::path& file,
+                                        const PhonopyUnits& units) {
+  TextScanner in(file);
+  const auto head = in.line_words("the number of atoms");
+  if (head.size() > 2) in.fail("expected one or two integers (rows and columns)");
+  std::vector<std::int64_t> extents;
+  for (const std::string_view word : head) {
+    std::int64_t n = 0;
+    for (const char c : word) n = c < '0' || c > '9' || n > 1000000 ? -1 : 10 * n + (c - '0');
+    if (n < 1) in.fail("the numbers of rows and columns must be positive integers");
+    extents.push_back(n);
+  }
+  const std::int64_t rows = extents.front(), columns = extents.back();
+  if (static_cast<double>(rows) * static_cast<double>(columns) * 20.0 >
+      static_cast<double>(in.bytes_left()))
+    in.fail("the file is too short for " + std::to_string(rows) + " × " + std::to_string(columns) +
+            " blocks; is it truncated?");
+  DenseSecondOrder result{.dataset = "FORCE_CONSTANTS",
+                          .shape = {{rows, columns, 3, 3}, {}},
+                          .values = {},
+                          .unit = units.constants(2)};
+  result.values.resize(static_cast<std::size_t>(rows * columns * 9));
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < columns; ++column) {
+      const std::int64_t atom = in.integer("a block's first atom", 1, columns) - 1;
+      in.integer("a block's second atom", column + 1, column + 1);
+      if (column == 0 && rows < columns) result.shape.p2s.push_back(atom);
+      for (int e = 0; e < 9; ++e)
+        result.values[static_cast<std::size_t>((row * columns + column) * 9 + e)] =
+            in.real("a force constant");
+    }
+  return result;
+}
+
+DenseSecondOrder read_dense_second_order(const std::filesystem::path& file,
+                                         const PhonopyUnits& units) {
+  if (file.extension() != ".hdf5") return read_text_second_order(file, units);
+  const H5Reader reader(file);
+  const std::string dataset = reader.has("/force_constants") ? "/force_constants" : "/fc2";
+  return {dataset, shape_of(reader, dataset), reader.doubles(dataset),
+          unit_of(reader, file.filename().string(), 2, units)};
 }
 
 /// Blocks of third order by {atoms, cell of the second, cell of the third}.
@@ -238,13 +303,12 @@ SecondOrder read_fc2(const std::filesystem::path& file, const PhonopySupercell& 
   const PhonopyCell& supercell = cells.supercell;
   const std::string& yaml = cells.source;
   const std::string name = file.filename().string();
-  const H5Reader reader(file);
-  const std::string dataset = reader.has("/force_constants") ? "/force_constants" : "/fc2";
   const SupercellMap map = map_supercell(primitive, supercell, yaml);
-  const Rows rows = find_rows(reader, name, dataset, 2, map);
-  const auto values = reader.doubles(dataset);
-  require_finite(values, name, dataset);
-  unit *= unit_of(reader, name, 2, cells.units);
+  const DenseSecondOrder dense = read_dense_second_order(file, cells.units);
+  const Rows rows = find_rows(dense.shape, name, dense.dataset, 2, map);
+  const auto& values = dense.values;
+  require_finite(values, name, dense.dataset);
+  unit *= dense.unit;
   const NearestImages images(primitive, map);
   const auto n_s = static_cast<std::int64_t>(map.atom.size());
 
@@ -288,7 +352,7 @@ SparseForceConstants read_fc3(const std::filesystem::path& file, const PhonopySu
   const std::string name = file.filename().string();
   const H5Reader reader(file);
   const SupercellMap map = map_supercell(primitive, cells.supercell, cells.source);
-  const Rows rows = find_rows(reader, name, "/fc3", 3, map);
+  const Rows rows = find_rows(shape_of(reader, "/fc3"), name, "/fc3", 3, map);
   const double unit = unit_of(reader, name, 3, cells.units);
   const NearestImages images(primitive, map);
   const auto n_s = static_cast<std::int64_t>(map.atom.size());

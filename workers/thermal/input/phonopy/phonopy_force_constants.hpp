@@ -23,7 +23,8 @@ enum class TripletCentres {
 };
 
 /// Reads second-order constants, [n_p or n_s][n_s][3][3] (docs/theory/thermal.md 1.6), in the unit
-/// that the dataset `physical_unit` or the cells state.
+/// that the dataset `physical_unit` or the cells state. A file without the ending .hdf5 is the text
+/// FORCE_CONSTANTS of phonopy.
 /// @param unit  (rad/ps)² amu in eV/Å²
 /// @throws InvalidInput naming file, dataset and what was found: for shapes that do not fit the
 ///         cells, for numbers that are not finite, and where the supercell is not made of primitive

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <set>
 
 namespace quasi::thermal {
@@ -73,6 +74,29 @@ DipoleDamping gonze_lee_damping(const Crystal& crystal, const HarmonicOptions& o
   const Mat3& e = crystal.epsilon;
   const double mean_epsilon = (e[0][0] + e[1][1] + e[2][2]) / 3.0;
   return {square(2.0 * units::kPi * radius) * mean_epsilon / (4.0 * cut), cut};
+}
+
+DipoleDamping whole_damping(const Crystal& crystal) {
+  double nearest_nm = std::numeric_limits<double>::infinity();
+  for (int atom = 0; atom < crystal.n_atoms(); ++atom)
+    for (int other = 0; other <= atom; ++other) {
+      Vec3 d = crystal.position[atom] - crystal.position[other];
+      for (double& x : d) x -= std::round(x);
+      for (int i = -1; i <= 1; ++i)
+        for (int j = -1; j <= 1; ++j)
+          for (int k = -1; k <= 1; ++k) {
+            const double apart =
+                length(crystal.cartesian_nm(d) + crystal.lattice_vector_nm({i, j, k}));
+            if (apart > 1e-6) nearest_nm = std::min(nearest_nm, apart);
+          }
+    }
+  // The rest in real space is of the order of erfc(√α ρ) with ρ² = d·ε⁻¹d ≥ d²/tr ε.
+  const Mat3& e = crystal.epsilon;
+  const double nearest_bohr = nearest_nm / kCodata2018.bohr_nm;
+  const double trace = e[0][0] + e[1][1] + e[2][2];
+  const bool isotropic = std::fabs(e[0][0] - e[1][1]) + std::fabs(e[0][0] - e[2][2]) < 1e-6 * trace;
+  const double largest = isotropic ? trace / 3.0 : trace;
+  return {kCut * largest / square(nearest_bohr), kCut};
 }
 
 DipoleSum::DipoleSum(const Crystal& crystal, const PhysicalConstants& constants,

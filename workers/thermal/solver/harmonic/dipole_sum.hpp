@@ -21,6 +21,10 @@ DipoleDamping ewald_damping(const Crystal& crystal, const HarmonicOptions& optio
 /// Returns the damping of decks of supercells, √α = 2π/V^{1/3}, or that of phonopy.
 DipoleDamping gonze_lee_damping(const Crystal& crystal, const HarmonicOptions& options);
 
+/// Returns a damping so weak that the rest of the sum in real space is below e^−32 at the distance
+/// of nearest neighbours: the reciprocal sum is then the whole interaction of dipoles.
+DipoleDamping whole_damping(const Crystal& crystal);
+
 /// Damped sum of the interaction of dipoles over reciprocal vectors [gonze1997], less the same sum
 /// at Γ in the blocks of equal atoms (docs/theory/thermal.md 3.4). It keeps a reference to the
 /// crystal.

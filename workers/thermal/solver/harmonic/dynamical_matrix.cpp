@@ -102,6 +102,7 @@ class DynamicalMatrixBuilder::ShellTable {
   /// supercell.
   void check_totals() const {
     const auto n_cells = static_cast<double>(constants_.n_cells());
+    if (n_cells == 0.0) return;  // single pairs, without a supercell
     for (int atom = 0; atom < n_atoms_; ++atom)
       for (int other = 0; other < n_atoms_; ++other) {
         const double total = total_[atom * n_atoms_ + other];
@@ -172,13 +173,15 @@ DynamicalMatrixBuilder::DynamicalMatrixBuilder(const Crystal& crystal, const Sec
     : crystal_(crystal), options_(options), n_cells_(static_cast<double>(constants.n_cells())) {
   const bool polar = options.nonanalytic && has_charges(crystal);
   if (polar) check_dielectric(crystal.epsilon, options);
-  const bool gonze_lee =
-      polar && !options.ewald && options.dipole_method == DipoleMethod::kGonzeLee;
-  mixed_space_ = polar && !options.ewald && !gonze_lee;
+  const bool in_constants = polar && !options.ewald && !options.whole_dipoles;
+  const bool gonze_lee = in_constants && options.dipole_method == DipoleMethod::kGonzeLee;
+  mixed_space_ = in_constants && !gonze_lee;
   if (polar && !mixed_space_)
-    dipoles_ = std::make_shared<const DipoleSum>(
-        crystal, options.constants,
-        gonze_lee ? gonze_lee_damping(crystal, options) : ewald_damping(crystal, options));
+    dipoles_ = std::make_shared<const DipoleSum>(crystal, options.constants,
+                                                 gonze_lee ? gonze_lee_damping(crystal, options)
+                                                 : options.whole_dipoles
+                                                     ? whole_damping(crystal)
+                                                     : ewald_damping(crystal, options));
   if (gonze_lee)
     take_shells(without_dipoles(crystal, constants, *dipoles_));
   else
