@@ -12,6 +12,7 @@
 #include "workers/thermal/output/dataset_table.hpp"
 #include "workers/thermal/output/kappa_table.hpp"
 #include "workers/thermal/output/ladder_file.hpp"
+#include "workers/thermal/output/path/path_file.hpp"
 #include "workers/thermal/output/phono3py_file.hpp"
 #include "workers/thermal/output/result_4ph.hpp"
 #include "workers/thermal/output/result_derived.hpp"
@@ -43,6 +44,7 @@ nlohmann::json write_case(const Deck& deck, const SolvedCase& solved, const Conv
   if (solved.four_phonon) write_result_4ph(deck, *solved.four_phonon, out);
   if (solved.derived) write_result_derived(deck, result, *solved.derived, out);
   if (study) write_study(deck, *study, out);
+  write_path(deck, result, directory, out);
   const auto write_precision = [&](const std::string& where, const PrecisionError& error) {
     out.write_scalar(where + "/largest_rate_error", error.largest_rate_error, "1");
     out.write_scalar(where + "/rms_rate_error", error.rms_rate_error, "1");

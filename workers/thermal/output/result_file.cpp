@@ -97,6 +97,14 @@ void write_modes(const ConductivityRun& run, const Transport& transport, H5Write
             "ps");
 }
 
+/// Writes the eigenvectors, unless they are larger than `eigenvector_limit_mib`.
+void write_eigenvectors(const Modes& modes, double limit_mib, H5Writer& out) {
+  const std::int64_t nb = modes.n_branches;
+  const double mib = 16.0 * static_cast<double>(modes.eigenvector.size()) / 1048576.0;
+  if (mib <= limit_mib)
+    out.write("/modes/eigenvector", modes.eigenvector, {modes.n_q, nb, nb}, "1");
+}
+
 void write_rates(const Deck& deck, const ConductivityRun& run, H5Writer& out) {
   const std::int64_t nb = run.modes.n_branches;
   const std::int64_t n_irr = deck.symmetry.n_irreducible();
@@ -197,6 +205,7 @@ void write_result(const Deck& deck, const ConductivityRun& run, H5Writer& out) {
   const double factor = sheet_factor(deck.crystal, deck.control.sheet_options());
   write_inputs(deck, out);
   write_modes(run, transport, out);
+  write_eigenvectors(run.modes, deck.control.eigenvector_limit_mib, out);
   write_rates(deck, run, out);
   TemperatureSeries series(run.by_temperature.size());
   const TemperatureWriter writer{transport, factor, deck.symmetry.n_irreducible(), &series};

@@ -10,6 +10,7 @@
 #include "workers/io/settings.hpp"
 #include "workers/thermal/input/control/namelist.hpp"
 #include "workers/thermal/model/case_options.hpp"
+#include "workers/thermal/model/path_options.hpp"
 #include "workers/thermal/model/precision.hpp"
 #include "workers/thermal/model/sampling_options.hpp"
 #include "workers/thermal/model/symmetry.hpp"
@@ -112,6 +113,8 @@ struct Control {
   int renormalise_iterations = 400;      ///< at most
   double sheet_thickness_nm = 0.0;       ///< κ of a 2D sheet is quoted for this thickness; 0: bulk
   int sheet_axis = 3;                    ///< lattice vector normal to the sheet, 1–3
+  PathOptions path;                      ///< path, path_points
+  double eigenvector_limit_mib = 32.0;   ///< result.h5 holds smaller sets of eigenvectors
   std::int64_t seed = 1;                 ///< of every random draw
   double checkpoint_interval_s = 30.0;   ///< between checkpoints of long sums; 0: after every piece
   double checkpoint_limit_mib =

@@ -232,6 +232,12 @@ void check_transport(const Control& c) {
   if (!c.grain_sizes_nm.empty() && c.boundary_length_nm > 0.0)
     refuse(c, {"grain_sizes_nm", "boundary_length_nm"},
            "'grain_sizes_nm' and 'boundary_length_nm' both describe the boundary; set one of them");
+  for (std::size_t i = 0; i < c.path.vertices.size(); ++i)
+    if (c.path.vertices[i].starts &&
+        (i + 1 == c.path.vertices.size() || c.path.vertices[i + 1].starts))
+      refuse(c, {"path"},
+             "'path' has the vertex '" + c.path.vertices[i].label +
+                 "' alone; a line needs at least two vertices");
   if (c.radius_max_nm < c.radius_min_nm) refuse(c, {"rmax", "rmin"}, "'rmax' is below 'rmin'");
 }
 

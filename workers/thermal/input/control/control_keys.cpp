@@ -196,6 +196,38 @@ void add_transport(KeyTable& keys, Control& c) {
   keys.integer("", "sheet_axis", c.sheet_axis, 1, 3);
 }
 
+/// Reads "G 0 0 0 X 0.5 0.5 0 | K …": a label and three coordinates for each vertex.
+void store_path(const Assignment& a, std::vector<PathVertex>& vertices) {
+  vertices.clear();
+  bool starts = true;
+  for (std::size_t at = 0; at < a.values.size();) {
+    if (!a.values[at].text) fail(a, "has an empty value");
+    const std::string& label = *a.values[at].text;
+    if (label == "|") {
+      starts = true;
+      ++at;
+      continue;
+    }
+    if (label.size() > 16 || at + 3 >= a.values.size())
+      fail(a,
+           "must list vertices, each a label and three fractional coordinates, and \"|\" where "
+           "the line breaks; '" +
+               label.substr(0, 16) + "' is followed by " +
+               std::to_string(a.values.size() - at - 1) + " values");
+    PathVertex vertex{.label = label, .q = {}, .starts = starts};
+    for (std::size_t d = 0; d < 3; ++d) vertex.q[d] = namelist_real(a.values[at + 1 + d], a);
+    vertices.push_back(std::move(vertex));
+    starts = false;
+    at += 4;
+  }
+}
+
+void add_path(KeyTable& keys, Control& c) {
+  keys.add("", "path", [&c](const Assignment& a) { store_path(a, c.path.vertices); });
+  keys.integer("", "path_points", c.path.points, 2, 10000);
+  keys.at_least("", "eigenvector_limit_mib", c.eigenvector_limit_mib, 0.0);
+}
+
 void add_convergence_study(KeyTable& keys, Control& c) {
   keys.flag("", "convergence_study", c.convergence_study);
   keys.list_above_zero("study_scalebroads", c.study_scale_broads);
@@ -250,6 +282,7 @@ KeyTable control_key_table(RawControl& raw) {
   add_scattering_rules(keys, c);
   add_symmetry_and_checks(keys, c);
   add_transport(keys, c);
+  add_path(keys, c);
   add_convergence_study(keys, c);
   add_renormalisation(keys, c);
   add_resources(keys, c);
