@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import doctest
 import hashlib
+import importlib
+import pkgutil
 import re
 import subprocess
 import sys
@@ -14,7 +16,6 @@ import numpy as np
 import pytest
 
 import quasi
-from quasi import quantity
 from quasi.gw import GwResult, read_blocks
 from quasi.mosfet import MosfetResult
 from quasi.thermal import ThermalResult
@@ -23,7 +24,14 @@ from conftest import SOURCE, run_engine
 
 
 def test_doctests() -> None:
-    assert doctest.testmod(quantity).failed == 0
+    attempted = {}
+    for module in pkgutil.walk_packages(quasi.__path__, "quasi."):
+        if module.name.startswith("quasi.v1") or module.name.endswith((".aiida", "__main__")):
+            continue
+        outcome = doctest.testmod(importlib.import_module(module.name))
+        assert outcome.failed == 0, module.name
+        attempted[module.name] = outcome.attempted
+    assert attempted["quasi.quantity"] > 0 and attempted["quasi.workflows"] > 0
 
 
 def test_kappa_has_its_units_and_values(made_thermal: Path) -> None:
