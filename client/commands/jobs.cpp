@@ -205,6 +205,10 @@ std::string jobs_table(const Console& console, const std::vector<v1::Job>& jobs,
     }
     table.add(std::move(row));
   }
+  constexpr std::size_t kRan = 5, kKind = 2, kAge = 4, kProgress = 6, kName = 1;
+  if (console.terminal().out && !wide)
+    table.fit(static_cast<std::size_t>(console.terminal().columns),
+              {kRan, kKind, kAge, kProgress, kName});
   return table.text([&](int row, std::size_t column, std::string cell) {
     if (row < 0) return console.paint(Colour::kDim, cell);
     if (column == 3)

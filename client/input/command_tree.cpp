@@ -86,7 +86,7 @@ void CommandTree::add_global_flags() {
   value("--timeout", timeout_,
         "time limit of one call (15s), or of the waiting in watch, wait, submit", "TIME");
   flag("--print-config", print_config_, "show the configuration and where it comes from");
-  flag("--version", version_, "print the version and exit");
+  flag("-V,--version", version_, "print the version and exit");
 }
 
 void CommandTree::add_deck_options(CLI::App* app, JobArguments& job) {

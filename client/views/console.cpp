@@ -63,12 +63,15 @@ Terminal Terminal::detect(bool no_color,
   terminal.out = isatty(STDOUT_FILENO) != 0 && !dumb;
   terminal.err = isatty(STDERR_FILENO) != 0 && !dumb;
   terminal.colour = !no_color && !dumb && (no_color_wish == nullptr || *no_color_wish == '\0');
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
-    terminal.columns = size.ws_col;
-    terminal.rows = size.ws_row;
-  }
+  terminal.refresh_size();
   return terminal;
+}
+
+void Terminal::refresh_size() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return;
+  columns = size.ws_col;
+  rows = size.ws_row;
 }
 
 void Console::clear() {
@@ -143,10 +146,11 @@ void Console::flush() {
 }
 
 Json error_document(const Failure& failure) {
-  Json error{{"exit_status", static_cast<int>(failure.status)},
-             {"reason", failure.reason},
-             {"message", failure.what()},
-             {"remedy", failure.remedy}};
+  Json error{{"exit_status", static_cast<int>(failure.status)}};
+  // Only answers of a server have a reason.
+  if (!failure.reason.empty()) error["reason"] = failure.reason;
+  error["message"] = failure.what();
+  error["remedy"] = failure.remedy;
   Json violations = Json::array();
   for (const Violation& violation : failure.violations)
     violations.push_back({{"field", violation.field}, {"message", violation.message}});

@@ -30,6 +30,8 @@ struct Terminal {
   int columns = 80;
   int rows = 24;
 
+  /// Sets columns and rows to those of the window; keeps them where there is none.
+  void refresh_size();
   /// Examines descriptors 1 and 2 and the environment. An empty NO_COLOR is ignored.
   static Terminal detect(bool no_color, const std::function<const char*(const char*)>& environment);
 };
@@ -47,6 +49,8 @@ class Console {
   bool quiet() const { return quiet_; }
   bool verbose() const { return verbose_; }
   const Terminal& terminal() const { return terminal_; }
+  /// Asks the terminal for its present size, which follows its window.
+  void refresh_size() { terminal_.refresh_size(); }
 
   /// Writes text of the result unchanged.
   void data(std::string_view text);

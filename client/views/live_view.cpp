@@ -181,27 +181,41 @@ std::vector<std::string> LiveView::lines(const std::map<std::string, v1::Job>& j
   return drawn;
 }
 
+std::size_t rows_on_terminal(const std::vector<std::size_t>& widths, std::size_t columns) {
+  std::size_t rows = 0;
+  for (const std::size_t width : widths)
+    rows += std::max<std::size_t>(1, (width + columns - 1) / columns);
+  return rows;
+}
+
+std::string LiveView::to_first_line() const {
+  const auto columns = static_cast<std::size_t>(std::max(console_.terminal().columns, 1));
+  const std::size_t rows = rows_on_terminal(drawn_, columns);
+  return rows == 0 ? "" : "\033[" + std::to_string(rows) + "A";
+}
+
 void LiveView::draw(const std::map<std::string, v1::Job>& jobs, std::int64_t now_ms) {
   if (!console_.terminal().err || console_.quiet()) return;
+  console_.refresh_size();
   const auto columns = static_cast<std::size_t>(std::max(console_.terminal().columns - 1, 20));
   // One line is reserved for the remark and one for the prompt. More than 20 jobs are hard to read.
   const auto max_lines = static_cast<std::size_t>(std::clamp(console_.terminal().rows - 2, 3, 20));
-  std::string text;
-  if (drawn_ > 0) text += "\033[" + std::to_string(drawn_) + "A";
-  std::size_t count = 0;
+  std::string text = to_first_line();
+  drawn_.clear();
+  // Lines that a narrower window has wrapped are erased before the new ones are written.
+  text += "\r\033[J";
   for (const std::string& drawn : lines(jobs, now_ms, columns, max_lines)) {
-    text += "\r\033[K" + drawn + "\n";
-    ++count;
+    text += drawn + "\n";
+    drawn_.push_back(display_width(drawn));
   }
-  text += "\033[J";
-  drawn_ = count;
   console_.draw(text);
 }
 
 void LiveView::clear() {
-  if (drawn_ == 0) return;
-  console_.draw("\033[" + std::to_string(drawn_) + "A\r\033[J");
-  drawn_ = 0;
+  if (drawn_.empty()) return;
+  console_.refresh_size();
+  console_.draw(to_first_line() + "\r\033[J");
+  drawn_.clear();
 }
 
 }  // namespace quasi::client

@@ -11,6 +11,9 @@
 
 namespace quasi::client {
 
+/// Rows that lines of these widths take in a window of `columns`, where long lines wrap.
+std::size_t rows_on_terminal(const std::vector<std::size_t>& widths, std::size_t columns);
+
 /// A bar such as "[#########.......]", filled by `share` of 0 … 1; `width` columns in all.
 std::string progress_bar(double share, std::size_t width);
 
@@ -66,7 +69,9 @@ class LiveView {
   std::map<std::string, PaceOfJob> pace_;
   std::map<std::string, std::string> waiting_;  ///< by job id
   std::string remark_;
-  std::size_t drawn_ = 0;
+  /// Moves the cursor to the first drawn line, also after the window became narrower.
+  std::string to_first_line() const;
+  std::vector<std::size_t> drawn_;  ///< widths of the drawn lines
 };
 
 }  // namespace quasi::client

@@ -26,6 +26,20 @@ std::vector<std::size_t> Table::widths() const {
   return widths;
 }
 
+void Table::fit(std::size_t width, const std::vector<std::size_t>& order) {
+  const std::vector<std::size_t> own = widths();
+  const auto length = [&] {
+    std::size_t sum = 0;
+    for (std::size_t c = 0; c < own.size(); ++c)
+      if (!hidden_.contains(c)) sum += own[c] + (sum > 0 ? 2 : 0);
+    return sum;
+  };
+  for (const std::size_t column : order) {
+    if (length() <= width) return;
+    hidden_.insert(column);
+  }
+}
+
 std::string Table::padded(const std::string& cell, std::size_t width, Align align,
                           bool last) const {
   const std::string space(width - display_width(cell), ' ');

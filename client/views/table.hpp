@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ class Table {
   /// Adds one row, a cell for each column.
   void add(std::vector<std::string> cells);
 
+  /// Hides columns in this order until a line fits the width. Later columns keep their numbers.
+  void fit(std::size_t width, const std::vector<std::size_t>& order);
+
   /// The lines, without trailing blanks. `style` is called with (row, column, padded text) for the
   /// body's cells; the header is row -1.
   template <typename Style>
@@ -33,6 +37,7 @@ class Table {
   std::vector<std::size_t> widths() const;
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
+  std::set<std::size_t> hidden_;
   std::string padded(const std::string& cell, std::size_t width, Align align, bool last) const;
 };
 
@@ -42,6 +47,7 @@ std::string Table::text(Style&& style) const {
   std::string out;
   const auto line = [&](int row, const std::vector<std::string>& cells) {
     for (std::size_t c = 0; c < columns_.size(); ++c) {
+      if (hidden_.contains(c)) continue;
       const bool last = c + 1 == columns_.size();
       out += style(row, c, padded(cells[c], width[c], columns_[c].align, last));
       if (!last) out += "  ";

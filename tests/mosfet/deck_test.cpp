@@ -60,7 +60,10 @@ TEST(Deck, MeshThatMissesAnInterfaceNamesItsNeighbours) {
 
 TEST(Deck, SnapRoundsTheGeometryAndSaysSo) {
   const Deck deck = parse("[mesh]\nnx = 61\nsnap = true");
-  EXPECT_EQ(deck.notes.size(), 3u);
+  ASSERT_EQ(deck.notes.size(), 3u);
+  EXPECT_NE(deck.notes[1].find("geometry.channel_nm was rounded from 10 to "), std::string::npos)
+      << deck.notes[1];
+  EXPECT_NE(deck.notes[1].find(" %) for mesh.nx = 61"), std::string::npos) << deck.notes[1];
   EXPECT_NEAR(deck.geometry.length_nm(), 32.0, 1e-12);
   const double cell = deck.geometry.length_nm() / 60;
   EXPECT_NEAR(deck.geometry.source_nm / cell, std::round(deck.geometry.source_nm / cell), 1e-9);
@@ -111,6 +114,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadDeck{"[geometry]\nchannel_nm = -10.0", "geometry.channel_nm = -10 is outside"},
         BadDeck{"[geometry]\nsilicon_nm = nan", "must be finite"},
         BadDeck{"[geometry]\nchannel_nm = 10.1", "nearest admissible"},
+        // Both axes are named at once, each with the lengths in cells and a size that would do.
+        BadDeck{"[geometry]\nchannel_nm = 12.0\nsilicon_nm = 5.0",
+                "mesh.nx = 65: the gate edges fall between nodes (geometry.source_nm = 11 nm is "
+                "20.706 cells, geometry.channel_nm = 12 nm is 22.588 cells"},
+        BadDeck{"[geometry]\nchannel_nm = 12.0\nsilicon_nm = 5.0", " and mesh.nz = "},
         BadDeck{"[doping]\ncontact_cm3 = 1e3", "doping.contact_cm3 = 1000 is outside"},
         BadDeck{"[doping]\nprofile = \"absent.csv\"", "cannot be opened"},
         BadDeck{"[material]\nml = 0.0", "material.ml = 0 is outside"},

@@ -1,4 +1,4 @@
-"""The wheel holds the whole package: it is built offline and installed into an empty environment."""
+"""The wheel holds the whole package, is built offline, and works in an empty environment."""
 
 from __future__ import annotations
 

@@ -88,6 +88,32 @@ TEST(ClientText, TablesAlignByCharactersNotBytes) {
             "a        1234\n");
 }
 
+// A narrow window loses the columns of least interest. State and name stay.
+TEST(ClientText, ColumnsAreDroppedInOrderUntilALineFits) {
+  Table table({{"ID"}, {"NAME"}, {"AGE", Table::Align::kRight}, {"STATE"}});
+  table.add({"j_1", "silicon", "3 min", "running"});
+  table.fit(30, {2, 1});
+  EXPECT_EQ(table.text(), "ID   NAME       AGE  STATE\nj_1  silicon  3 min  running\n");
+  table.fit(25, {2, 1});
+  EXPECT_EQ(table.text(), "ID   NAME     STATE\nj_1  silicon  running\n");
+  std::vector<std::size_t> painted;
+  table.text([&](int, std::size_t column, const std::string& cell) {
+    painted.push_back(column);
+    return cell;
+  });
+  EXPECT_EQ(painted, (std::vector<std::size_t>{0, 1, 3, 0, 1, 3})) << "columns keep their numbers";
+  table.fit(2, {2, 1});
+  EXPECT_EQ(table.text(), "ID   STATE\nj_1  running\n") << "other columns are never dropped";
+}
+
+// A window that became narrower has wrapped the drawn lines, so the cursor must go up further.
+TEST(ClientText, DrawnLinesAreCountedAsTheWindowWrapsThem) {
+  EXPECT_EQ(rows_on_terminal({}, 80), 0u);
+  EXPECT_EQ(rows_on_terminal({79, 40, 0}, 80), 3u);
+  EXPECT_EQ(rows_on_terminal({79, 40, 0}, 40), 4u);
+  EXPECT_EQ(rows_on_terminal({79, 40, 0}, 30), 6u);
+}
+
 TEST(ClientText, RowsStayOneLineWhateverACellHolds) {
   Table table({{"NAME"}});
   table.add({"two\nlines\x1b[2J"});

@@ -31,6 +31,15 @@ TEST(DeckFailures, UnknownKeyNamesTheNearest) {
   expect_refused([&] { SmallDeck().load({{"broadenin", "symmetric"}}); }, {"--set", "broadening"});
 }
 
+TEST(DeckFailures, WordsOfPhono3pyNameTheKey) {
+  expect_refused(
+      [] {
+        SmallDeck().load({{"mesh", "4 4 4"}});
+      },
+      {"--set", "phono3py's 'mesh' is 'ngrid' here"});
+  expect_refused([] { SmallDeck().load({{"tmax", "400"}}); }, {"'tmax' is 't_max' here"});
+}
+
 TEST(DeckFailures, WrongGroupTypeOrCount) {
   const SmallDeck deck;
   expect_refused([&] { deck.load({{"ngrid", "4 4 4"}, {"scell(4)", "1"}}); }, {"scell", "outside"});

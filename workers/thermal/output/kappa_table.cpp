@@ -34,6 +34,15 @@ void print_head(const json& summary, std::string& text) {
         summary["device"].get<std::string>().c_str());
 }
 
+/// Names the broadening, on which κ of a finite mesh depends, and how to get FourPhonon's numbers.
+void print_broadening(const json& summary, std::string& text) {
+  if (!summary.contains("broadening")) return;
+  print(text, "broadening=%s, scalebroad=%g%s\n", summary["broadening"].get<std::string>().c_str(),
+        real(summary["scale_broad"]),
+        summary["compat"] == "none" ? " (numbers of FourPhonon: compat=fourphonon)"
+                                    : ", compat=fourphonon");
+}
+
 void print_processes(const json& summary, std::string& text) {
   const json& three = summary["processes_3ph"];
   print(text, "three-phonon processes: %lld absorption, %lld emission\n",
@@ -169,6 +178,7 @@ std::string kappa_table(const json& summary) {
   if (summary["kappa_rta_w_per_mk"].empty())
     return text + "harmonic quantities alone ('onlyharmonic'): in result.h5\n";
   print_processes(summary, text);
+  print_broadening(summary, text);
   text +=
       "thermal conductivity (W/m/K)\n"
       "      T (K)            xx          yy          zz          xy          xz          yz\n";

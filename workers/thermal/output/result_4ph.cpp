@@ -8,6 +8,8 @@ namespace {
 
 constexpr const char* kName[kChannels4ph] = {"recombination", "redistribution", "splitting"};
 
+}  // namespace
+
 const char* name_of(Broadening kind) {
   switch (kind) {
     case Broadening::kSymmetric:
@@ -18,8 +20,6 @@ const char* name_of(Broadening kind) {
       return "adaptive-rms";
   }
 }
-
-}  // namespace
 
 void write_result_4ph(const Deck& deck, const FourPhononRun& run, H5Writer& out) {
   const Rates4ph& r = run.rates;

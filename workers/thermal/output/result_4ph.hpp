@@ -8,6 +8,9 @@
 
 namespace quasi::thermal {
 
+/// Returns the name of a broadening in decks and results.
+const char* name_of(Broadening kind);
+
 /// Writes rates, phase spaces, counts and rules of four-phonon scattering into an open result file.
 void write_result_4ph(const Deck& deck, const FourPhononRun& run, H5Writer& out);
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "workers/io/dataset_descriptions.hpp"
+#include "workers/thermal/output/result_4ph.hpp"
 #include "workers/thermal/output/result_derived.hpp"
 #include "workers/thermal/output/temperature_series.hpp"
 #include "workers/thermal/output/tensors.hpp"
@@ -267,6 +268,7 @@ nlohmann::json summarise(const Deck& deck, const ConductivityRun& run, const Dev
       {"irreducible_points", deck.symmetry.n_irreducible()},
       {"space_group", deck.symmetry.space_group},
       {"scale_broad", control.scale_broad},
+      {"broadening", name_of(control.broadening)},
       {"isotopes", control.isotopes},
       {"four_phonon_iteration", control.four_phonon_iteration},
       {"compat", control.compat ? "fourphonon" : "none"},

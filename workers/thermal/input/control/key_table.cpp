@@ -108,6 +108,22 @@ void KeyTable::list(const std::string& name, std::vector<double>& target, bool z
   });
 }
 
+namespace {
+
+/// Returns the message for an unknown key. Words of phono3py get the key that means the same.
+std::string unknown_key(const Assignment& a, const std::vector<std::string>& known) {
+  static const std::map<std::string, std::string> kWordsOfPhono3py{
+      {"mesh", "ngrid"}, {"tmin", "t_min"}, {"tmax", "t_max"}, {"tstep", "t_step"}, {"ts", "t"}};
+  const auto same = kWordsOfPhono3py.find(a.key);
+  if (same == kWordsOfPhono3py.end() ||
+      std::find(known.begin(), known.end(), same->second) == known.end())
+    return unknown_key_message(a.key, a.where, known);
+  return "unknown key '" + a.key + "' in " + a.where + "; phono3py's '" + a.key + "' is '" +
+         same->second + "' here";
+}
+
+}  // namespace
+
 std::vector<std::string> KeyTable::names() const {
   std::vector<std::string> result;
   for (const auto& [name, key] : keys_) result.push_back(name);
@@ -126,7 +142,7 @@ void KeyTable::store(const std::vector<Assignment>& assignments,
   for (const bool extents : {true, false})
     for (const Assignment& a : assignments) {
       const auto found = keys_.find(a.key);
-      if (found == keys_.end()) throw InvalidInput(unknown_key_message(a.key, a.where, names()));
+      if (found == keys_.end()) throw InvalidInput(unknown_key(a, names()));
       const Key& key = found->second;
       if (!key.group.empty() && !a.group.empty() && key.group != a.group)
         fail(a, "belongs in group '&" + key.group + "', not in '&" + a.group + "'");
