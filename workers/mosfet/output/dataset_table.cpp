@@ -87,6 +87,7 @@ constexpr DatasetDescription kDatasets[] = {
     {"/points/*/numbers/ballistic_ratio", "", "current over the ballistic one"},
     {"/points/*/numbers/gate_charge_per_nm", "", "charge on the gates"},
     {"/points/*/numbers/charge_per_nm", "", "charge of the electrons"},
+    {"/points/*/numbers/barrier_height_ev", "", "lowest barrier above the higher E_F"},
     {"/points/*/numbers/barrier_top_nu*_ev", "", "top of the barrier of a valley pair, from 0"},
     {"/points/*/numbers/line_solves", "", "solves of lines by the beam scheme"},
     {"/points/*/numbers/last_step_v", "", "change of the potential by the last step"},
