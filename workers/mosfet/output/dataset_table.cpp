@@ -107,6 +107,8 @@ constexpr DatasetDescription kDatasets[] = {
     {"/derived/*/threshold_extrapolated", "",
      "threshold voltage by the tangent at the largest slope"},
     {"/derived/*/subthreshold_swing", "", "smallest swing between neighbouring gate voltages"},
+    {"/derived/*/*_error", "", "error of the figure of that name"},
+    {"/derived/*_error", "", "error of the figure of that name"},
     {"/derived/dibl", "", "shift of the threshold by the drain voltage"},
     {"/points/*/numbers/mesh_*_current_a_per_m", "", "current on the nearest other mesh"},
     {"/points/*/numbers/mesh_*_error_a_per_m", "", "error that the last change implies"},
