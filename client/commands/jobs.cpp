@@ -17,6 +17,9 @@
 namespace quasi::client {
 namespace {
 
+/// Owner of jobs on a server that asks for no tokens.
+constexpr std::string_view kLocalOwner = "local";
+
 constexpr int kJobsPerPage = 1000;
 
 std::string joined(const std::vector<std::string>& words) {
@@ -182,6 +185,12 @@ std::string jobs_table(const Console& console, const std::vector<v1::Job>& jobs,
     columns.insert(
         columns.end(),
         {{"ATTEMPTS", Table::Align::kRight}, {"PRIORITY", Table::Align::kRight}, {"LABELS"}});
+  // Without principals every job is the owner's of the server, and the column would say nothing.
+  const bool with_owners = std::any_of(jobs.begin(), jobs.end(), [](const v1::Job& job) {
+    return !job.owner().empty() && job.owner() != kLocalOwner;
+  });
+  if (with_owners) columns.insert(columns.begin() + 1, {"OWNER"});
+  const std::size_t state_column = with_owners ? 4 : 3;
   Table table(std::move(columns));
   const std::vector<std::string> shown = wide ? ids : short_ids(ids);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -194,6 +203,7 @@ std::string jobs_table(const Console& console, const std::vector<v1::Job>& jobs,
         job.has_created() ? readable_age(unix_ms(job.created()), now_ms) : "",
         duration_cell(job, now_ms),
         progress_cell(job)};
+    if (with_owners) row.insert(row.begin() + 1, job.owner());
     if (wide) {
       const std::map<std::string, std::string> labels(job.spec().labels().begin(),
                                                       job.spec().labels().end());
@@ -211,7 +221,7 @@ std::string jobs_table(const Console& console, const std::vector<v1::Job>& jobs,
               {kRan, kKind, kAge, kProgress, kName});
   return table.text([&](int row, std::size_t column, std::string cell) {
     if (row < 0) return console.paint(Colour::kDim, cell);
-    if (column == 3)
+    if (column == state_column)
       return console.paint(colour_of(jobs[static_cast<std::size_t>(row)].state()), cell);
     return cell;
   });
@@ -237,6 +247,10 @@ std::string job_page(const Console& console, const v1::Job& job, std::int64_t no
     line(job.state() == v1::JOB_STATE_FAILED ? "why" : "last try", failure_text(job.failure()));
   if (job.has_cancel_requested() && !is_final(job.state()))
     line("cancel", "asked for " + readable_age(unix_ms(job.cancel_requested()), now_ms));
+  if (!job.owner().empty() && job.owner() != kLocalOwner)
+    line("owner",
+         job.owner() + " of " + job.tenant() +
+             (job.spec().visibility() == v1::VISIBILITY_TENANT ? ", who may read it" : ""));
   line("kind", job.kind());
   if (const v1::DeckWork* work = wire::deck_of(job.spec())) {
     line("settings", settings_text(*work));

@@ -18,6 +18,7 @@ struct JobArguments {
   std::string name;
   std::vector<std::string> labels;  ///< key=value
   std::optional<int> priority;
+  std::string visibility;  ///< private or tenant; empty: as the job says
   std::string max_runtime;
   std::string device;  ///< auto, cpu, cuda
   std::optional<unsigned> gpus;

@@ -101,6 +101,7 @@ void CommandTree::add_queue_options(CLI::App* app, JobArguments& job) {
   app->add_option("--name", job.name, "name of the job (that of the deck or the file)")
       ->type_name("TEXT");
   list_option(app, "--label", job.labels, "label to find jobs by: quasi list --label", "KEY=VALUE");
+  app->add_option("--visibility", job.visibility, "private, or tenant: for your group");
   app->add_option("--priority", job.priority, "-100 to 100, higher is sooner")->type_name("N");
   app->add_option("--max-runtime", job.max_runtime, "limit of one attempt, e.g. 2h")
       ->type_name("TIME");

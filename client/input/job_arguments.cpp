@@ -92,6 +92,14 @@ void apply_flags(const JobArguments& arguments, JobRequest& request, const std::
     (*spec.mutable_labels())[label.key] = label.value;
   }
   if (!name.empty()) spec.set_name(name);
+  if (!arguments.visibility.empty()) {
+    if (arguments.visibility != "private" && arguments.visibility != "tenant")
+      throw Failure(ExitStatus::kUsage,
+                    "--visibility: must be private or tenant, got '" + arguments.visibility + "'",
+                    "tenant lets every member of your group read the job and its results");
+    spec.set_visibility(arguments.visibility == "tenant" ? v1::VISIBILITY_TENANT
+                                                         : v1::VISIBILITY_PRIVATE);
+  }
   if (arguments.priority) spec.set_priority(*arguments.priority);
   if (arguments.gpus) spec.mutable_resources()->set_gpus(*arguments.gpus);
   if (arguments.ranks) spec.mutable_resources()->set_ranks(*arguments.ranks);

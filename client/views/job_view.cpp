@@ -164,6 +164,8 @@ Json job_json(const v1::Job& job, Detail detail) {
             {"state", state_word(job.state())},
             {"failure", job.has_failure() ? failure_json(job.failure()) : Json()},
             {"labels", labels},
+            {"owner", job.owner().empty() ? Json() : Json(job.owner())},
+            {"tenant", job.tenant().empty() ? Json() : Json(job.tenant())},
             {"priority", job.spec().priority()},
             {"attempts", job.attempts()},
             {"max_attempts", job.max_attempts()},

@@ -11,34 +11,38 @@ grpc::ServerUnaryReactor* BlobServiceApi::FindMissingBlobs(
     grpc::CallbackServerContext* context, const v1::FindMissingBlobsRequest* request,
     v1::FindMissingBlobsResponse* response) {
   return read_call(services_, context, violations_of(*request), "FindMissingBlobs",
-                   [request, response](ReadStore& store) {
+                   [request, response](ReadStore& store, const Caller& caller) {
+                     const Scope scope = scope_of(caller);
                      std::set<std::string> asked;
                      for (const std::string& digest : request->digests())
-                       if (asked.insert(digest).second && !store.blob_size(digest))
+                       if (asked.insert(digest).second && !store.blob_size(scope, digest))
                          response->add_missing(digest);
                    });
 }
 
 grpc::ServerReadReactor<v1::WriteBlobRequest>* BlobServiceApi::WriteBlob(
     grpc::CallbackServerContext* context, v1::WriteBlobResponse* response) {
-  if (const auto refusal = refusal_of(services_, *context, "WriteBlob"))
-    return new RefusedStream<grpc::ServerReadReactor<v1::WriteBlobRequest>>(*refusal);
-  return write_blob(services_, context, response);
+  const Admission admission = admission_of(services_, *context, "WriteBlob");
+  if (!admission.caller)
+    return new RefusedStream<grpc::ServerReadReactor<v1::WriteBlobRequest>>(admission.refusal);
+  return write_blob(services_, context, response, *admission.caller);
 }
 
 grpc::ServerUnaryReactor* BlobServiceApi::QueryUpload(grpc::CallbackServerContext* context,
                                                       const v1::QueryUploadRequest* request,
                                                       v1::QueryUploadResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  if (!begin_call(services_, context, reactor, violations_of(*request), "QueryUpload"))
-    return reactor;
+  const auto caller =
+      begin_call(services_, context, reactor, violations_of(*request), "QueryUpload");
+  if (!caller) return reactor;
+  const std::string upload_id = upload_key(*caller, request->upload_id());
   Services& services = services_;
   // The server may not have noticed yet that the earlier stream broke. The bytes that this stream
   // wrote so far are synced and count, and it may write no more.
-  const auto answer_from_store = [&services, reactor, context, request, response] {
-    const bool read = services.readers.read([reactor, context, request,
-                                             response](ReadStore& store) {
-      const auto upload = store.upload(request->upload_id());
+  const auto answer_from_store = [&services, reactor, context, request, response, upload_id] {
+    const bool read = services.readers.read([reactor, context, request, response,
+                                             upload_id](ReadStore& store) {
+      const auto upload = store.upload(upload_id);
       if (!upload)
         return finish(reactor, context,
                       to_status(Refused(Refusal::kNotFound, wire::reason::kUpload,
@@ -49,8 +53,8 @@ grpc::ServerUnaryReactor* BlobServiceApi::QueryUpload(grpc::CallbackServerContex
     if (!read) finish(reactor, context, busy_status(services.draining));
   };
   const bool posted =
-      services_.files.post([&services, reactor, context, request, answer_from_store] {
-        const auto session = services.uploads.find(request->upload_id());
+      services_.files.post([&services, reactor, context, upload_id, answer_from_store] {
+        const auto session = services.uploads.find(upload_id);
         if (!session) return answer_from_store();
         UploadRow row;
         try {
@@ -84,9 +88,10 @@ grpc::ServerUnaryReactor* BlobServiceApi::QueryUpload(grpc::CallbackServerContex
 
 grpc::ServerWriteReactor<v1::ReadBlobResponse>* BlobServiceApi::ReadBlob(
     grpc::CallbackServerContext* context, const v1::ReadBlobRequest* request) {
-  if (const auto refusal = refusal_of(services_, *context, "ReadBlob"))
-    return new RefusedStream<grpc::ServerWriteReactor<v1::ReadBlobResponse>>(*refusal);
-  return read_blob(services_, context, *request);
+  const Admission admission = admission_of(services_, *context, "ReadBlob");
+  if (!admission.caller)
+    return new RefusedStream<grpc::ServerWriteReactor<v1::ReadBlobResponse>>(admission.refusal);
+  return read_blob(services_, context, *request, scope_of(*admission.caller));
 }
 
 }  // namespace quasi::server

@@ -26,8 +26,8 @@ class BlobServiceApi : public v1::BlobService::CallbackService {
 
 /// These functions create the streams. Each stream has a file of its own in streams/.
 grpc::ServerReadReactor<v1::WriteBlobRequest>* write_blob(Services&, grpc::CallbackServerContext*,
-                                                          v1::WriteBlobResponse*);
+                                                          v1::WriteBlobResponse*, const Caller&);
 grpc::ServerWriteReactor<v1::ReadBlobResponse>* read_blob(Services&, grpc::CallbackServerContext*,
-                                                          const v1::ReadBlobRequest&);
+                                                          const v1::ReadBlobRequest&, const Scope&);
 
 }  // namespace quasi::server

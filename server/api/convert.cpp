@@ -48,6 +48,7 @@ NewJob to_new_job(const v1::JobSpec& spec) {
   row.resume = !spec.retry().has_resume() || spec.retry().resume();
   row.checkpoints_kept = static_cast<std::int32_t>(
       spec.checkpoint().keep() > 0 ? spec.checkpoint().keep() : limits::kDefaultCheckpointsKept);
+  if (spec.visibility() == v1::VISIBILITY_TENANT) row.visibility = Visibility::kTenant;
   job.spec = canonical_bytes(spec);
   for (const auto& [key, value] : spec.labels()) job.labels.emplace_back(key, value);
   for (const v1::Input& input : spec.inputs())
@@ -139,6 +140,8 @@ v1::Job to_job(const JobView& view) {
   if (view.checkpoint) *job.mutable_checkpoint() = to_message(*view.checkpoint);
   job.set_summary_json(view.summary_json);
   job.set_log_bytes(static_cast<std::uint64_t>(view.log_bytes));
+  job.set_owner(view.owner);
+  job.set_tenant(row.tenant);
   return job;
 }
 

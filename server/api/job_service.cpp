@@ -86,21 +86,22 @@ void add_running_jobs(const std::vector<OpenSlot>& open, v1::Worker& worker) {
           std::find(ids.begin(), ids.end(), device.id()) == ids.end())
         continue;
       device.set_busy_slots(device.busy_slots() + 1);
-      device.add_running_job_ids(slot.job_uid);
+      if (!slot.job_uid.empty()) device.add_running_job_ids(slot.job_uid);
     }
   }
 }
 
 /// All pools with their workers and numbers of jobs. The fleet holds the workers that the queue
 /// knows now; the store also holds earlier workers.
-v1::ListPoolsResponse to_response(const std::vector<WorkerStatus>& fleet, ReadStore& store) {
+v1::ListPoolsResponse to_response(const Scope& scope, const std::vector<WorkerStatus>& fleet,
+                                  ReadStore& store) {
   std::map<std::string, v1::Pool> pools;
   pools["default"];
   for (const PoolCount& count : store.pools()) {
     pools[count.pool].set_queued(static_cast<std::uint64_t>(count.queued));
     pools[count.pool].set_running(static_cast<std::uint64_t>(count.running));
   }
-  const std::vector<OpenSlot> open = store.open_slots();
+  const std::vector<OpenSlot> open = store.open_slots(scope);
   std::map<std::string, const WorkerStatus*> members;
   for (const WorkerStatus& status : fleet) members[status.worker.id] = &status;
   for (const WorkerRow& known : store.workers()) {
@@ -157,8 +158,9 @@ grpc::ServerUnaryReactor* JobServiceApi::SubmitJobs(grpc::CallbackServerContext*
     for (const v1::JobSpec& spec : request->jobs()) command->jobs.push_back(to_new_job(spec));
   }
   return write_call(services_, context, violations, "SubmitJobs",
-                    [this, context, command, response](WriteContext& write) {
+                    [this, context, command, response](WriteContext& write, const Caller& caller) {
                       require_storage(services_);
+                      command->scope = scope_of(caller);
                       const Submitted submitted = write.queue.apply(*command, write.now);
                       for (const std::string& uid : submitted.uids) response->add_job_ids(uid);
                       if (submitted.replayed) context->AddTrailingMetadata("quasi-replayed", "1");
@@ -171,7 +173,8 @@ grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContex
   wire::Violations violations;
   wire::validate(*request, {.enable_test_work = services_.options.enable_test_work}, violations);
   return read_call(
-      services_, context, {}, "ValidateJobs", [request, response, violations](ReadStore& store) {
+      services_, context, {}, "ValidateJobs",
+      [request, response, violations](ReadStore& store, const Caller& caller) {
         for (const wire::Violation& violation : violations.list()) {
           auto& problem = *response->add_problems();
           problem.set_field(violation.field);
@@ -185,7 +188,7 @@ grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContex
           for (int k = 0; k < spec.inputs_size(); ++k) {
             const v1::Input& input = spec.inputs(k);
             if (!wire::is_digest(input.digest())) continue;  // already reported above
-            const auto size = store.blob_size(input.digest());
+            const auto size = store.blob_size(scope_of(caller), input.digest());
             if (size && *size == static_cast<std::int64_t>(input.size_bytes())) continue;
             auto& problem = *response->add_problems();
             problem.set_field(path + ".spec.inputs[" + std::to_string(k) + "].digest");
@@ -213,23 +216,23 @@ grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContex
 grpc::ServerUnaryReactor* JobServiceApi::GetJob(grpc::CallbackServerContext* context,
                                                 const v1::GetJobRequest* request,
                                                 v1::GetJobResponse* response) {
-  return read_call(
-      services_, context, violations_of(*request), "GetJob", [request, response](ReadStore& store) {
-        const auto view = store.find(request->job_id());
-        if (!view) throw no_such_job(request->job_id());
-        v1::Job& job = *response->mutable_job();
-        job = to_job(*view);
-        std::map<std::string, std::string> names;
-        for (const WorkerRow& worker : store.workers()) names[worker.id] = worker.name;
-        for (const AttemptRow& attempt : store.attempts_of(view->row.id, 32)) {
-          v1::Attempt& message = *job.add_attempt_history();
-          message = to_message(attempt);
-          message.set_worker_name(names[attempt.worker_id]);
-        }
-        for (const ArtifactRow& artifact :
-             store.artifacts_of(view->row.id, "", static_cast<std::int32_t>(limits::kArtifacts)))
-          *job.add_artifacts() = to_message(artifact);
-      });
+  return read_call(services_, context, violations_of(*request), "GetJob",
+                   [request, response](ReadStore& store, const Caller& caller) {
+                     const auto view = store.find(scope_of(caller), request->job_id());
+                     if (!view) throw no_such_job(request->job_id());
+                     v1::Job& job = *response->mutable_job();
+                     job = to_job(*view);
+                     std::map<std::string, std::string> names;
+                     for (const WorkerRow& worker : store.workers()) names[worker.id] = worker.name;
+                     for (const AttemptRow& attempt : store.attempts_of(view->row.id, 32)) {
+                       v1::Attempt& message = *job.add_attempt_history();
+                       message = to_message(attempt);
+                       message.set_worker_name(names[attempt.worker_id]);
+                     }
+                     for (const ArtifactRow& artifact : store.artifacts_of(
+                              view->row.id, "", static_cast<std::int32_t>(limits::kArtifacts)))
+                       *job.add_artifacts() = to_message(artifact);
+                   });
 }
 
 grpc::ServerUnaryReactor* JobServiceApi::ListJobs(grpc::CallbackServerContext* context,
@@ -237,7 +240,7 @@ grpc::ServerUnaryReactor* JobServiceApi::ListJobs(grpc::CallbackServerContext* c
                                                   v1::ListJobsResponse* response) {
   return read_call(
       services_, context, violations_of(*request), "ListJobs",
-      [this, request, response](ReadStore& store) {
+      [this, request, response](ReadStore& store, const Caller& caller) {
         const bool ascending = request->order() == v1::ListJobsRequest::ORDER_CREATED_ASCENDING;
         const std::string binding =
             canonical_bytes(request->filter()) + (ascending ? "/up" : "/down");
@@ -247,7 +250,8 @@ grpc::ServerUnaryReactor* JobServiceApi::ListJobs(grpc::CallbackServerContext* c
         const std::int32_t size = page_size(request->page_size());
         const auto order = ascending ? ReadStore::Order::kAscending : ReadStore::Order::kDescending;
         std::vector<JobView> views =
-            store.list(to_query(request->filter()), order, cursor, size + 1);
+            store.list(scope_of(caller), to_query(request->filter()),
+                       {.order = order, .cursor = cursor, .limit = size + 1});
         std::size_t bytes = 0;
         RowId last = 0;
         for (std::size_t i = 0; i < views.size(); ++i) {
@@ -269,8 +273,9 @@ grpc::ServerUnaryReactor* JobServiceApi::CancelJobs(grpc::CallbackServerContext*
                                                     v1::CancelJobsResponse* response) {
   return write_call(
       services_, context, violations_of(*request), "CancelJobs",
-      [context, request, response](WriteContext& write) {
-        server::CancelJobs command{.request_id = request->request_id(),
+      [context, request, response](WriteContext& write, const Caller& caller) {
+        server::CancelJobs command{.scope = scope_of(caller),
+                                   .request_id = request->request_id(),
                                    .body_sha256 = body_digest(*request),
                                    .uids = {request->job_ids().begin(), request->job_ids().end()},
                                    .reason = request->reason()};
@@ -289,8 +294,9 @@ grpc::ServerUnaryReactor* JobServiceApi::DeleteJobs(grpc::CallbackServerContext*
                                                     const v1::DeleteJobsRequest* request,
                                                     v1::DeleteJobsResponse*) {
   return write_call(services_, context, violations_of(*request), "DeleteJobs",
-                    [context, request](WriteContext& write) {
+                    [context, request](WriteContext& write, const Caller& caller) {
                       const server::DeleteJobs command{
+                          .scope = scope_of(caller),
                           .request_id = request->request_id(),
                           .body_sha256 = body_digest(*request),
                           .uids = {request->job_ids().begin(), request->job_ids().end()},
@@ -302,16 +308,18 @@ grpc::ServerUnaryReactor* JobServiceApi::DeleteJobs(grpc::CallbackServerContext*
 
 grpc::ServerWriteReactor<v1::WatchEvent>* JobServiceApi::WatchJobs(
     grpc::CallbackServerContext* context, const v1::WatchJobsRequest* request) {
-  if (const auto refusal = refusal_of(services_, *context, "WatchJobs"))
-    return new RefusedStream<grpc::ServerWriteReactor<v1::WatchEvent>>(*refusal);
-  return watch_jobs(services_, context, *request);
+  const Admission admission = admission_of(services_, *context, "WatchJobs");
+  if (!admission.caller)
+    return new RefusedStream<grpc::ServerWriteReactor<v1::WatchEvent>>(admission.refusal);
+  return watch_jobs(services_, context, *request, scope_of(*admission.caller));
 }
 
 grpc::ServerWriteReactor<v1::ReadLogsResponse>* JobServiceApi::ReadLogs(
     grpc::CallbackServerContext* context, const v1::ReadLogsRequest* request) {
-  if (const auto refusal = refusal_of(services_, *context, "ReadLogs"))
-    return new RefusedStream<grpc::ServerWriteReactor<v1::ReadLogsResponse>>(*refusal);
-  return read_logs(services_, context, *request);
+  const Admission admission = admission_of(services_, *context, "ReadLogs");
+  if (!admission.caller)
+    return new RefusedStream<grpc::ServerWriteReactor<v1::ReadLogsResponse>>(admission.refusal);
+  return read_logs(services_, context, *request, scope_of(*admission.caller));
 }
 
 grpc::ServerUnaryReactor* JobServiceApi::ListArtifacts(grpc::CallbackServerContext* context,
@@ -319,8 +327,8 @@ grpc::ServerUnaryReactor* JobServiceApi::ListArtifacts(grpc::CallbackServerConte
                                                        v1::ListArtifactsResponse* response) {
   return read_call(
       services_, context, violations_of(*request), "ListArtifacts",
-      [this, request, response](ReadStore& store) {
-        const auto view = store.find(request->job_id());
+      [this, request, response](ReadStore& store, const Caller& caller) {
+        const auto view = store.find(scope_of(caller), request->job_id());
         if (!view) throw no_such_job(request->job_id());
         std::string after;
         if (!request->page_token().empty())
@@ -344,11 +352,11 @@ grpc::ServerUnaryReactor* JobServiceApi::ListPools(grpc::CallbackServerContext* 
   // The writer knows which workers are alive. The store knows every worker that ever registered,
   // and the queued jobs.
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  if (!begin_call(services_, context, reactor, violations_of(*request), "ListPools"))
-    return reactor;
+  const auto caller = begin_call(services_, context, reactor, violations_of(*request), "ListPools");
+  if (!caller) return reactor;
   auto fleet = std::make_shared<std::vector<WorkerStatus>>();
-  const auto answer = [response, fleet](ReadStore& store) {
-    *response = to_response(*fleet, store);
+  const auto answer = [response, fleet, scope = scope_of(*caller)](ReadStore& store) {
+    *response = to_response(scope, *fleet, store);
   };
   Services& services = services_;
   const bool posted = services_.writer.post(

@@ -54,9 +54,10 @@ grpc::ServerUnaryReactor* WorkerServiceApi::Register(grpc::CallbackServerContext
 grpc::ServerUnaryReactor* WorkerServiceApi::AcquireLeases(grpc::CallbackServerContext* context,
                                                           const v1::AcquireLeasesRequest* request,
                                                           v1::AcquireLeasesResponse* response) {
-  if (const auto refusal = refusal_of(services_, *context, "AcquireLeases")) {
+  if (const Admission admission = admission_of(services_, *context, "AcquireLeases");
+      !admission.caller) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    finish(reactor, context, *refusal);
+    finish(reactor, context, admission.refusal);
     return reactor;
   }
   return acquire_leases(services_, context, request, response);

@@ -12,6 +12,7 @@
 namespace quasi::server {
 
 struct SubmitJobs {
+  Scope scope = Scope::everything();  ///< of the owner of the jobs
   std::string request_id;
   std::string body_sha256;
   std::vector<NewJob> jobs;  ///< the rows carry the request; the queue sets ids, states and times
@@ -22,6 +23,7 @@ struct Submitted {
 };
 
 struct CancelJobs {
+  Scope scope = Scope::everything();
   std::string request_id;  ///< may be empty
   std::string body_sha256;
   std::vector<std::string> uids;
@@ -34,6 +36,7 @@ struct Cancelled {
 
 /// Deletes jobs that have ended.
 struct DeleteJobs {
+  Scope scope = Scope::everything();
   std::string request_id;  ///< may be empty
   std::string body_sha256;
   std::vector<std::string> uids;

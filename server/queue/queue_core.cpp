@@ -26,26 +26,33 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+/// Name of a request among the stored answers. Each principal has request ids of its own (I7).
+std::string request_key(const Scope& scope, const std::string& request_id) {
+  if (request_id.empty() || scope.principal_id == 0) return request_id;
+  return std::to_string(scope.principal_id) + "/" + request_id;
+}
+
 /// The stored answer to a repeated request.
-std::optional<std::string> replay(Store& store, const std::string& request_id,
-                                  const std::string& method, const std::string& body_sha256) {
-  if (request_id.empty()) return std::nullopt;
-  const auto known = store.find_request(request_id);
+/// @param key  from request_key()
+std::optional<std::string> replay(Store& store, const std::string& key, const std::string& method,
+                                  const std::string& body_sha256) {
+  if (key.empty()) return std::nullopt;
+  const auto known = store.find_request(key);
   if (!known) return std::nullopt;
   if (known->method != method || known->body_sha256 != body_sha256)
     throw Refused(Refusal::kAlreadyExists, "REQUEST_ID_REUSED",
-                  "request_id " + request_id +
+                  "request_id " + key.substr(key.find('/') + 1) +
                       " was used for another request; take a new one for each request");
   return known->response;
 }
 
-void require_inputs(Store& store, const std::vector<NewJob>& jobs) {
+void require_inputs(Store& store, const Scope& scope, const std::vector<NewJob>& jobs) {
   std::vector<Refused::Precondition> missing;
   std::map<std::string, std::int64_t> sizes;
   for (const NewJob& job : jobs) {
     for (const JobInput& input : job.inputs) {
       auto [known, first] = sizes.try_emplace(input.digest, -1);
-      if (first) known->second = store.blob_size(input.digest).value_or(-1);
+      if (first) known->second = store.blob_size(scope, input.digest).value_or(-1);
       if (known->second == input.size_bytes) continue;
       if (!first && known->second < 0) continue;  // already reported
       missing.push_back({.type = "INPUTS_MISSING",
@@ -61,6 +68,16 @@ void require_inputs(Store& store, const std::vector<NewJob>& jobs) {
                   std::to_string(missing.size()) + " input(s) are not in the blob store");
   refused.preconditions = std::move(missing);
   throw refused;
+}
+
+/// @throws Refused PERMISSION_DENIED if the job is another principal's, which the caller sees as a
+/// member of its tenant.
+void require_owner(const Scope& scope, const JobRow& job) {
+  if (scope.is_everything || job.owner_id == scope.principal_id) return;
+  throw Refused(Refusal::kPermissionDenied, "ROLE_REQUIRED",
+                "job " + job.uid +
+                    " belongs to another member of your group; only its owner or an operator may "
+                    "change it");
 }
 
 /// @throws Refused UNSCHEDULABLE for jobs that no known device can ever hold.
@@ -112,9 +129,10 @@ void QueueCore::recover(Now now) {
 bool QueueCore::take_ready_flag() { return std::exchange(became_ready_, false); }
 
 Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
-  if (const auto answer = replay(store_, command.request_id, "SubmitJobs", command.body_sha256))
+  const std::string request = request_key(command.scope, command.request_id);
+  if (const auto answer = replay(store_, request, "SubmitJobs", command.body_sha256))
     return {.uids = lines_of(*answer), .replayed = true};
-  require_inputs(store_, command.jobs);
+  require_inputs(store_, command.scope, command.jobs);
   require_schedulable(store_, command.jobs);
   Submitted submitted;
   for (const NewJob& asked : command.jobs) {
@@ -127,6 +145,8 @@ Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
     row.revision = 1;
     row.job_seq = 1;
     row.created_ms = now.wall_ms;
+    row.owner_id = command.scope.principal_id;
+    row.tenant = command.scope.tenant;
     row.id = store_.insert_job(job);
     store_.append_event({.job_id = row.id,
                          .job_seq = 1,
@@ -136,7 +156,7 @@ Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
     became_ready_ = became_ready_ || row.ready;
     submitted.uids.push_back(row.uid);
   }
-  store_.save_request(command.request_id,
+  store_.save_request(request,
                       {.method = "SubmitJobs",
                        .body_sha256 = command.body_sha256,
                        .response = joined(submitted.uids)},
@@ -145,7 +165,8 @@ Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
 }
 
 Cancelled QueueCore::apply(const CancelJobs& command, Now now) {
-  if (const auto answer = replay(store_, command.request_id, "CancelJobs", command.body_sha256)) {
+  const std::string request = request_key(command.scope, command.request_id);
+  if (const auto answer = replay(store_, request, "CancelJobs", command.body_sha256)) {
     Cancelled cancelled{.states = {}, .replayed = true};
     for (const std::string& line : lines_of(*answer))
       cancelled.states.push_back(static_cast<JobState>(std::stoi(line)));
@@ -154,8 +175,9 @@ Cancelled QueueCore::apply(const CancelJobs& command, Now now) {
   Cancelled cancelled;
   std::vector<std::string> answer;
   for (const std::string& uid : command.uids) {
-    auto job = store_.find_job(uid);
+    auto job = store_.find_job(command.scope, uid);
     if (!job) throw Refused(Refusal::kNotFound, "JOB", "there is no job " + uid);
+    require_owner(command.scope, *job);
     if (!is_final(job->state) && job->state != JobState::kCancelling) {
       job->cancel_requested_ms = now.wall_ms;
       move(*job, JobEvent::kCancel, {.message = command.reason}, now);
@@ -163,21 +185,22 @@ Cancelled QueueCore::apply(const CancelJobs& command, Now now) {
     cancelled.states.push_back(job->state);
     answer.push_back(std::to_string(static_cast<int>(job->state)));
   }
-  if (!command.request_id.empty())
+  if (!request.empty())
     store_.save_request(
-        command.request_id,
+        request,
         {.method = "CancelJobs", .body_sha256 = command.body_sha256, .response = joined(answer)},
         now.wall_ms + options_.request_ttl_ms);
   return cancelled;
 }
 
 Deleted QueueCore::apply(const DeleteJobs& command, Now now) {
-  if (replay(store_, command.request_id, "DeleteJobs", command.body_sha256))
-    return {.replayed = true};
+  const std::string request = request_key(command.scope, command.request_id);
+  if (replay(store_, request, "DeleteJobs", command.body_sha256)) return {.replayed = true};
   const std::set<std::string> uids(command.uids.begin(), command.uids.end());
   for (const std::string& uid : uids) {
-    auto job = store_.find_job(uid);
+    auto job = store_.find_job(command.scope, uid);
     if (!job) throw Refused(Refusal::kNotFound, "JOB", "there is no job " + uid);
+    require_owner(command.scope, *job);
     if (!is_final(job->state))
       throw Refused(Refusal::kFailedPrecondition, "WRONG_STATE",
                     "job " + uid + " is " + std::string(name_of(job->state)) +
@@ -196,10 +219,9 @@ Deleted QueueCore::apply(const DeleteJobs& command, Now now) {
     store_.append_event(event);
     store_.mark_deleted(job->id, now.wall_ms);
   }
-  if (!command.request_id.empty())
+  if (!request.empty())
     store_.save_request(
-        command.request_id,
-        {.method = "DeleteJobs", .body_sha256 = command.body_sha256, .response = {}},
+        request, {.method = "DeleteJobs", .body_sha256 = command.body_sha256, .response = {}},
         now.wall_ms + options_.request_ttl_ms);
   return {};
 }

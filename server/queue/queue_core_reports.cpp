@@ -150,7 +150,7 @@ void QueueCore::apply(const RecordCheckpoint& command, Now now) {
                                     " does not follow " + std::to_string(newest->sequence))
         .with("sequence", std::to_string(newest->sequence));
   }
-  const auto size = store_.blob_size(asked.digest);
+  const auto size = store_.blob_size(Scope::everything(), asked.digest);
   if (!size || *size != asked.size_bytes) {
     Refused refused(Refusal::kFailedPrecondition, "INPUTS_MISSING",
                     "the checkpoint is not in the blob store; upload it first");
@@ -195,7 +195,7 @@ JobAfter QueueCore::apply(const CompleteAttempt& command, Now now) {
     throw wrong_state(job, "an attempt succeeds after StartAttempt, not before");
   std::vector<Refused::Precondition> missing;
   for (const ArtifactRow& artifact : command.artifacts) {
-    const auto size = store_.blob_size(artifact.digest);
+    const auto size = store_.blob_size(Scope::everything(), artifact.digest);
     if (size && *size == artifact.size_bytes) continue;
     missing.push_back({.type = "INPUTS_MISSING",
                        .subject = artifact.digest,

@@ -9,6 +9,7 @@
 
 #include "server/queue/job_state.hpp"
 #include "server/queue/retry.hpp"
+#include "server/queue/scope.hpp"
 
 /// The contents of the store as plain values. Times are milliseconds since 1970; they serve for
 /// display and for not_before, and 0 means "not yet". Row ids are the store's own numbers; the wire
@@ -81,6 +82,9 @@ struct JobRow {
   std::int64_t started_ms = 0;
   std::int64_t ended_ms = 0;
   std::int64_t cancel_requested_ms = 0;
+  std::int64_t owner_id = 0;       ///< principal who submitted it; 0: the owner of the server
+  std::string tenant = "default";  ///< group of the owner at that time
+  Visibility visibility = Visibility::kPrivate;
 
   Placement placement() const;
   bool operator==(const JobRow&) const = default;

@@ -19,7 +19,7 @@ class Store {
   // Jobs.
   virtual RowId insert_job(const NewJob& job) = 0;
   virtual void update_job(const JobRow& row) = 0;
-  virtual std::optional<JobRow> find_job(std::string_view uid) = 0;
+  virtual std::optional<JobRow> find_job(const Scope& scope, std::string_view uid) = 0;
   virtual std::optional<JobRow> job(RowId id) = 0;
   virtual std::string spec_of(RowId job) = 0;
   virtual void set_summary(RowId job, const std::string& summary_json) = 0;
@@ -65,7 +65,8 @@ class Store {
   virtual void save_progress(RowId job, const std::string& body, std::int64_t now_ms) = 0;
 
   // Files.
-  virtual std::optional<std::int64_t> blob_size(std::string_view digest) = 0;
+  /// Size of a blob that the scope holds: the caller sent it, or may see a job with it.
+  virtual std::optional<std::int64_t> blob_size(const Scope& scope, std::string_view digest) = 0;
   virtual void insert_artifact(RowId job, const ArtifactRow& artifact) = 0;
   virtual std::optional<CheckpointRow> newest_checkpoint(RowId job) = 0;
   virtual void insert_checkpoint(RowId job, const CheckpointRow& checkpoint) = 0;

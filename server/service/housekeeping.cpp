@@ -65,9 +65,12 @@ void choose_garbage(WriteContext& write, const RetentionOptions& options, Garbag
     const auto old = write.store.jobs_ended_before(now - options.result_retention_ms, kStep);
     found.more = old.size() >= kStep;
     if (!old.empty())
-      write.queue.apply(
-          DeleteJobs{.request_id = {}, .body_sha256 = {}, .uids = old, .reason = "it has expired"},
-          write.now);
+      write.queue.apply(DeleteJobs{.scope = Scope::everything(),
+                                   .request_id = {},
+                                   .body_sha256 = {},
+                                   .uids = old,
+                                   .reason = "it has expired"},
+                        write.now);
   }
   found.more =
       write.store.prune(now, now - options.passing_events_ms, kStep) >= kStep || found.more;

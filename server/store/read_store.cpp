@@ -63,6 +63,18 @@ std::string end_of_prefix(std::string prefix) {
 /// submission. Otherwise it reads jobs in the order of submission and finds matches soon.
 constexpr std::int32_t kFewNames = 1'024;
 
+/// Adds the condition that a scope contains the job.
+/// @param by_index  reads the indices of owners and tenants, for a scope with few jobs
+void restrict(Where& where, const Scope& scope, bool by_index = false) {
+  if (scope.is_everything) return;
+  where.add(by_index
+                ? "j.id IN (SELECT id FROM jobs INDEXED BY jobs_by_owner WHERE owner_id=? UNION "
+                  "SELECT id FROM jobs INDEXED BY jobs_of_tenants WHERE tenant=? AND visibility=2)"
+                : "(j.owner_id=? OR (j.tenant=? AND j.visibility=2))");
+  where.push(scope.principal_id);
+  where.push(scope.tenant);
+}
+
 /// Adds the conditions of a query. The caller has joined the first label if `first_label` is 1.
 void restrict(Where& where, const JobQuery& query, std::size_t first_label = 0,
               bool by_name_index = false) {
@@ -100,11 +112,12 @@ const std::string kViewColumns =
     ", j.spec, (SELECT body FROM progress p WHERE p.job_id=j.id)"
     ", coalesce((SELECT log_bytes FROM attempts a WHERE a.job_id=j.id ORDER BY a.number DESC "
     "LIMIT 1), 0)"
-    ", c.sequence, c.step, c.digest, c.size_bytes, c.fence, c.created_ms";
+    ", c.sequence, c.step, c.digest, c.size_bytes, c.fence, c.created_ms"
+    ", coalesce((SELECT p.name FROM principals p WHERE p.id=j.owner_id), 'local')";
 const std::string kCheckpointJoin =
     " LEFT JOIN checkpoints c ON c.job_id=j.id AND c.sequence="
     "(SELECT max(sequence) FROM checkpoints x WHERE x.job_id=j.id)";
-constexpr int kAfterJob = 34;  ///< number of columns in kJobColumns
+constexpr int kAfterJob = 37;  ///< number of columns in kJobColumns
 
 }  // namespace
 
@@ -135,17 +148,20 @@ JobView ReadStore::read_view(const Statement& row) {
                                     .size_bytes = row.integer(kAfterJob + 6),
                                     .fence = row.integer(kAfterJob + 7),
                                     .created_ms = row.integer(kAfterJob + 8)};
+  view.owner = row.text(kAfterJob + 9);
   return view;
 }
 
-std::optional<JobView> ReadStore::find(const std::string& uid_or_prefix) {
-  Statement statement(
-      database_, "SELECT " + kViewColumns + ", j.summary FROM jobs j" + kCheckpointJoin +
-                     " WHERE j.uid >= ? AND j.uid < ? AND j.deleted_ms=0 ORDER BY j.uid LIMIT 2");
-  Rows rows(statement.bind(uid_or_prefix, end_of_prefix(uid_or_prefix)));
+std::optional<JobView> ReadStore::find(const Scope& scope, const std::string& uid_or_prefix) {
+  Statement statement(database_, "SELECT " + kViewColumns + ", j.summary FROM jobs j" +
+                                     kCheckpointJoin +
+                                     " WHERE j.uid >= ?4 AND j.uid < ?5 AND j.deleted_ms=0 AND " +
+                                     std::string(kJobInScope) + " ORDER BY j.uid LIMIT 2");
+  Rows rows(statement.bind(scope.is_everything, scope.principal_id, scope.tenant, uid_or_prefix,
+                           end_of_prefix(uid_or_prefix)));
   if (!rows.next()) return std::nullopt;
   JobView view = read_view(*rows);
-  view.summary_json = rows->text(kAfterJob + 9);
+  view.summary_json = rows->text(kAfterJob + 10);
   if (rows.next())
     throw Refused(Refusal::kInvalidArgument, "FIELD_INVALID",
                   "several jobs begin with " + uid_or_prefix + ", e.g. " + view.row.uid + " and " +
@@ -163,8 +179,17 @@ bool ReadStore::is_rare(const std::string& name_prefix) {
   return rows.next() && rows->integer(0) <= kFewNames;
 }
 
-std::vector<JobView> ReadStore::list(const JobQuery& query, Order order, RowId cursor,
-                                     std::int32_t limit) {
+bool ReadStore::is_narrow(const Scope& scope) {
+  Statement statement(database_,
+                      "SELECT (SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_by_owner "
+                      "WHERE owner_id=?1 LIMIT ?3)) + (SELECT count(*) FROM (SELECT 1 FROM jobs "
+                      "INDEXED BY jobs_of_tenants WHERE tenant=?2 AND visibility=2 LIMIT ?3))");
+  Rows rows(statement.bind(scope.principal_id, scope.tenant, kFewNames + 1));
+  return rows.next() && rows->integer(0) <= kFewNames;
+}
+
+std::vector<JobView> ReadStore::list(const Scope& scope, const JobQuery& query, const Page& page) {
+  const auto& [order, cursor, limit] = page;
   Where where;
   // The index of labels is sorted by job within a label, so a page of a common label is short and a
   // rare label costs nothing more.
@@ -178,6 +203,7 @@ std::vector<JobView> ReadStore::list(const JobQuery& query, Order order, RowId c
   }
   restrict(where, query, by_label ? 1 : 0, !by_label && is_rare(query.name_prefix));
   where.add("j.deleted_ms=0");
+  restrict(where, scope, !by_label && !scope.is_everything && is_narrow(scope));
   const bool down = order == Order::kDescending;
   if (cursor > 0) {
     where.add(id + (down ? " < ?" : " > ?"));
@@ -196,27 +222,24 @@ std::vector<JobView> ReadStore::list(const JobQuery& query, Order order, RowId c
   return views;
 }
 
-bool ReadStore::matches(const JobQuery& query, RowId job) {
+std::optional<std::string> ReadStore::uid_if_matching(const Scope& scope, const JobQuery& query,
+                                                      RowId job) {
   Where where;
   restrict(where, query);
+  restrict(where, scope);
   where.add("j.id = ?");
   where.push(job);
-  Statement statement(database_, "SELECT 1 FROM jobs j" + where.text());
+  Statement statement(database_, "SELECT j.uid FROM jobs j" + where.text());
   where.bind(statement);
   Rows rows(statement);
-  return rows.next();
-}
-
-std::optional<std::string> ReadStore::uid_of(RowId job) {
-  Statement statement(database_, "SELECT uid FROM jobs WHERE id=?");
-  Rows rows(statement.bind(job));
   if (!rows.next()) return std::nullopt;
   return rows->text(0);
 }
 
-std::optional<RowId> ReadStore::job_id_of(const std::string& uid) {
-  Statement statement(database_, "SELECT id FROM jobs WHERE uid=?");
-  Rows rows(statement.bind(uid));
+std::optional<RowId> ReadStore::job_id_of(const Scope& scope, const std::string& uid) {
+  Statement statement(database_,
+                      "SELECT id FROM jobs j WHERE uid=?4 AND " + std::string(kJobInScope));
+  Rows rows(statement.bind(scope.is_everything, scope.principal_id, scope.tenant, uid));
   if (!rows.next()) return std::nullopt;
   return rows->integer(0);
 }
@@ -287,23 +310,27 @@ std::vector<EventRow> ReadStore::events_after(std::int64_t seq, std::int32_t lim
   return events;
 }
 
-std::optional<std::int64_t> ReadStore::blob_size(const std::string& digest) {
-  Statement statement(database_, "SELECT size_bytes FROM blobs WHERE digest=? AND state=1");
-  Rows rows(statement.bind(digest));
+std::optional<std::int64_t> ReadStore::blob_size(const Scope& scope, const std::string& digest) {
+  Statement statement(database_, "SELECT size_bytes FROM blobs b WHERE digest=?4 AND state=1 AND " +
+                                     std::string(kBlobInScope));
+  Rows rows(statement.bind(scope.is_everything, scope.principal_id, scope.tenant, digest));
   if (!rows.next()) return std::nullopt;
   return rows->integer(0);
 }
 
-std::optional<std::int64_t> ReadStore::blob_created_ms(const std::string& digest) {
-  Statement statement(database_, "SELECT created_ms FROM blobs WHERE digest=? AND state=1");
-  Rows rows(statement.bind(digest));
+std::optional<std::int64_t> ReadStore::blob_created_ms(const Scope& scope,
+                                                       const std::string& digest) {
+  Statement statement(database_, "SELECT created_ms FROM blobs b WHERE digest=?4 AND state=1 AND " +
+                                     std::string(kBlobInScope));
+  Rows rows(statement.bind(scope.is_everything, scope.principal_id, scope.tenant, digest));
   if (!rows.next()) return std::nullopt;
   return rows->integer(0);
 }
 
-bool ReadStore::blob_is_corrupt(const std::string& digest) {
-  Statement statement(database_, "SELECT 1 FROM blobs WHERE digest=? AND state=3");
-  Rows rows(statement.bind(digest));
+bool ReadStore::blob_is_corrupt(const Scope& scope, const std::string& digest) {
+  Statement statement(database_, "SELECT 1 FROM blobs b WHERE digest=?4 AND state=3 AND " +
+                                     std::string(kBlobInScope));
+  Rows rows(statement.bind(scope.is_everything, scope.principal_id, scope.tenant, digest));
   return rows.next();
 }
 
@@ -328,11 +355,12 @@ std::vector<PoolCount> ReadStore::pools() {
   return pools;
 }
 
-std::vector<OpenSlot> ReadStore::open_slots() {
-  Statement statement(database_,
-                      "SELECT a.worker_id, a.device_ids, j.uid FROM attempts a JOIN jobs j ON "
-                      "j.id=a.job_id WHERE a.outcome=0");
-  Rows rows(statement);
+std::vector<OpenSlot> ReadStore::open_slots(const Scope& scope) {
+  Statement statement(database_, "SELECT a.worker_id, a.device_ids, CASE WHEN " +
+                                     std::string(kJobInScope) +
+                                     " THEN j.uid ELSE '' END FROM attempts a JOIN jobs j ON "
+                                     "j.id=a.job_id WHERE a.outcome=0");
+  Rows rows(statement.bind(scope.is_everything, scope.principal_id, scope.tenant));
   std::vector<OpenSlot> slots;
   while (rows.next())
     slots.push_back({.worker_id = rows->text(0),

@@ -26,6 +26,7 @@ struct JobQuery {
 struct JobView {
   JobRow row;
   std::string spec;
+  std::string owner;     ///< name of the principal
   std::string progress;  ///< serialised quasi.v1.Progress; empty: none yet
   std::optional<CheckpointRow> checkpoint;
   std::int64_t log_bytes = 0;  ///< of the newest attempt
@@ -59,7 +60,9 @@ struct OpenSlot {
 };
 
 /// The read side of the database, for one connection and one thread. Every call is one statement or
-/// one short read transaction. No transaction stays open between calls.
+/// one short read transaction. No transaction stays open between calls. What belongs to principals
+/// is read with a scope: jobs and blobs outside it are as if they were absent, with the same
+/// statements (I15). Parts of a job are found by the row id that such a read gave.
 class ReadStore {
  public:
   explicit ReadStore(const std::string& path);
@@ -78,14 +81,19 @@ class ReadStore {
 
   /// Finds a job by its uid or by a unique prefix of it.
   /// @throws Refused INVALID_ARGUMENT if the prefix fits several jobs.
-  std::optional<JobView> find(const std::string& uid_or_prefix);
+  std::optional<JobView> find(const Scope& scope, const std::string& uid_or_prefix);
   /// Jobs beyond `cursor` in the requested order, at most `limit`. Cursor 0 starts at the end of
   /// the table. A query by label, or by a name that few jobs have, reads these jobs alone.
   enum class Order { kAscending, kDescending };
-  std::vector<JobView> list(const JobQuery& query, Order order, RowId cursor, std::int32_t limit);
-  bool matches(const JobQuery& query, RowId job);
-  std::optional<std::string> uid_of(RowId job);
-  std::optional<RowId> job_id_of(const std::string& uid);
+  struct Page {
+    Order order = Order::kDescending;
+    RowId cursor = 0;
+    std::int32_t limit = 0;
+  };
+  std::vector<JobView> list(const Scope& scope, const JobQuery& query, const Page& page);
+  /// The uid of a job that the query selects; empty if it does not.
+  std::optional<std::string> uid_if_matching(const Scope& scope, const JobQuery& query, RowId job);
+  std::optional<RowId> job_id_of(const Scope& scope, const std::string& uid);
   RowId newest_job();
 
   std::vector<AttemptRow> attempts_of(RowId job, std::int32_t limit);
@@ -100,10 +108,10 @@ class ReadStore {
   /// Events with a number above `seq`, the oldest first.
   std::vector<EventRow> events_after(std::int64_t seq, std::int32_t limit);
 
-  std::optional<std::int64_t> blob_size(const std::string& digest);
+  std::optional<std::int64_t> blob_size(const Scope& scope, const std::string& digest);
   /// Time of the row of a blob that is present. It changes when the blob is uploaded again.
-  std::optional<std::int64_t> blob_created_ms(const std::string& digest);
-  bool blob_is_corrupt(const std::string& digest);
+  std::optional<std::int64_t> blob_created_ms(const Scope& scope, const std::string& digest);
+  bool blob_is_corrupt(const Scope& scope, const std::string& digest);
   /// Committed bytes of an upload.
   struct UploadView {
     std::string digest;
@@ -113,13 +121,16 @@ class ReadStore {
   std::optional<UploadView> upload(const std::string& upload_id);
 
   std::vector<PoolCount> pools();
-  std::vector<OpenSlot> open_slots();
+  /// The slots that jobs hold. The uid of a job outside the scope is empty.
+  std::vector<OpenSlot> open_slots(const Scope& scope);
   std::vector<WorkerRow> workers();
 
  private:
   JobView read_view(const Statement& row);
   /// True if at most `kFewNames` jobs have a name with this prefix.
   bool is_rare(const std::string& name_prefix);
+  /// True if the scope contains at most `kFewNames` jobs.
+  bool is_narrow(const Scope& scope);
   Database database_;
 };
 

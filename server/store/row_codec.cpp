@@ -11,7 +11,14 @@ const std::string_view kJobColumns =
     "j.priority, j.pool, j.device, j.gpus, j.memory_bytes, j.max_runtime_ms, j.not_before_ms, "
     "j.ready, j.attempts, j.max_attempts, j.grants, j.crashes, j.gpu_ooms, j.host_ooms, j.resume, "
     "j.checkpoints_kept, j.fence, j.open_attempt, j.avoid_device, j.revision, j.job_seq, "
-    "j.created_ms, j.started_ms, j.ended_ms, j.cancel_requested_ms";
+    "j.created_ms, j.started_ms, j.ended_ms, j.cancel_requested_ms, j.owner_id, j.tenant, "
+    "j.visibility";
+
+const std::string_view kJobInScope = "(?1 OR j.owner_id=?2 OR (j.visibility=2 AND j.tenant=?3))";
+
+const std::string_view kBlobInScope =
+    "(?1 OR EXISTS (SELECT 1 FROM blob_holders h WHERE h.digest=b.digest AND h.principal_id=?2) "
+    "OR EXISTS (SELECT 1 FROM blob_tenants t WHERE t.digest=b.digest AND t.tenant=?3))";
 
 JobRow read_job(const Statement& row) {
   int c = 0;
@@ -51,6 +58,9 @@ JobRow read_job(const Statement& row) {
   job.started_ms = row.integer(c++);
   job.ended_ms = row.integer(c++);
   job.cancel_requested_ms = row.integer(c++);
+  job.owner_id = row.integer(c++);
+  job.tenant = row.text(c++);
+  job.visibility = static_cast<Visibility>(row.small(c++));
   return job;
 }
 

@@ -18,12 +18,13 @@ RowId SqliteStore::insert_job(const NewJob& job) {
   const JobRow& row = job.row;
   sql("INSERT INTO jobs (uid, name, kind, state, priority, pool, placement, device, gpus, "
       "memory_bytes, max_runtime_ms, not_before_ms, ready, max_attempts, resume, "
-      "checkpoints_kept, revision, job_seq, created_ms, spec) "
-      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+      "checkpoints_kept, revision, job_seq, created_ms, owner_id, tenant, visibility, spec) "
+      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(row.uid, row.name, row.kind, row.state, row.priority, row.pool, encode(row.placement()),
             row.device, row.gpus, row.memory_bytes, row.max_runtime_ms, row.not_before_ms,
             row.ready, row.max_attempts, row.resume, row.checkpoints_kept, row.revision,
-            row.job_seq, row.created_ms, Statement::Blob{job.spec})
+            row.job_seq, row.created_ms, row.owner_id, row.tenant, row.visibility,
+            Statement::Blob{job.spec})
       .run();
   const RowId id = database_.last_insert_id();
   for (const auto& [key, value] : job.labels)
@@ -51,8 +52,9 @@ void SqliteStore::update_job(const JobRow& row) {
 
 namespace {
 
-const std::string kJobByUid =
-    "SELECT " + std::string(kJobColumns) + " FROM jobs j WHERE j.uid=? AND j.deleted_ms=0";
+const std::string kJobByUid = "SELECT " + std::string(kJobColumns) +
+                              " FROM jobs j WHERE j.uid=?4 AND j.deleted_ms=0 AND " +
+                              std::string(kJobInScope);
 const std::string kJobById = "SELECT " + std::string(kJobColumns) + " FROM jobs j WHERE j.id=?";
 const std::string kReadyHeads =
     "SELECT " + std::string(kJobColumns) +
@@ -72,8 +74,9 @@ const std::string kAttemptsOfAcquire = "SELECT " + std::string(kAttemptColumns) 
 
 }  // namespace
 
-std::optional<JobRow> SqliteStore::find_job(std::string_view uid) {
-  return one<JobRow>(sql(kJobByUid).bind(uid), read_job);
+std::optional<JobRow> SqliteStore::find_job(const Scope& scope, std::string_view uid) {
+  return one<JobRow>(
+      sql(kJobByUid).bind(scope.is_everything, scope.principal_id, scope.tenant, uid), read_job);
 }
 
 std::optional<JobRow> SqliteStore::job(RowId id) {
@@ -224,9 +227,11 @@ void SqliteStore::save_progress(RowId job, const std::string& body, std::int64_t
       .run();
 }
 
-std::optional<std::int64_t> SqliteStore::blob_size(std::string_view digest) {
+std::optional<std::int64_t> SqliteStore::blob_size(const Scope& scope, std::string_view digest) {
+  static const std::string kQuery =
+      "SELECT size_bytes FROM blobs b WHERE digest=?4 AND state=1 AND " + std::string(kBlobInScope);
   return one<std::int64_t>(
-      sql("SELECT size_bytes FROM blobs WHERE digest=? AND state=1").bind(digest),
+      sql(kQuery).bind(scope.is_everything, scope.principal_id, scope.tenant, digest),
       [](const Statement& row) { return row.integer(0); });
 }
 

@@ -35,7 +35,7 @@ class SqliteStore : public Store {
 
   RowId insert_job(const NewJob& job) override;
   void update_job(const JobRow& row) override;
-  std::optional<JobRow> find_job(std::string_view uid) override;
+  std::optional<JobRow> find_job(const Scope& scope, std::string_view uid) override;
   std::optional<JobRow> job(RowId id) override;
   std::string spec_of(RowId job) override;
   void mark_deleted(RowId job, std::int64_t now_ms) override;
@@ -74,7 +74,7 @@ class SqliteStore : public Store {
   std::int64_t newest_event();
   std::int64_t append_event(const EventRow& event) override;
   void save_progress(RowId job, const std::string& body, std::int64_t now_ms) override;
-  std::optional<std::int64_t> blob_size(std::string_view digest) override;
+  std::optional<std::int64_t> blob_size(const Scope& scope, std::string_view digest) override;
   void insert_artifact(RowId job, const ArtifactRow& artifact) override;
   std::optional<CheckpointRow> newest_checkpoint(RowId job) override;
   void insert_checkpoint(RowId job, const CheckpointRow& checkpoint) override;
@@ -92,6 +92,8 @@ class SqliteStore : public Store {
   /// Time of the row of a blob that is present. It changes when the blob is uploaded again.
   std::optional<std::int64_t> blob_created_ms(std::string_view digest);
   void insert_blob(const std::string& digest, std::int64_t size_bytes, std::int64_t now_ms);
+  /// Notes that a principal has sent the whole blob.
+  void add_holder(const std::string& digest, std::int64_t principal_id);
   void set_blob_state(const std::string& digest, BlobState state);
   void delete_blob(const std::string& digest);
   /// Unreferenced blobs older than `before_ms`, at most `limit`.
@@ -131,6 +133,11 @@ class SqliteStore : public Store {
   std::map<std::string, Statement, std::less<>> statements_;
   std::vector<Change> changes_;
 };
+
+/// Conditions on a job j and on a blob b that a scope contains. Parameters 1 to 3 are the members
+/// of the scope in their order.
+extern const std::string_view kJobInScope;
+extern const std::string_view kBlobInScope;
 
 /// Columns of a jobs row in the order that read_job expects.
 extern const std::string_view kJobColumns;

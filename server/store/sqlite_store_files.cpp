@@ -25,6 +25,10 @@ void SqliteStore::insert_blob(const std::string& digest, std::int64_t size_bytes
       .run();
 }
 
+void SqliteStore::add_holder(const std::string& digest, std::int64_t principal_id) {
+  sql("INSERT OR IGNORE INTO blob_holders VALUES (?,?)").bind(digest, principal_id).run();
+}
+
 void SqliteStore::set_blob_state(const std::string& digest, BlobState state) {
   sql("UPDATE blobs SET state=? WHERE digest=?").bind(state, digest).run();
 }

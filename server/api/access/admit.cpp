@@ -61,14 +61,24 @@ Caller admit(Services& services, const grpc::CallbackServerContext& context,
   return caller;
 }
 
-std::optional<grpc::Status> refusal_of(Services& services,
-                                       const grpc::CallbackServerContext& context,
-                                       const char* method) {
+Scope scope_of(const Caller& caller) {
+  // A worker needs the files of every job that it is granted.
+  return {.is_everything = caller.role >= Role::kOperator,
+          .principal_id = caller.principal_id,
+          .tenant = caller.tenant};
+}
+
+std::string upload_key(const Caller& caller, const std::string& upload_id) {
+  return caller.principal_id == 0 ? upload_id
+                                  : "p" + std::to_string(caller.principal_id) + "." + upload_id;
+}
+
+Admission admission_of(Services& services, const grpc::CallbackServerContext& context,
+                       const char* method) {
   try {
-    admit(services, context, method);
-    return std::nullopt;
+    return {.caller = admit(services, context, method), .refusal = grpc::Status::OK};
   } catch (...) {
-    return to_status(std::current_exception(), method);
+    return {.caller = std::nullopt, .refusal = to_status(std::current_exception(), method)};
   }
 }
 

@@ -21,10 +21,19 @@ namespace quasi::server {
 Caller admit(Services& services, const grpc::CallbackServerContext& context,
              std::string_view method);
 
-/// The status of a call that `admit` refuses; nothing if the call is admitted.
-std::optional<grpc::Status> refusal_of(Services& services,
-                                       const grpc::CallbackServerContext& context,
-                                       const char* method);
+/// The jobs and files of which the caller may learn.
+Scope scope_of(const Caller& caller);
+
+/// Name of an upload on the server. Each principal has upload ids of its own.
+std::string upload_key(const Caller& caller, const std::string& upload_id);
+
+/// The caller of a stream, or the status with which `admit` refuses it.
+struct Admission {
+  std::optional<Caller> caller;
+  grpc::Status refusal;
+};
+Admission admission_of(Services& services, const grpc::CallbackServerContext& context,
+                       const char* method);
 
 /// A stream that is refused before its first message.
 template <class Reactor>

@@ -13,8 +13,11 @@ namespace {
 class LogStream : public PumpedStream<v1::ReadLogsResponse> {
  public:
   LogStream(Services& services, grpc::CallbackServerContext* context,
-            const v1::ReadLogsRequest& request)
-      : PumpedStream(services, context), request_(request), offset_(request.offset()) {}
+            const v1::ReadLogsRequest& request, const Scope& scope)
+      : PumpedStream(services, context),
+        scope_(scope),
+        request_(request),
+        offset_(request.offset()) {}
 
  protected:
   const char* method() const override { return "ReadLogs"; }
@@ -26,7 +29,7 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
 
   Next fill(ReadStore& store, std::deque<v1::ReadLogsResponse>& page, grpc::Status&) override {
     if (job_ == 0) {
-      const auto view = store.find(request_.job_id());
+      const auto view = store.find(scope_, request_.job_id());
       if (!view)
         throw Refused(Refusal::kNotFound, wire::reason::kJob,
                       "there is no job " + request_.job_id());
@@ -37,7 +40,7 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
     if (!log) {
       if (number_ == 0 && request_.follow()) {
         // A job has no log before its first grant, and it may end without one.
-        const auto view = store.find(request_.job_id());
+        const auto view = store.find(scope_, request_.job_id());
         return view && is_final(view->row.state) ? Next::kFinish : Next::kIdle;
       }
       if (number_ == 0) return Next::kFinish;
@@ -77,12 +80,13 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
     try {
       return services_.logs.read(log.attempt_uid, offset, in_file);
     } catch (const FileError& error) {
-      if (!error.is_missing() || store.find(request_.job_id())) throw;
+      if (!error.is_missing() || store.find(scope_, request_.job_id())) throw;
       throw Refused(Refusal::kNotFound, wire::reason::kJob,
                     "job " + request_.job_id() + " was deleted");
     }
   }
 
+  const Scope scope_;
   const v1::ReadLogsRequest request_;
   RowId job_ = 0;
   std::int32_t number_ = 0;
@@ -93,8 +97,9 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
 
 grpc::ServerWriteReactor<v1::ReadLogsResponse>* read_logs(Services& services,
                                                           grpc::CallbackServerContext* context,
-                                                          const v1::ReadLogsRequest& request) {
-  const auto stream = std::make_shared<LogStream>(services, context, request);
+                                                          const v1::ReadLogsRequest& request,
+                                                          const Scope& scope) {
+  const auto stream = std::make_shared<LogStream>(services, context, request, scope);
   wire::Violations violations;
   wire::validate(request, violations);
   LogStream* reactor = stream.get();

@@ -24,8 +24,8 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
                        public std::enable_shared_from_this<ReadBlobStream> {
  public:
   ReadBlobStream(Services& services, grpc::CallbackServerContext* context,
-                 const v1::ReadBlobRequest& request)
-      : services_(services), context_(context), request_(request) {}
+                 const v1::ReadBlobRequest& request, const Scope& scope)
+      : services_(services), context_(context), request_(request), scope_(scope) {}
 
   void start() {
     self_ = shared_from_this();
@@ -99,11 +99,11 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   void begin(ReadStore& store) {
     grpc::Status status;
     try {
-      const auto size = store.blob_size(request_.digest());
-      if (!size && store.blob_is_corrupt(request_.digest())) throw corrupt();
+      const auto size = store.blob_size(scope_, request_.digest());
+      if (!size && store.blob_is_corrupt(scope_, request_.digest())) throw corrupt();
       if (!size) throw missing();
       size_ = static_cast<std::uint64_t>(*size);
-      created_ms_ = store.blob_created_ms(request_.digest()).value_or(0);
+      created_ms_ = store.blob_created_ms(scope_, request_.digest()).value_or(0);
       if (request_.offset() > size_)
         throw Refused(Refusal::kOutOfRange, wire::reason::kOffsetPastEnd,
                       "offset: the blob has " + std::to_string(size_) + " bytes, fewer than " +
@@ -240,6 +240,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   Services& services_;
   grpc::CallbackServerContext* context_;
   const v1::ReadBlobRequest request_;
+  const Scope scope_;
   std::shared_ptr<ReadBlobStream> self_;
   v1::ReadBlobResponse response_;
   std::unique_ptr<FileSystem::File> file_;
@@ -263,8 +264,9 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
 
 grpc::ServerWriteReactor<v1::ReadBlobResponse>* read_blob(Services& services,
                                                           grpc::CallbackServerContext* context,
-                                                          const v1::ReadBlobRequest& request) {
-  const auto stream = std::make_shared<ReadBlobStream>(services, context, request);
+                                                          const v1::ReadBlobRequest& request,
+                                                          const Scope& scope) {
+  const auto stream = std::make_shared<ReadBlobStream>(services, context, request, scope);
   ReadBlobStream* reactor = stream.get();
   stream->start();
   return reactor;

@@ -22,8 +22,9 @@ constexpr std::size_t kPageBytes = 1U << 20;
 class WatchStream : public PumpedStream<v1::WatchEvent> {
  public:
   WatchStream(Services& services, grpc::CallbackServerContext* context,
-              const v1::WatchJobsRequest& request, JobQuery query)
+              const v1::WatchJobsRequest& request, JobQuery query, const Scope& scope)
       : PumpedStream(services, context),
+        scope_(scope),
         query_(std::move(query)),
         binding_(canonical_bytes(request.filter()) +
                  (request.include_progress() ? "/progress" : "/states")),
@@ -108,7 +109,7 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
     }
     last_job_ = store.newest_job();
     for (const std::string& uid : query_.uids)
-      if (const auto job = store.job_id_of(uid)) named_.insert(*job);
+      if (const auto job = store.job_id_of(scope_, uid)) named_.insert(*job);
     snapshot_end_ = phase_ == Phase::kSnapshot ? -1 : 0;
   }
 
@@ -119,8 +120,9 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
     // One transaction: the page includes exactly the events up to the newest one.
     const ReadStore::Transaction moment(store);
     const std::int64_t newest_event = store.newest_event();
-    const auto views =
-        store.list(query_, ReadStore::Order::kAscending, last_shown_, kPageSnapshots);
+    const auto views = store.list(
+        scope_, query_,
+        {.order = ReadStore::Order::kAscending, .cursor = last_shown_, .limit = kPageSnapshots});
     bool over = views.empty();
     for (const JobView& view : views) {
       if (view.row.id > last_job_) {
@@ -157,9 +159,10 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
     auto known = matches_.find(event.job_id);
     if (known == matches_.end()) {
       if (matches_.size() >= 1'024) matches_.clear();
-      std::string uid;
-      if (store.matches(query_, event.job_id)) uid = store.uid_of(event.job_id).value_or("");
-      known = matches_.emplace(event.job_id, uid).first;
+      known = matches_
+                  .emplace(event.job_id,
+                           store.uid_if_matching(scope_, query_, event.job_id).value_or(""))
+                  .first;
     }
     uid_ = known->second;
     return !uid_.empty();
@@ -180,6 +183,7 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
     return event;
   }
 
+  const Scope scope_;
   const JobQuery query_;
   const std::string binding_;
   const bool include_progress_;
@@ -201,13 +205,15 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
 
 grpc::ServerWriteReactor<v1::WatchEvent>* watch_jobs(Services& services,
                                                      grpc::CallbackServerContext* context,
-                                                     const v1::WatchJobsRequest& request) {
+                                                     const v1::WatchJobsRequest& request,
+                                                     const Scope& scope) {
   wire::Violations violations;
   wire::validate(request, violations);
   // Conversion is safe only after validation, because durations beyond the limits do not fit
   // milliseconds.
   const auto stream = std::make_shared<WatchStream>(
-      services, context, request, violations.empty() ? to_query(request.filter()) : JobQuery{});
+      services, context, request, violations.empty() ? to_query(request.filter()) : JobQuery{},
+      scope);
   WatchStream* reactor = stream.get();
   if (!violations.empty()) {
     stream->refuse(to_status(violations));

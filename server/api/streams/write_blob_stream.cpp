@@ -15,8 +15,8 @@ namespace {
 class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
  public:
   WriteBlobStream(Services& services, grpc::CallbackServerContext* context,
-                  v1::WriteBlobResponse* response)
-      : services_(services), context_(context), response_(response) {
+                  v1::WriteBlobResponse* response, Caller caller)
+      : services_(services), context_(context), response_(response), caller_(std::move(caller)) {
     services_.idle_uploads.begin(this, services_.clock.now().monotonic_ms,
                                  [context] { context->TryCancel(); });
     StartRead(&message_);
@@ -88,10 +88,10 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
           .retry_in(60'000);
     digest_ = header.digest();
     size_bytes_ = header.size_bytes();
-    upload_id_ = header.upload_id();
+    upload_id_ = upload_key(caller_, header.upload_id());
     const bool posted = services_.readers.read([this](ReadStore& store) {
       try {
-        const auto size = store.blob_size(digest_);
+        const auto size = store.blob_size(scope_of(caller_), digest_);
         if (size && static_cast<std::uint64_t>(*size) != size_bytes_)
           throw Refused(Refusal::kInvalidArgument, wire::reason::kSizeMismatch,
                         "header.size_bytes: the blob has " + std::to_string(*size) +
@@ -149,6 +149,7 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
                      .retry_in(1'000);
                write.store.insert_blob(digest_, static_cast<std::int64_t>(size_bytes_),
                                        write.now.wall_ms);
+               if (caller_.principal_id > 0) write.store.add_holder(digest_, caller_.principal_id);
                write.store.delete_upload(upload_id_);
              },
          .done =
@@ -208,6 +209,7 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
   Services& services_;
   grpc::CallbackServerContext* context_;
   v1::WriteBlobResponse* response_;
+  const Caller caller_;
   v1::WriteBlobRequest message_;
   std::shared_ptr<UploadSession> session_;
   std::string digest_;
@@ -219,8 +221,9 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
 
 grpc::ServerReadReactor<v1::WriteBlobRequest>* write_blob(Services& services,
                                                           grpc::CallbackServerContext* context,
-                                                          v1::WriteBlobResponse* response) {
-  return new WriteBlobStream(services, context, response);
+                                                          v1::WriteBlobResponse* response,
+                                                          const Caller& caller) {
+  return new WriteBlobStream(services, context, response, caller);
 }
 
 }  // namespace quasi::server

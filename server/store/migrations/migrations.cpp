@@ -95,9 +95,52 @@ WHEN NEW.folded_bytes < OLD.folded_bytes OR NEW.folded_bytes > NEW.log_bytes
 BEGIN SELECT RAISE(ABORT, 'the part of a log in its file only grows'); END;
 )sql";
 
+// Owners of jobs and holders of blobs. Jobs of earlier versions belong to the owner of the server.
+// A principal holds a blob if they sent it, or if a job of theirs made it. A tenant holds the blobs
+// of the jobs that are visible to it (I15). `visibility` has the numbers of quasi.v1.Visibility.
+constexpr char kOwners[] = R"sql(
+ALTER TABLE jobs ADD COLUMN owner_id INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT 'default';
+ALTER TABLE jobs ADD COLUMN visibility INTEGER NOT NULL DEFAULT 1 CHECK (visibility IN (1, 2));
+CREATE INDEX jobs_by_owner ON jobs (owner_id, id);
+CREATE INDEX jobs_of_tenants ON jobs (tenant, id) WHERE visibility = 2;
+
+CREATE TABLE blob_holders (
+  digest       TEXT    NOT NULL,
+  principal_id INTEGER NOT NULL,
+  PRIMARY KEY (digest, principal_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE blob_tenants (
+  digest TEXT NOT NULL,
+  tenant TEXT NOT NULL,
+  PRIMARY KEY (digest, tenant)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER owners_do_not_change BEFORE UPDATE OF owner_id, tenant, visibility ON jobs
+BEGIN SELECT RAISE(ABORT, 'I15: the owner and the visibility of a job do not change'); END;
+CREATE TRIGGER inputs_belong_to_tenants AFTER INSERT ON job_inputs
+BEGIN
+  INSERT OR IGNORE INTO blob_tenants
+    SELECT NEW.digest, tenant FROM jobs WHERE id = NEW.job_id AND visibility = 2;
+END;
+CREATE TRIGGER artifacts_belong_to_owners AFTER INSERT ON artifacts
+BEGIN
+  INSERT OR IGNORE INTO blob_holders
+    SELECT NEW.digest, owner_id FROM jobs WHERE id = NEW.job_id AND owner_id > 0;
+  INSERT OR IGNORE INTO blob_tenants
+    SELECT NEW.digest, tenant FROM jobs WHERE id = NEW.job_id AND visibility = 2;
+END;
+CREATE TRIGGER holders_go_with_their_blob AFTER DELETE ON blobs
+BEGIN
+  DELETE FROM blob_holders WHERE digest = OLD.digest;
+  DELETE FROM blob_tenants WHERE digest = OLD.digest;
+END;
+)sql";
+
 constexpr Migration kMigrations[] = {
     {1, kVersion1},   {2, kIsolationOfAttempts}, {3, kIndexOfNames},
     {4, kPrincipals}, {5, kDeletedJobs},         {6, kLogTails},
+    {7, kOwners},
 };
 
 }  // namespace

@@ -38,24 +38,25 @@ void expect_promises_kept(ServerStory& story) {
   const Acknowledged& told = story.told();
   SqliteStore& store = story.world().engine.store();
   for (const auto& [request, uid] : told.job_of_request)
-    EXPECT_TRUE(store.find_job(uid)) << "I1: an acknowledged job is gone";
+    EXPECT_TRUE(store.find_job(Scope::everything(), uid)) << "I1: an acknowledged job is gone";
   for (const auto& [uid, state] : told.final_states) {
-    const auto job = store.find_job(uid);
+    const auto job = store.find_job(Scope::everything(), uid);
     ASSERT_TRUE(job);
     EXPECT_EQ(job->state, state) << "I3";
   }
   for (const auto& [uid, digests] : told.artifacts) {
     std::set<std::string> found;
     Statement rows(database, "SELECT digest FROM artifacts WHERE job_id=?");
-    rows.bind(store.find_job(uid)->id);
+    rows.bind(store.find_job(Scope::everything(), uid)->id);
     while (rows.step()) found.insert(rows.text(0));
     EXPECT_EQ(found, digests) << "I2";
   }
   for (const std::string& uid : told.cancelled) {
-    const JobState state = store.find_job(uid)->state;
+    const JobState state = store.find_job(Scope::everything(), uid)->state;
     EXPECT_TRUE(state == JobState::kCancelled || state == JobState::kCancelling) << "I12";
   }
-  for (const std::string& uid : told.deleted) EXPECT_FALSE(store.find_job(uid)) << "came back";
+  for (const std::string& uid : told.deleted)
+    EXPECT_FALSE(store.find_job(Scope::everything(), uid)) << "came back";
   for (const std::int64_t fence : told.fences) EXPECT_LE(fence, store.newest_fence()) << "I4";
 }
 
@@ -117,7 +118,8 @@ void expect_files_kept(ServerStory& story) {
   Database& database = story.database();
   const Acknowledged& told = story.told();
   SqliteStore& store = story.world().engine.store();
-  for (const auto& [digest, bytes] : told.blobs) EXPECT_TRUE(store.blob_size(digest)) << "I11";
+  for (const auto& [digest, bytes] : told.blobs)
+    EXPECT_TRUE(store.blob_size(Scope::everything(), digest)) << "I11";
   Statement blobs(database, "SELECT digest, size_bytes FROM blobs WHERE state=1");
   while (blobs.step()) {
     const std::string digest = blobs.text(0);
@@ -236,7 +238,7 @@ TEST(PowerCutDisk, ADiskThatLiesIsCaught) {
   story.close();
   disk.restart(Loss::kEverything, 1);
   story.open();
-  EXPECT_FALSE(story.world().engine.store().find_job(uids.begin()->second));
+  EXPECT_FALSE(story.world().engine.store().find_job(Scope::everything(), uids.begin()->second));
 }
 
 }  // namespace

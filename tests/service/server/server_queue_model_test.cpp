@@ -187,11 +187,12 @@ class Model {
     Belief& belief = jobs_[*uid];
     const ReleaseLease command{
         .key = *belief.holder, .reason = ReleaseReason::kDrain, .message = ""};
-    const std::int32_t counted = world_.engine.store().find_job(*uid)->attempts;
+    const std::int32_t counted =
+        world_.engine.store().find_job(Scope::everything(), *uid)->attempts;
     const JobState after = world_.apply(command).state;
     EXPECT_EQ(world_.apply(command).state, after);
     if (belief.state != JobState::kCancelling) {
-      EXPECT_EQ(world_.engine.store().find_job(*uid)->attempts, counted - 1);
+      EXPECT_EQ(world_.engine.store().find_job(Scope::everything(), *uid)->attempts, counted - 1);
     }
     end(belief, after, now());
   }
@@ -266,7 +267,7 @@ class Model {
     world_.run([](WriteContext& write) { write.queue.tick(write.now); });
     for (auto& [uid, belief] : jobs_) {
       if (!belief.holder || belief.deadline_ms > now()) continue;
-      const JobState actual = world_.engine.store().find_job(uid)->state;
+      const JobState actual = world_.engine.store().find_job(Scope::everything(), uid)->state;
       if (belief.state == JobState::kCancelling) {
         EXPECT_EQ(actual, JobState::kCancelled);
         end(belief, JobState::kCancelled, 0);
@@ -285,7 +286,7 @@ class Model {
 
   void compare() {
     for (const auto& [uid, belief] : jobs_) {
-      const auto job = world_.engine.store().find_job(uid);
+      const auto job = world_.engine.store().find_job(Scope::everything(), uid);
       ASSERT_TRUE(job);
       ASSERT_EQ(job->state, belief.state)
           << uid << " is " << name_of(job->state) << ", the model says " << name_of(belief.state);

@@ -24,7 +24,7 @@ class Fences : public testing::Test {
 
   Grant grant() { return world_.apply(simple_acquire(worker_, ++acquires_, 1)).grants.at(0); }
   JobState state_of(const Grant& grant) {
-    return world_.engine.store().find_job(grant.job.uid)->state;
+    return world_.engine.store().find_job(Scope::everything(), grant.job.uid)->state;
   }
   void pass(std::int64_t ms) {
     clock_.advance(ms);
@@ -193,11 +193,13 @@ TEST(Queue, WallClockJumpsExpireNothing) {
   const auto grant = world.apply(simple_acquire(worker, 1, 1)).grants.at(0);
   clock.time.wall_ms += 86'400'000;
   world.run([](WriteContext& write) { write.queue.tick(write.now); });
-  EXPECT_EQ(world.engine.store().find_job(grant.job.uid)->state, JobState::kLeased);
+  EXPECT_EQ(world.engine.store().find_job(Scope::everything(), grant.job.uid)->state,
+            JobState::kLeased);
   clock.time.wall_ms -= 2 * 86'400'000LL;
   clock.time.monotonic_ms += 5'001;
   world.run([](WriteContext& write) { write.queue.tick(write.now); });
-  EXPECT_EQ(world.engine.store().find_job(grant.job.uid)->state, JobState::kQueued);
+  EXPECT_EQ(world.engine.store().find_job(Scope::everything(), grant.job.uid)->state,
+            JobState::kQueued);
 }
 
 // A back-off is a length of time. A wall clock that was ahead at its beginning does not prolong it.

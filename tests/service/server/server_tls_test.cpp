@@ -56,7 +56,7 @@ class Tls : public Calls {
     grpc::ClientContext save, create;
     v1::SavePrincipalRequest person;
     person.mutable_principal()->set_name("ada");
-    person.mutable_principal()->set_role(v1::ROLE_USER);
+    person.mutable_principal()->set_role(v1::ROLE_OPERATOR);
     person.mutable_principal()->set_tenant("phonons");
     v1::SavePrincipalResponse saved;
     EXPECT_TRUE(admin->SavePrincipal(&save, person, &saved).ok());

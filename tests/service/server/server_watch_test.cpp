@@ -208,7 +208,8 @@ class Listing : public testing::Test {
   std::string path() const { return (root_.path() / "quasi.db").string(); }
   std::vector<RowId> ids(const JobQuery& query, ReadStore::Order order, RowId cursor, int limit) {
     std::vector<RowId> found;
-    for (const JobView& view : store().list(query, order, cursor, limit))
+    for (const JobView& view : store().list(Scope::everything(), query,
+                                            {.order = order, .cursor = cursor, .limit = limit}))
       found.push_back(view.row.id);
     return found;
   }
@@ -221,7 +222,8 @@ class Listing : public testing::Test {
     double best = 1e12;
     for (int i = 0; i < 7; ++i) {
       const auto begin = std::chrono::steady_clock::now();
-      store().list(query, ReadStore::Order::kDescending, 0, 50);
+      store().list(Scope::everything(), query,
+                   {.order = ReadStore::Order::kDescending, .cursor = 0, .limit = 50});
       const std::chrono::duration<double, std::micro> took =
           std::chrono::steady_clock::now() - begin;
       best = std::min(best, took.count());
