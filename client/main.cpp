@@ -28,6 +28,7 @@ ExitStatus dispatch(Session& session, const Arguments& arguments) {
   if (command == "report") return report(session, arguments.report);
   if (command == "devices") return devices(session, arguments.devices);
   if (command == "whoami") return whoami(session);
+  if (command == "login") return renew_token(session);
   if (command == "admin") return admin(session, arguments.admin);
   if (command == "version") return version(session);
   if (command == "doctor") return doctor(session);
@@ -50,6 +51,8 @@ ExitStatus run_command(Console& console, const Arguments& arguments) {
   // `run` needs no server, no configuration and no state.
   if (arguments.command == "run") return run(console, arguments.run);
   const Environment environment = [](const char* name) { return std::getenv(name); };
+  if (arguments.command == "login" && !arguments.login.renew)
+    return login(console, environment, arguments.login);
   const Config config = load_config(config_files(environment), environment, arguments.config);
   if (arguments.command == "print-config") {
     console.data(describe(config));

@@ -9,6 +9,7 @@
 #include "server/server.hpp"
 #include "server/service/log.hpp"
 #include "server/service/notify.hpp"
+#include "server/setup/setup.hpp"
 #include "server/store/data_directory.hpp"
 #include "server/store/file_system.hpp"
 #include "server/store/sqlite.hpp"
@@ -67,6 +68,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   ::umask(0077);  // only the owner may read the database, jobs and results
   try {
+    if (argc > 1 && std::string(argv[1]) == "init") return init_command(argc - 1, argv + 1);
     const CommandLine line = parse_command_line(argc, argv);
     switch (line.action) {
       case Action::kExit:

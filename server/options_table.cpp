@@ -179,6 +179,9 @@ std::vector<Entry> place_entries() {
           "call at `listen`",
           [](O & o) -> auto& { return o.worker_listen; }),
       path(
+          "public_address", "HOST:PORT by which others reach this server; codes contain it",
+          [](O & o) -> auto& { return o.api.public_address; }),
+      path(
           "tls_certificate", "certificate of the TCP addresses, in PEM; without one, no TLS",
           [](O & o) -> auto& { return o.tls.certificate; }),
       path(

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "server/api/access/access_service.hpp"
 #include "server/api/access/admin_service.hpp"
 #include "server/api/access/identities.hpp"
 #include "server/api/bind.hpp"
@@ -43,6 +44,16 @@ grpc::Status other_address(const std::string& method) {
             "this address of the server serves workers alone; use an address of the server's key "
             "`listen`"};
   return {StatusCode::UNIMPLEMENTED, "the server knows no call " + method.substr(0, 200)};
+}
+
+/// The options of the calls, with those that follow from the addresses and the certificate.
+ApiOptions api_options(const ServerOptions& options) {
+  ApiOptions api = options.api;
+  api.tls_ca = options.tls.ca;
+  for (const std::string& address : options.worker_listen)
+    if (api.worker_port.empty() && !address.starts_with("unix:"))
+      api.worker_port = address.substr(address.rfind(':') + 1);
+  return api;
 }
 
 /// The addresses of clients and those of workers.
@@ -87,7 +98,7 @@ struct Server::Parts {
         writer((finish_deletions(engine.store(), blobs), engine),
                {.on_commit = [this](const GroupOutcome& outcome) { hub.commit(outcome); },
                 .on_fatal = [](const StorageFatal& error) { end_process(error); }}),
-        services{.options = options.api,
+        services{.options = api_options(options),
                  .clock = clock,
                  .store_id = engine.store_id(),
                  .token_key = engine.token_key(),
@@ -106,7 +117,9 @@ struct Server::Parts {
         workers(services),
         blob_calls(services),
         worker_blob_calls(services),
-        admin(services) {
+        admin(services),
+        access(services),
+        worker_access(services) {
     directory_of_callers.replace(engine.access().all());
   }
 
@@ -149,6 +162,8 @@ struct Server::Parts {
   RefusedCalls not_for_clients{other_address};
   RefusedCalls not_for_workers{other_address};
   AdminServiceApi admin;
+  AccessServiceApi access;
+  AccessServiceApi worker_access;
   std::unique_ptr<grpc::Server> grpc_server;
   /// Serves workers at addresses of their own; null if they call at those of clients.
   std::unique_ptr<grpc::Server> worker_server;
@@ -184,13 +199,13 @@ void Server::Parts::listen() {
   starting.reset();
   if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   if (worker_addresses.empty()) {
-    grpc_server = serve(addresses, SocketRule::kGroup, {&jobs, &workers, &blob_calls, &admin},
-                        not_for_clients);
+    grpc_server = serve(addresses, SocketRule::kGroup,
+                        {&jobs, &workers, &blob_calls, &admin, &access}, not_for_clients);
   } else {
-    grpc_server =
-        serve(addresses, SocketRule::kGroup, {&jobs, &blob_calls, &admin}, not_for_clients);
+    grpc_server = serve(addresses, SocketRule::kGroup, {&jobs, &blob_calls, &admin, &access},
+                        not_for_clients);
     worker_server = serve(worker_addresses, SocketRule::kOwnerOrDirectoryGroup,
-                          {&workers, &worker_blob_calls}, not_for_workers);
+                          {&workers, &worker_blob_calls, &worker_access}, not_for_workers);
   }
   identities.serve(services);
   for (const std::string& address : addresses)

@@ -3,15 +3,19 @@
 #include <fcntl.h>
 #include <google/protobuf/util/time_util.h>
 #include <sys/stat.h>
+#include <toml++/toml.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "client/session/durable_file.hpp"
 #include "client/views/job_view.hpp"
 #include "client/views/readable.hpp"
 #include "client/views/table.hpp"
+#include "proto/wire/access/login.hpp"
 
 namespace quasi::client {
 namespace {
@@ -21,8 +25,9 @@ using google::protobuf::util::TimeUtil;
 std::string role_word(v1::Role role) { return enum_word(*v1::Role_descriptor(), role); }
 
 Failure usage(const std::string& what) {
-  return Failure(ExitStatus::kUsage, what,
-                 "write: quasi admin users | user NAME --role ROLE | token NAME | revoke KEY");
+  return Failure(
+      ExitStatus::kUsage, what,
+      "write: quasi admin users | user NAME --role ROLE | code NAME | token NAME | revoke KEY");
 }
 
 google::protobuf::Duration duration_of(const std::string& text, const std::string& flag) {
@@ -150,6 +155,25 @@ ExitStatus create_token(Session& session, const AdminOptions& options) {
   return ExitStatus::kOk;
 }
 
+/// Makes a one-time code for a principal and prints the line that its receiver types.
+ExitStatus create_code(Session& session, const AdminOptions& options) {
+  v1::CreateCodeRequest request;
+  request.set_principal(options.words[1]);
+  if (!options.lifetime.empty())
+    *request.mutable_lifetime() = duration_of(options.lifetime, "--lifetime");
+  const v1::CreateCodeResponse answer = session.server.call(&Codes::CreateCode, request);
+  const std::string expires = TimeUtil::ToString(answer.expires());
+  if (session.console.json()) {
+    session.console.document(
+        {{"principal", options.words[1]}, {"code", answer.code()}, {"expires", expires}});
+    return ExitStatus::kOk;
+  }
+  session.console.data(printable(answer.code()) + "\n");
+  session.console.note("for one use until " + expires +
+                       ": quasi login CODE, or quasi-worker join CODE for a worker");
+  return ExitStatus::kOk;
+}
+
 ExitStatus revoke_token(Session& session, const AdminOptions& options) {
   v1::RevokeTokenRequest request;
   request.set_key_id(options.words[1]);
@@ -161,6 +185,42 @@ ExitStatus revoke_token(Session& session, const AdminOptions& options) {
     session.console.note("token " + options.words[1] + " ends " +
                          (options.delay.empty() ? "now" : "in " + options.delay));
   return ExitStatus::kOk;
+}
+
+namespace fs = std::filesystem;
+constexpr std::size_t kFileLimitBytes = 1 << 20;
+
+/// A name for the context of a server: the first label of its host.
+std::string context_name(const std::string& address) {
+  std::string name;
+  for (const char c : address.substr(0, address.rfind(':'))) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '-' || c == '_';
+    if (c == '.' && name.find_first_not_of("0123456789-") != std::string::npos) break;
+    name.push_back(is_plain ? c : '-');
+  }
+  return name;
+}
+
+/// Text of the client's configuration; "" if there is none yet.
+std::string known_text(const fs::path& file) {
+  std::error_code ignored;
+  return fs::exists(file, ignored) ? read_whole(file, kFileLimitBytes) : std::string();
+}
+
+/// The configuration with one more context, which is in use if none was.
+std::string with_context(const fs::path& file, const std::string& name, const wire::Login& login,
+                         const fs::path& token_file, const fs::path& ca_file) {
+  std::string text = known_text(file);
+  const toml::table table = toml::parse(text);
+  const toml::node_view<const toml::node> contexts = table["context"];
+  if (contexts[name])
+    throw Failure(ExitStatus::kConflict, "there is a context '" + name + "' in " + file.string(),
+                  "choose another name: quasi login --name NAME; or remove it there first");
+  if (!text.empty() && !text.ends_with('\n')) text += '\n';
+  if (!contexts) text += "[context]\nuse = \"" + name + "\"\n";
+  return text + "\n[context." + name + "]\naddress = \"" + login.address + "\"\nca = \"" +
+         ca_file.string() + "\"\ntoken_file = \"" + token_file.string() + "\"\n";
 }
 
 }  // namespace
@@ -185,11 +245,52 @@ ExitStatus admin(Session& session, const AdminOptions& options) {
   if (action == "users" && options.words.size() == 1) return list_principals(session);
   if (options.words.size() == 2) {
     if (action == "user") return save_principal(session, options);
+    if (action == "code") return create_code(session, options);
     if (action == "token") return create_token(session, options);
     if (action == "revoke") return revoke_token(session, options);
   }
   throw usage("no action '" + action + "' with " + std::to_string(options.words.size() - 1) +
               " names");
+}
+
+ExitStatus login(Console& console, const Environment& environment, const LoginOptions& options) {
+  const fs::path file = fs::absolute(own_config_file(environment));
+  try {
+    const wire::JoinCode code = wire::read_join_code(options.code);
+    const std::string name = options.context.empty() ? context_name(code.address) : options.context;
+    const fs::path token_file = file.parent_path() / (name + ".token");
+    const fs::path ca_file = file.parent_path() / (name + ".ca.pem");
+    make_directory(file.parent_path(), Access::kOwner);
+    // A conflict shows before the code is used up.
+    with_context(file, name, {}, token_file, ca_file);
+    const wire::Login login = wire::redeem(code);
+    write_durably(ca_file, login.ca_pem);
+    write_durably(token_file, login.token + "\n");
+    write_durably(file, with_context(file, name, login, token_file, ca_file));
+    console.note("you are " + printable(login.principal) + " (" + login.role + ") at " +
+                 login.address + "; the context is '" + name + "' in " + file.string());
+    console.note("try it: quasi --context " + name + " whoami");
+    return ExitStatus::kOk;
+  } catch (const wire::LoginError& error) {
+    throw Failure(ExitStatus::kNotAllowed, error.what(), error.remedy);
+  } catch (const toml::parse_error& error) {
+    throw Failure(ExitStatus::kInvalidInput,
+                  file.string() + " is no TOML: " + std::string(error.description()),
+                  "correct it, then run the same command again");
+  }
+}
+
+ExitStatus renew_token(Session& session) {
+  const std::string& file = session.config.token_file.value;
+  if (file.empty())
+    throw Failure(ExitStatus::kUsage, "the context in use names no token file",
+                  "name the context by --context; on a Unix socket nothing is to be renewed");
+  const v1::RenewTokenResponse answer =
+      session.server.call(&Codes::RenewToken, v1::RenewTokenRequest());
+  write_durably(file, answer.token() + "\n");
+  session.console.note("the new token in " + file + " is valid until " +
+                       TimeUtil::ToString(answer.expires()) + "; the old one ends in a day");
+  return ExitStatus::kOk;
 }
 
 }  // namespace quasi::client

@@ -9,7 +9,7 @@
 namespace quasi::client {
 
 struct AdminOptions {
-  std::vector<std::string> words;  ///< users | user NAME | token NAME | revoke KEY
+  std::vector<std::string> words;  ///< users | user NAME | code NAME | token NAME | revoke KEY
   std::string role, tenant;
   std::optional<std::uint32_t> uid;
   bool disable = false, enable = false;
@@ -23,5 +23,19 @@ ExitStatus whoami(Session& session);
 
 /// `quasi admin` lists and changes who may call the server, and makes and ends tokens.
 ExitStatus admin(Session& session, const AdminOptions& options);
+
+struct LoginOptions {
+  std::string code;     ///< "-" or "": read from standard input
+  std::string context;  ///< name of the context to write; "": the server's host
+  bool renew = false;   ///< replace the token of a context by a new one
+};
+
+/// `quasi login` exchanges a one-time code for a token and writes a context: its address, a file
+/// with the CA of the server and a file of mode 0600 with the token.
+ExitStatus login(Console& console, const Environment& environment, const LoginOptions& options);
+
+/// `quasi login --renew` replaces the token in the file of the context by a new one. The old token
+/// ends a day later, so that other programs with a copy of it have time.
+ExitStatus renew_token(Session& session);
 
 }  // namespace quasi::client

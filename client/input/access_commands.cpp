@@ -7,10 +7,17 @@ namespace quasi::client {
 void CommandTree::add_access() {
   add_command("whoami", "print your name, role and group, as the server sees you", "Access",
               Words::kNothing);
+  CLI::App* entry = add_command("login", "exchange a code for a token and write a context",
+                                "Access", Words::kNothing);
+  entry->add_option("CODE", arguments_.login.code, "the code; '-' or none: read standard input")
+      ->type_name("");
+  entry->add_option("--name", arguments_.login.context, "name of the context (the server's host)")
+      ->type_name("NAME");
+  entry->add_flag("--renew", arguments_.login.renew, "replace the token of the context");
   AdminOptions& options = arguments_.admin;
   CLI::App* app =
       add_command("admin", "list and change who may call the server", "Access", Words::kNothing);
-  app->add_option("ACTION", options.words, "users, user NAME, token NAME, revoke KEY")
+  app->add_option("ACTION", options.words, "users, user NAME, code NAME, token NAME, revoke KEY")
       ->required()
       ->type_name("");
   app->add_option("--role", options.role, "viewer, user, operator, admin or worker")
@@ -20,7 +27,8 @@ void CommandTree::add_access() {
       ->type_name("N");
   app->add_flag("--disable", options.disable, "refuse all tokens of the user");
   app->add_flag("--enable", options.enable, "accept them again");
-  app->add_option("--lifetime", options.lifetime, "of a new token, e.g. 30d (90d; worker: 365d)")
+  app->add_option("--lifetime", options.lifetime,
+                  "of a new token (90d; worker: 365d) or code (15m)")
       ->type_name("TIME");
   app->add_option("--delay", options.delay, "a revoked token ends after this time (at once)")
       ->type_name("TIME");
@@ -29,6 +37,7 @@ void CommandTree::add_access() {
   app->footer(
       "\nExamples:\n"
       "  quasi admin user ada --role user --tenant phonons\n"
+      "  quasi admin code ada\n"
       "  quasi admin token ada --output ada.token");
 }
 

@@ -45,6 +45,7 @@ struct Arguments {
   DeleteOptions delete_jobs;
   DevicesOptions devices;
   AdminOptions admin;
+  LoginOptions login;
   PlotOptions plot;
   PlotOptions report;
   RunCommandOptions run;

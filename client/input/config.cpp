@@ -142,6 +142,15 @@ std::vector<fs::path> config_files(const Environment& environment) {
   return files;
 }
 
+fs::path own_config_file(const Environment& environment) {
+  if (const auto only = variable(environment, "QUASI_CONFIG")) return *only;
+  const fs::path own = home_relative(environment, "XDG_CONFIG_HOME", ".config");
+  if (own.empty())
+    throw Failure(ExitStatus::kLocalFile, "no home directory is known",
+                  "set HOME, or name a file by QUASI_CONFIG");
+  return own / "client.toml";
+}
+
 Config load_config(const std::vector<fs::path>& files, const Environment& environment,
                    const ConfigFlags& flags) {
   FromFiles found;

@@ -41,6 +41,11 @@ struct ConfigFlags {
 /// both.
 std::vector<std::filesystem::path> config_files(const Environment& environment);
 
+/// The configuration file of this user, whether it exists or not: QUASI_CONFIG, or client.toml
+/// below
+/// ~/.config/quasi. @throws Failure if neither is known.
+std::filesystem::path own_config_file(const Environment& environment);
+
 /// Reads the configuration. Later sources win: built-in values, files, environment variables
 /// (QUASI_CONTEXT, QUASI_SERVER, QUASI_TIMEOUT, QUASI_TOKEN_FILE, QUASI_CA, QUASI_STATE), flags.
 /// An example of a file:

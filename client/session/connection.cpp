@@ -239,6 +239,11 @@ v1::AdminService::Stub& Connection::admin() {
   return *admin_;
 }
 
+v1::AccessService::Stub& Connection::codes() {
+  if (!codes_) codes_ = v1::AccessService::NewStub(channel());
+  return *codes_;
+}
+
 v1::BlobService::Stub& Connection::blobs() {
   if (!blobs_) blobs_ = v1::BlobService::NewStub(channel());
   return *blobs_;

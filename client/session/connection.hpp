@@ -9,6 +9,7 @@
 #include "client/engine/interrupt.hpp"
 #include "client/failure.hpp"
 #include "client/input/config.hpp"
+#include "quasi/v1/access_service.grpc.pb.h"
 #include "quasi/v1/admin_service.grpc.pb.h"
 #include "quasi/v1/blob_service.grpc.pb.h"
 #include "quasi/v1/job_service.grpc.pb.h"
@@ -40,6 +41,7 @@ class Connection {
   v1::JobService::Stub& jobs();
   v1::BlobService::Stub& blobs();
   v1::AdminService::Stub& admin();
+  v1::AccessService::Stub& codes();
 
   /// Makes one unary call with the configured time limit. Ctrl-C cancels it.
   /// @throws Failure for every status but OK.
@@ -76,6 +78,8 @@ class Connection {
       return jobs();
     else if constexpr (std::is_same_v<Stub, v1::AdminService::Stub>)
       return admin();
+    else if constexpr (std::is_same_v<Stub, v1::AccessService::Stub>)
+      return codes();
     else
       return blobs();
   }
@@ -87,10 +91,12 @@ class Connection {
   std::unique_ptr<v1::JobService::Stub> jobs_;
   std::unique_ptr<v1::BlobService::Stub> blobs_;
   std::unique_ptr<v1::AdminService::Stub> admin_;
+  std::unique_ptr<v1::AccessService::Stub> codes_;
 };
 
 using Jobs = v1::JobService::Stub;
 using Blobs = v1::BlobService::Stub;
 using Admin = v1::AdminService::Stub;
+using Codes = v1::AccessService::Stub;
 
 }  // namespace quasi::client

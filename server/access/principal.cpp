@@ -2,21 +2,20 @@
 
 #include <openssl/rand.h>
 
-#include <array>
 #include <stdexcept>
 
+#include "proto/wire/access/base64url.hpp"
+#include "proto/wire/access/join_code.hpp"
 #include "proto/wire/digest.hpp"
-#include "server/access/sealed.hpp"
 
 namespace quasi::server {
 namespace {
 
-template <std::size_t Size>
-std::string random_text() {
-  std::array<unsigned char, Size> bytes{};
-  if (RAND_bytes(bytes.data(), Size) != 1)
+std::string random_bytes(std::size_t size) {
+  std::string bytes(size, '\0');
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(size)) != 1)
     throw std::runtime_error("RAND_bytes: OpenSSL provides no random bytes");
-  return to_base64url({reinterpret_cast<const char*>(bytes.data()), Size});
+  return bytes;
 }
 
 }  // namespace
@@ -39,11 +38,19 @@ std::string_view word_of(Role role) {
 
 NewToken make_token() {
   NewToken token;
-  token.key_id = random_text<9>();  // 12 characters
-  const std::string secret = random_text<32>();
+  token.key_id = wire::to_base64url(random_bytes(9));  // 12 characters
+  const std::string secret = wire::to_base64url(random_bytes(32));
   token.secret_sha256 = wire::sha256_bytes(secret);
   token.text = "qsi_" + token.key_id + "_" + secret;
   return token;
+}
+
+std::int64_t usual_token_days(Role role) { return role == Role::kWorker ? 365 : 90; }
+
+NewCode make_code() {
+  NewCode code{.secret = random_bytes(wire::kCodeSecretBytes), .secret_sha256 = {}};
+  code.secret_sha256 = wire::sha256_bytes(code.secret);
+  return code;
 }
 
 }  // namespace quasi::server

@@ -66,4 +66,24 @@ struct NewToken {
 };
 NewToken make_token();
 
+/// Days for which a new token of this role is valid if nobody asks for another time.
+std::int64_t usual_token_days(Role role);
+
+/// A one-time code as the server keeps it. Its holder exchanges the secret for a token.
+struct CodeRow {
+  std::int64_t id = 0;
+  std::string secret_sha256;  ///< 32 bytes
+  std::int64_t principal_id = 0;
+  std::int64_t created_ms = 0;
+  std::int64_t expires_ms = 0;
+  std::int64_t used_ms = 0;  ///< 0: not used yet
+};
+
+/// The secret of a new code: 256 random bits.
+struct NewCode {
+  std::string secret;  ///< given away once and never stored
+  std::string secret_sha256;
+};
+NewCode make_code();
+
 }  // namespace quasi::server

@@ -32,6 +32,10 @@ constexpr Rule kRules[] = {
     {"RecordCheckpoint", Role::kAdmin, true},
     {"CompleteAttempt", Role::kAdmin, true},
     {"ReleaseLease", Role::kAdmin, true},
+    // AccessService. A code is exchanged before there is a token.
+    {"RedeemCode", Role::kViewer, true},
+    {"RenewToken", Role::kViewer, true},
+    {"CreateCode", Role::kAdmin, false},
     // AdminService.
     {"SavePrincipal", Role::kAdmin, false},
     {"ListPrincipals", Role::kAdmin, false},
@@ -42,6 +46,8 @@ constexpr Rule kRules[] = {
 }  // namespace
 
 std::span<const Rule> rules() { return kRules; }
+
+bool needs_no_token(std::string_view method) { return method == "RedeemCode"; }
 
 bool may_call(Role role, std::string_view method) {
   const auto rule = std::find_if(std::begin(kRules), std::end(kRules),

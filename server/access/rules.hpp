@@ -19,6 +19,9 @@ struct Rule {
 /// called by no one.
 std::span<const Rule> rules();
 
+/// True for the one method that is called without a token, because its caller has none yet.
+bool needs_no_token(std::string_view method);
+
 /// True if the role may call the method.
 bool may_call(Role role, std::string_view method);
 

@@ -18,7 +18,4 @@ std::string seal_token(std::string_view key, std::string_view purpose, std::stri
 std::optional<std::string> open_token(std::string_view key, std::string_view purpose,
                                       std::string_view binding, std::string_view token);
 
-/// The bytes in the alphabet of base64url, without padding.
-std::string to_base64url(std::string_view bytes);
-
 }  // namespace quasi::server

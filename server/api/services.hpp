@@ -36,6 +36,9 @@ struct ApiOptions {
   bool require_tokens = false;  ///< false: one on a Unix socket without a token is the owner's
   std::vector<std::int64_t> worker_uids;
   bool enrol_users = true;
+  std::string public_address;  ///< HOST:PORT by which others reach the server; codes contain it
+  std::string tls_ca;          ///< file with the CA of the server's certificate
+  std::string worker_port;     ///< of `worker_listen` on TCP; "": workers use that of clients
 };
 
 /// Begin here: server/api answers the gRPC calls. job_service.hpp, worker_service.hpp and

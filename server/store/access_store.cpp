@@ -84,4 +84,31 @@ bool AccessStore::end_token(const std::string& key_id, std::int64_t expires_ms,
   return database_.changes() > 0;
 }
 
+void AccessStore::insert_code(const CodeRow& code) {
+  Statement(database_,
+            "INSERT INTO join_codes (secret_sha256, principal_id, created_ms, expires_ms) "
+            "VALUES (?,?,?,?)")
+      .bind(Statement::Blob{code.secret_sha256}, code.principal_id, code.created_ms,
+            code.expires_ms)
+      .run();
+}
+
+std::optional<CodeRow> AccessStore::find_code(const std::string& secret_sha256) {
+  Statement statement(database_,
+                      "SELECT id, secret_sha256, principal_id, created_ms, expires_ms, used_ms "
+                      "FROM join_codes WHERE secret_sha256=?");
+  return one<CodeRow>(statement.bind(Statement::Blob{secret_sha256}), [](const Statement& row) {
+    return CodeRow{.id = row.integer(0),
+                   .secret_sha256 = row.text(1),
+                   .principal_id = row.integer(2),
+                   .created_ms = row.integer(3),
+                   .expires_ms = row.integer(4),
+                   .used_ms = row.integer(5)};
+  });
+}
+
+void AccessStore::use_code(std::int64_t id, std::int64_t now_ms) {
+  Statement(database_, "UPDATE join_codes SET used_ms=? WHERE id=?").bind(now_ms, id).run();
+}
+
 }  // namespace quasi::server

@@ -24,6 +24,12 @@ class AccessStore {
   /// @return false if there is no such token.
   bool end_token(const std::string& key_id, std::int64_t expires_ms, std::int64_t revoked_ms);
 
+  void insert_code(const CodeRow& code);
+  /// The code whose secret has this hash.
+  std::optional<CodeRow> find_code(const std::string& secret_sha256);
+  /// Marks a code as used. @throws SqliteError if it was used before.
+  void use_code(std::int64_t id, std::int64_t now_ms);
+
  private:
   Database& database_;
 };

@@ -12,13 +12,15 @@ add_dependencies(client_test quasi-engine)
 quasi_add_test(client_end_to_end_test
   SOURCES client/client_access_test.cpp client/client_end_to_end_test.cpp
           client/client_frictions_test.cpp client/client_interrupted_test.cpp
+          client/client_login_test.cpp
           jobs/deploy_files_test.cpp
-  LIBS quasi_json LABELS service TIMEOUT 600)
+  LIBS quasi_json quasi_access LABELS service TIMEOUT 600)
 add_dependencies(client_end_to_end_test quasi quasi-server quasi-worker quasi-engine quasi-cage)
 foreach(test client_test client_end_to_end_test)
   target_compile_options(${test} PRIVATE -Wno-restrict $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${test} PRIVATE
     QUASI_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
+    QUASI_EXAMPLES_DIR="${PROJECT_SOURCE_DIR}/examples"
     QUASI_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
   if(QUASI_SANITIZE)
     target_compile_definitions(${test} PRIVATE QUASI_SANITIZED)

@@ -12,6 +12,7 @@
 
 #include "workers/daemon/daemon.hpp"
 #include "workers/daemon/error.hpp"
+#include "workers/daemon/join.hpp"
 
 namespace quasi {
 namespace {
@@ -59,6 +60,9 @@ DaemonExit main_(int argc, char** argv, int* usage_status) {
         ->type_name("");
   CLI::App* devices = app.add_subcommand("devices", "what jobs could run on here");
   devices->add_flag("--json", json, "one JSON document");
+  std::string code;
+  CLI::App* join = app.add_subcommand("join", "exchange a code for this worker's token");
+  join->add_option("CODE", code, "the code; '-' or none: read standard input")->type_name("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {
@@ -78,6 +82,10 @@ DaemonExit main_(int argc, char** argv, int* usage_status) {
     return DaemonExit::kClean;
   } catch (const CLI::ParseError& error) {
     *usage_status = app.exit(error) == 0 ? 0 : 2;
+    return DaemonExit::kClean;
+  }
+  if (*join) {
+    join_server(code, file.empty() ? "/etc/quasi/worker.toml" : file, std::cout);
     return DaemonExit::kClean;
   }
   const LoadedConfig loaded = load_config(file, flags);

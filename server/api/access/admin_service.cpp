@@ -117,8 +117,7 @@ grpc::ServerUnaryReactor* AdminServiceApi::CreateToken(grpc::CallbackServerConte
                     [request, response](WriteContext& write) {
                       const Principal owner = require_principal(write.access, request->principal());
                       std::int64_t lifetime_ms = to_milliseconds(request->lifetime());
-                      if (lifetime_ms == 0)
-                        lifetime_ms = (owner.role == Role::kWorker ? 365 : 90) * kDayMs;
+                      if (lifetime_ms == 0) lifetime_ms = usual_token_days(owner.role) * kDayMs;
                       const NewToken token = make_token();
                       const TokenRow row{.key_id = token.key_id,
                                          .secret_sha256 = token.secret_sha256,

@@ -29,28 +29,28 @@ Caller authenticate(const Services& services, const grpc::CallbackServerContext&
                                          services.clock.now().wall_ms);
 }
 
-/// Logs refused tokens, at most one line a second, so that a caller cannot fill the disk.
-void log_refused(Services& services, const grpc::CallbackServerContext& context,
-                 const Refused& refused, std::string_view method) {
+}  // namespace
+
+void log_refused_login(Services& services, const grpc::CallbackServerContext& context,
+                       std::string_view reason, std::string_view method) {
   const std::int64_t count = ++services.refused_tokens;
   const std::int64_t second = services.clock.now().monotonic_ms / 1'000;
   if (services.refused_logged_s.exchange(second) == second) return;
   log(Level::kWarning, "login_failed",
-      {{"reason", refused.reason},
+      {{"reason", std::string(reason)},
        {"method", std::string(method)},
        {"peer", context.peer()},
        {"since_start", std::to_string(count)}});
 }
 
-}  // namespace
-
 Caller admit(Services& services, const grpc::CallbackServerContext& context,
              std::string_view method) {
+  if (needs_no_token(method)) return {};
   Caller caller;
   try {
     caller = authenticate(services, context);
   } catch (const Refused& refused) {
-    log_refused(services, context, refused, method);
+    log_refused_login(services, context, refused.reason, method);
     throw;
   }
   if (!may_call(caller.role, method))

@@ -21,6 +21,10 @@ namespace quasi::server {
 Caller admit(Services& services, const grpc::CallbackServerContext& context,
              std::string_view method);
 
+/// Logs a login that was refused, at most one line a second, so that a caller cannot fill the disk.
+void log_refused_login(Services& services, const grpc::CallbackServerContext& context,
+                       std::string_view reason, std::string_view method);
+
 /// The jobs and files of which the caller may learn.
 Scope scope_of(const Caller& caller);
 

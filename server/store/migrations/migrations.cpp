@@ -137,10 +137,26 @@ BEGIN
 END;
 )sql";
 
+// One-time codes, each of which is exchanged for a token of its principal once. A code is kept as
+// the SHA-256 of its secret (I18).
+constexpr char kJoinCodes[] = R"sql(
+CREATE TABLE join_codes (
+  id            INTEGER PRIMARY KEY AUTOINCREMENT,
+  secret_sha256 BLOB    NOT NULL UNIQUE CHECK (length(secret_sha256) = 32),
+  principal_id  INTEGER NOT NULL REFERENCES principals (id),
+  created_ms    INTEGER NOT NULL,
+  expires_ms    INTEGER NOT NULL,
+  used_ms       INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TRIGGER join_codes_are_used_once BEFORE UPDATE ON join_codes WHEN OLD.used_ms > 0
+BEGIN SELECT RAISE(ABORT, 'a code is used once'); END;
+)sql";
+
 constexpr Migration kMigrations[] = {
     {1, kVersion1},   {2, kIsolationOfAttempts}, {3, kIndexOfNames},
     {4, kPrincipals}, {5, kDeletedJobs},         {6, kLogTails},
-    {7, kOwners},
+    {7, kOwners},     {8, kJoinCodes},
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "quasi/v1/access_service.grpc.pb.h"
 #include "quasi/v1/admin_service.grpc.pb.h"
 #include "tests/service/support/calls_fixture.hpp"
 
@@ -276,6 +277,18 @@ class RequestTemplates : public Calls {
       request.mutable_lifetime()->set_seconds(60);
       return one(request);
     };
+    all["CreateCode"] = [] {
+      v1::CreateCodeRequest request;
+      request.set_principal("ada");
+      request.mutable_lifetime()->set_seconds(60);
+      return one(request);
+    };
+    all["RedeemCode"] = [] {
+      v1::RedeemCodeRequest request;
+      request.set_secret(std::string(32, 'a'));
+      return one(request);
+    };
+    all["RenewToken"] = [] { return one(v1::RenewTokenRequest()); };
     all["RevokeToken"] = [this] {
       grpc::ClientContext context;
       limit(context);

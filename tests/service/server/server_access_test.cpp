@@ -55,6 +55,11 @@ TEST_F(Access, EveryCallPassesTheDoor) {
   int calls = 0;
   for (const pb::MethodDescriptor* method : all_methods()) {
     SCOPED_TRACE(method->full_name());
+    if (needs_no_token(method->name())) {
+      EXPECT_EQ(method->name(), "RedeemCode");
+      EXPECT_EQ(call(*method, "").error_code(), StatusCode::INVALID_ARGUMENT);
+      continue;
+    }
     const grpc::Status without = call(*method, "");
     EXPECT_EQ(without.error_code(), StatusCode::UNAUTHENTICATED);
     EXPECT_EQ(wire::reason_of(without), "TOKEN_MISSING");
@@ -69,7 +74,7 @@ TEST_F(Access, EveryCallPassesTheDoor) {
       ++calls;
     }
   }
-  EXPECT_EQ(calls, static_cast<int>(5 * all_methods().size()));
+  EXPECT_EQ(calls, static_cast<int>(5 * (all_methods().size() - 1)));
 }
 
 TEST_F(Access, ATokenOpensUntilItIsRevokedOrItsOwnerDisabled) {

@@ -89,11 +89,12 @@ class Fuzz : public test::RequestTemplates {
   }
 };
 
-/// Every call of the four services, from their descriptors. A new call without a template fails
+/// Every call of the five services, from their descriptors. A new call without a template fails
 /// the test.
 std::vector<const pb::MethodDescriptor*> all_methods() {
   std::vector<const pb::MethodDescriptor*> methods;
-  for (const char* name : {"JobService", "BlobService", "WorkerService", "AdminService"}) {
+  for (const char* name :
+       {"JobService", "BlobService", "WorkerService", "AdminService", "AccessService"}) {
     const pb::ServiceDescriptor* service =
         pb::DescriptorPool::generated_pool()->FindServiceByName(std::string("quasi.v1.") + name);
     for (int i = 0; service != nullptr && i < service->method_count(); ++i)
@@ -149,7 +150,9 @@ TEST_F(Fuzz, EveryCallRefusesWhatIsWrongByField) {
     const auto& make = templates.at(method->name());
     // The sound request is accepted, so that later refusals are due to the hostile fields.
     const Answer sound = call(*method, make());
-    EXPECT_TRUE(sound.status.ok() || sound.cut || method->name() == "QueryUpload" ||
+    // This server has no public address for codes and no tokens.
+    const bool is_of_codes = method->service()->name() == "AccessService";
+    EXPECT_TRUE(sound.status.ok() || sound.cut || is_of_codes || method->name() == "QueryUpload" ||
                 method->name() == "ReadLogs")
         << method->name() << ": " << sound.status.error_message();
     if (is_empty(method)) continue;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "quasi/v1/access_service.grpc.pb.h"
 #include "quasi/v1/admin_service.grpc.pb.h"
 #include "tests/service/support/calls_fixture.hpp"
 
@@ -19,7 +20,8 @@ inline std::vector<const pb::MethodDescriptor*> all_methods() {
   std::vector<const pb::MethodDescriptor*> methods;
   for (const pb::FileDescriptor* file :
        {v1::SubmitJobsRequest::descriptor()->file(), v1::ReadBlobRequest::descriptor()->file(),
-        v1::RegisterRequest::descriptor()->file(), v1::Principal::descriptor()->file()})
+        v1::RegisterRequest::descriptor()->file(), v1::Principal::descriptor()->file(),
+        v1::RedeemCodeRequest::descriptor()->file()})
     for (int i = 0; i < file->service_count(); ++i)
       for (int k = 0; k < file->service(i)->method_count(); ++k)
         methods.push_back(file->service(i)->method(k));
