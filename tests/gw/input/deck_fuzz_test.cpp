@@ -65,7 +65,13 @@ void put(const std::filesystem::path& file, const std::string& bytes) {
 
 class SpoiltGwDeck : public testing::Test {
  protected:
-  void write_files() { test::write_files_of(test::silicon_for_files(4.0, 8), directory_.path()); }
+  void write_files() {
+    const MeanField silicon = test::silicon_for_files(4.0, 8);
+    test::write_files_of(silicon, directory_.path());
+    PlaneWaveField potential = silicon.density;
+    potential.header.title = "VXC-Complex";
+    write_field(path("VXC"), potential);
+  }
   void check(const std::filesystem::path& deck) {
     make_gw_task()->validate({.path = deck, .settings = {}}, find_device("cpu"));
   }

@@ -232,7 +232,9 @@ TEST_F(EndToEnd, TomlDecksOfEveryKindGoTheWholeWay) {
   const std::vector<Deck> decks{
       {"thermal",
        file("sw.toml",
-            "kind = \"thermal\"\ndirectory = \"silicon-sw\"\nngrid = [2, 2, 2]\n" + job_table),
+            "kind = \"thermal\"\ndirectory = \"silicon-sw\"\nngrid = [2, 2, 2]\n"
+            "allow_few_processes = true\n" +
+                job_table),
        "kappa_w_per_mk",
        {"T=350"}},
       {"mosfet",
