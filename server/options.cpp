@@ -113,7 +113,7 @@ void check_tls(const CommandLine& line) {
 
 CommandLine parse_command_line(int argc, const char* const* argv) {
   CommandLine result;
-  CLI::App app{"The front server of Quasi: takes jobs, keeps them, hands them to workers."};
+  CLI::App app{"The front server of Quasi. For others to reach it: quasi-server init --help"};
   app.set_version_flag("--version", std::string("quasi-server ") + QUASI_VERSION);
   std::string config;
   bool print = false;
