@@ -44,7 +44,7 @@ const fs::path& input_file(const fs::path& path) {
                        "it there");
   const fs::file_status status = fs::status(path, error);
   if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status))
-    throw InvalidInput("'" + path.string() + "' is not a plain file");
+    throw InvalidInput("'" + path.string() + "' is not a plain file; copy what it holds into one");
   return path;
 }
 

@@ -136,7 +136,8 @@ TEST_F(Recovery, UnknownStagedBytesGoBeforeTheFirstWrite) {
 }
 
 // A crash between the rename of an upload and its row leaves a file that no row knows. The next
-// start frees it, and touches the files of rows and of a database that lost its newest commits not.
+// start frees it. Files with a row stay, and so do all files if the database lost its newest
+// commits.
 TEST_F(Recovery, AFileWithoutARowGoesAfterACrash) {
   const fs::path first = root_.path() / "first", cut = root_.path() / "cut";
   fs::create_directories(first);

@@ -42,7 +42,7 @@ class FakeDevices : public DeviceSource {
   DeviceHealth health(const WorkerDevice& device) override {
     for (const Entry& entry : read()) {
       if (entry.device.uuid != device.uuid) continue;
-      if (entry.lost) throw DevicesLost("device " + device.uuid + " is lost");
+      if (entry.lost) throw DevicesLost("device " + device.uuid + " is lost; check its driver");
       return entry.health;
     }
     throw DevicesLost("device " + device.uuid + " is not in the list");

@@ -21,7 +21,8 @@ void eigen_symmetric(View<const Cplx, 2> matrix, View<double, 1> values, View<Cp
   const lapack_int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, a.data(), n, all.data());
   if (info != 0)
     throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, LAPACK info " +
-                       std::to_string(info));
+                       std::to_string(info) +
+                       "; check the potential for values that are no numbers");
   std::copy(all.begin(), all.begin() + n_lowest, values.data);
   std::copy(a.begin(), a.begin() + n_lowest * n, vectors.data);
 }
@@ -43,7 +44,8 @@ void CpuDenseKernels::invert_positive_definite(View<Cplx, 2> matrix) {
   lapack_int info = LAPACKE_zpotrf(LAPACK_COL_MAJOR, 'L', n, a, n);
   if (info > 0)
     throw NotConverged("dielectric matrix of order " + std::to_string(n) +
-                       " is not positive definite at its leading minor " + std::to_string(info));
+                       " is not positive definite at its leading minor " + std::to_string(info) +
+                       "; check the gap and the energies of the mean field");
   info = LAPACKE_zpotri(LAPACK_COL_MAJOR, 'L', n, a, n);
   if (info != 0)
     throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");

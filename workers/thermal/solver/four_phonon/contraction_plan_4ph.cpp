@@ -126,7 +126,8 @@ ContractionPlan4ph plan_contraction_4ph(const Crystal& crystal,
                                         const Inversion* inversion) {
   if (fourth_order.order != 4)
     throw InvalidInput("four-phonon scattering needs fourth-order force constants, got order " +
-                       std::to_string(fourth_order.order));
+                       std::to_string(fourth_order.order) +
+                       "; give the file of fourth order in its place");
   ContractionPlan4ph plan;
   plan.n_atoms = crystal.n_atoms();
   plan.real_elements = inversion != nullptr;
