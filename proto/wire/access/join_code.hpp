@@ -14,8 +14,8 @@ inline constexpr std::string_view kCodeExpired = "CODE_EXPIRED";
 /// Bytes of the secret of a code.
 inline constexpr std::size_t kCodeSecretBytes = 32;
 
-/// One line that lets a person or a worker in: where the server is, by which certificate authority
-/// it is known, and a secret that is exchanged for a token once.
+/// One line that lets a person or a worker in. It holds the address of the server, the fingerprint
+/// of its certificate authority, and a secret that is exchanged for a token once.
 struct JoinCode {
   std::string address;      ///< HOST:PORT
   std::string fingerprint;  ///< SHA-256 of the CA's certificate in DER, 32 bytes

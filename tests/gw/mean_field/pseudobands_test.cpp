@@ -226,7 +226,7 @@ TEST(PseudobandJobs, EqualBitsOnOneAndThreeDevicesAndANamedError) {
   EXPECT_FALSE(summary_of(all, find_device("cpu"), 1).contains("pseudobands"));
 }
 
-// As many vectors as states keep every state: the job is that of all bands.
+// Every state is kept if there are as many vectors as states. The job is then that of all bands.
 TEST(PseudobandJobs, ManyVectorsGiveTheJobOfAllBands) {
   const Calculation all = run(kDeck),
                     kept = run(std::string(kDeck) + "[pseudobands]\nvectors = 1000\n");

@@ -41,7 +41,7 @@ class InpFile {
   std::map<std::string, int> block_line_;
 };
 
-/// What each keyword of a file does.
+/// The effect of each keyword of a file.
 using InpActions = std::map<std::string, std::function<void(const InpFile&, const InpLine&)>>;
 
 }  // namespace quasi::gw

@@ -19,8 +19,8 @@ namespace {
 constexpr double kSumRuleWarning =
     1e-6;  // sum rule, of the largest element (docs/theory/thermal.md 12.3)
 
-/// Limit of the sum rule after a supercell's tensor is shared among images. Means over three
-/// centres break the rule even if the tensor obeys it.
+/// Limit of the violated sum rule after the tensor of a supercell was shared among periodic images.
+/// The mean over three centres violates the rule even if the tensor obeys it.
 constexpr double kImageSumRuleWarning = 2e-2;
 
 void hash_file(const std::filesystem::path& file, Sha256& hash) {

@@ -16,7 +16,7 @@ struct PhonopySupercell {
   PhonopyUnits units;  ///< of datasets that state none themselves
 };
 
-/// Where the nearest images of a triple of supercell atoms are taken from.
+/// The atom of a triple from which the nearest images of the supercell atoms are taken.
 enum class TripletCentres {
   kMean,   ///< the mean over all three atoms as the centre, as phono3py has it since version 3
   kFirst,  ///< the first atom

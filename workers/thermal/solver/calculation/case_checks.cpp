@@ -20,7 +20,7 @@ constexpr double kFarPosition = 2.0;  // fractional coordinate
 constexpr double kClosest_nm = 0.05;  // of two atoms; the bond of H2 is 0.074 nm
 // Distance of the strongest block over that of the nearest neighbours.
 constexpr double kBondWarning = 1.1, kBondError = 1.5;
-// Of forces. An atom that is moved by a tenth of its bond gives 0.02.
+// This is the limit of forces. An atom that is moved by a tenth of its bond gives 0.02.
 constexpr double kRotationWarning = 0.02, kRotationError = 0.2;
 constexpr std::int64_t kFewProcesses = 10;  // a mode with fewer is not a sum over a continuum
 constexpr double kFewWarning = 0.02, kFewError = 0.5;  // share of such modes
