@@ -103,6 +103,12 @@ Statement::~Statement() { sqlite3_finalize(statement_); }
 Statement::Statement(Statement&& other) noexcept
     : database_(other.database_), statement_(std::exchange(other.statement_, nullptr)) {}
 
+Statement& StatementCache::get(std::string_view text) {
+  const auto known = statements_.find(text);
+  if (known != statements_.end()) return known->second;
+  return statements_.emplace(text, Statement(database_, text)).first->second;
+}
+
 void Statement::run() {
   while (step()) {
   }

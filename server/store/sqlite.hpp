@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -131,6 +132,19 @@ class Statement {
 
   Database* database_;
   sqlite3_stmt* statement_ = nullptr;
+};
+
+/// Prepared statements of one database. Each is prepared once and found again by its text, so a
+/// text made at run time is as good as a constant.
+class StatementCache {
+ public:
+  explicit StatementCache(Database& database) : database_(database) {}
+  /// @return the statement of this text; it lives as long as the cache.
+  Statement& get(std::string_view text);
+
+ private:
+  Database& database_;
+  std::map<std::string, Statement, std::less<>> statements_;
 };
 
 /// Resets the statement when the reader of its rows is done, so that no read transaction stays

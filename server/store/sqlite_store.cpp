@@ -5,14 +5,10 @@
 
 namespace quasi::server {
 
-SqliteStore::SqliteStore(Database& database) : database_(database) {}
+SqliteStore::SqliteStore(Database& database) : database_(database), statements_(database) {}
 SqliteStore::~SqliteStore() = default;
 
-Statement& SqliteStore::sql(std::string_view text) {
-  const auto known = statements_.find(text);
-  if (known != statements_.end()) return known->second;
-  return statements_.emplace(text, Statement(database_, text)).first->second;
-}
+Statement& SqliteStore::sql(std::string_view text) { return statements_.get(text); }
 
 RowId SqliteStore::insert_job(const NewJob& job) {
   const JobRow& row = job.row;

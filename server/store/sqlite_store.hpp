@@ -129,8 +129,7 @@ class SqliteStore : public Store {
   Statement& sql(std::string_view text);
 
   Database& database_;
-  /// Prepared statements by their text.
-  std::map<std::string, Statement, std::less<>> statements_;
+  StatementCache statements_;
   std::vector<Change> changes_;
 };
 

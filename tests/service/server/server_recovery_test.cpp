@@ -1,12 +1,15 @@
 // Tests starts and garbage collections of a server whose disk is damaged or full of old files.
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <thread>
 
+#include "proto/wire/limits.hpp"
 #include "server/service/scrub.hpp"
 #include "server/service/writer.hpp"
 #include "server/store/newest_mark.hpp"
@@ -180,6 +183,55 @@ TEST_F(Recovery, AnUploadThatMeetsACollectionLeavesNoFile) {
     EXPECT_FALSE(write.store.blob_state(digest));
   });
   EXPECT_FALSE(world->blobs.has(digest));
+}
+
+// An upload whose file cannot be opened takes neither a place nor free space from later ones.
+TEST_F(Recovery, AnUploadThatCannotBeOpenedGivesItsPlaceBack) {
+  const auto world = open(root_.path());
+  const std::string digest = wire::sha256_hex("bytes");
+  const auto open_upload = [&](const std::string& id) {
+    return world->uploads.open(
+        {.upload_id = id, .digest = digest, .size_bytes = 600, .known = std::nullopt}, 1'000, this);
+  };
+  fs::remove_all(root_.path() / "staging");
+  for (std::uint64_t i = 0; i < limits::kUploads + 2; ++i)
+    EXPECT_THROW(open_upload("u" + std::to_string(i)), FileError);
+  fs::create_directory(root_.path() / "staging");
+  EXPECT_NO_THROW(open_upload("after"));
+}
+
+// A full disk may refuse the reading that rebuilds the state in memory, too. The server then ends
+// by its own rule, with a message and an exit status.
+TEST_F(Recovery, AnErrorWhileTheMemoryIsRebuiltIsAStorageFailure) {
+  const auto world = open(root_.path());
+  submit(*world, 1);
+  const auto refuse_all = [](void*, int, const char*, const char*, const char*, const char*) {
+    return SQLITE_DENY;
+  };
+  WriteTask task{.body =
+                     [&](WriteContext&) {
+                       sqlite3_set_authorizer(world->engine.database().handle(), refuse_all,
+                                              nullptr);
+                       throw FileError(ENOSPC, "the log");
+                     },
+                 .done = [](const std::exception_ptr&) {}};
+  EXPECT_THROW(world->engine.run_group({&task, 1}), StorageFatal);
+  sqlite3_set_authorizer(world->engine.database().handle(), nullptr, nullptr);
+}
+
+// Two texts at one address are two statements, and one text at two addresses is one statement.
+TEST(StatementCache, FindsAStatementByItsText) {
+  Database database(":memory:", Database::Mode::kWriter);
+  StatementCache statements(database);
+  const auto number = [&](const std::string& text) {
+    Rows rows(statements.get(text).bind());
+    return rows.next() ? rows->integer(0) : -1;
+  };
+  std::string text = "SELECT 1";
+  EXPECT_EQ(number(text), 1);
+  text.back() = '2';
+  EXPECT_EQ(number(text), 2);
+  EXPECT_EQ(&statements.get(text), &statements.get(std::string("SELECT 2")));
 }
 
 // A reader of damaged bytes may be slower than the upload that heals the blob.

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "server/api/bind.hpp"
+#include "server/options_table.hpp"
 #include "server/store/sqlite.hpp"
 #include "tests/service/support/calls_fixture.hpp"
 
@@ -81,6 +82,32 @@ TEST_F(Storage, AnUploadLargerThanTheDiskIsRefusedAtItsHeader) {
   const grpc::Status second = Upload(*blobs_, 12 * kGiB).finish();
   EXPECT_EQ(wire::reason_of(second), wire::reason::kStorageLow) << second.error_message();
   first.context.TryCancel();
+}
+
+// The share of the disk that stays free is a key of its own. An operator of a large disk sets it to
+// 0, so that the bytes of `storage_low_bytes` count alone.
+TEST_F(Storage, TheShareOfTheDiskToKeepFreeIsAKey) {
+  const auto set_share = [](const std::string& share) {
+    return [share](ServerOptions& options) {
+      for (const Entry& entry : entries())
+        if (entry.key == "storage_low_share") entry.set(options, share);
+    };
+  };
+  const auto submit_once = [&] {
+    grpc::ClientContext context;
+    limit(context);
+    v1::SubmitJobsRequest request;
+    request.set_request_id(wire::make_uuid());
+    request.add_jobs()->mutable_test()->mutable_noop();
+    v1::SubmitJobsResponse response;
+    return jobs_->SubmitJobs(&context, request, &response);
+  };
+  restart_with(set_share("1"));
+  EXPECT_TRUE(
+      wait_for([&] { return wire::reason_of(submit_once()) == wire::reason::kStorageLow; }));
+  restart_with(set_share("0"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1'200));  // one look at the disk
+  EXPECT_TRUE(submit_once().ok());
 }
 
 // Staged bytes that no row of the database records are removed, however the upload ends.
