@@ -285,6 +285,19 @@ std::vector<Entry> retention_entries() {
           "result_retention",
           "jobs are deleted with their results this long after they ended; 0: never", 0,
           3'650 * kDay, [](O & o) -> auto& { return o.retention.result_retention_ms; }),
+      integer(
+          "user_result_bytes",
+          "the oldest ended jobs of a user are deleted while their files hold more; 0: no limit", 0,
+          std::numeric_limits<std::int64_t>::max(),
+          [](O & o) -> auto& { return o.retention.user_result_bytes; }),
+      integer(
+          "total_result_bytes",
+          "the oldest ended jobs are deleted while the files of all hold more; 0: no limit", 0,
+          std::numeric_limits<std::int64_t>::max(),
+          [](O & o) -> auto& { return o.retention.total_result_bytes; }),
+      seconds(
+          "result_grace", "no job is deleted by these limits earlier after its end", 0,
+          3'650 * kDay, [](O & o) -> auto& { return o.retention.result_grace_ms; }),
       seconds(
           "upload_idle", "broken uploads are kept for this time", 1, 365 * kDay,
           [](O & o) -> auto& { return o.retention.upload_idle_ms; }),

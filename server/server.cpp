@@ -25,6 +25,7 @@
 #include "server/api/worker_service.hpp"
 #include "server/service/key_file.hpp"
 #include "server/service/log.hpp"
+#include "server/service/retention/result_limits.hpp"
 
 namespace quasi::server {
 namespace {
@@ -154,6 +155,7 @@ struct Server::Parts {
   Services services;
   Scrub scrub;
   std::atomic<bool> folding{false};
+  std::atomic<bool> deleting{false};
   JobServiceApi jobs;
   WorkerServiceApi workers;
   /// gRPC takes an object of a service for one server alone, and each server has its addresses.
@@ -258,6 +260,7 @@ void Server::Parts::run_timer() {
       }
       if (now >= next_garbage) {
         next_garbage = now + options.garbage_interval_ms;
+        delete_excess_results(readers, writer, options.retention, clock.now().wall_ms, deleting);
         collect_garbage(writer, files, blobs, logs, options.retention);
       }
     } catch (const FileError& error) {

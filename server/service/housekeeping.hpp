@@ -19,6 +19,9 @@ struct RetentionOptions {
   std::int64_t passing_events_ms =
       30 * 86'400'000LL;                 ///< life of progress, log and checkpoint events
   std::int64_t result_retention_ms = 0;  ///< life of ended jobs; 0: until they are deleted by hand
+  std::int64_t user_result_bytes = 0;    ///< most bytes of one owner's ended jobs; 0: no limit
+  std::int64_t total_result_bytes = 0;   ///< most bytes of all ended jobs; 0: no limit
+  std::int64_t result_grace_ms = 86'400'000LL;  ///< least life of ended jobs under these limits
 };
 
 /// Removes staging files that belong to no recorded upload. It runs at start before the first write

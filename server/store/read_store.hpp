@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/queue/rows.hpp"
+#include "server/store/retention/excess_results.hpp"
 #include "server/store/sqlite.hpp"
 
 namespace quasi::server {
@@ -119,6 +120,10 @@ class ReadStore {
     std::int64_t committed_bytes = 0;
   };
   std::optional<UploadView> upload(const std::string& upload_id);
+
+  std::vector<ExcessResult> excess_results(const ResultLimits& limits) {
+    return server::excess_results(database_, limits);
+  }
 
   std::vector<PoolCount> pools();
   /// The slots that jobs hold. The uid of a job outside the scope is empty.

@@ -9,6 +9,7 @@ quasi_add_test(server_queue_test
   SOURCES server/server_states_test.cpp server/server_triggers_test.cpp
           server/server_queue_model_test.cpp
           server/server_queue_rules_test.cpp server/server_recovery_test.cpp
+          server/server_result_limits_test.cpp
   LIBS quasi_service LABELS unit service)
 quasi_add_test(server_calls_test
   SOURCES server/server_access_test.cpp server/server_blobs_test.cpp server/server_calls_test.cpp

@@ -203,5 +203,17 @@ TEST_F(Deletion, RetentionDeletesWhatEndedLongAgo) {
   get(live);
 }
 
+// Results beyond the bytes of a user go, the oldest first, with their files. The job that waits
+// stays.
+TEST_F(Deletion, TheOldestResultsGoWhenAUserExceedsTheirBytes) {
+  restart_with({.blob_grace_ms = 1'000, .user_result_bytes = 150'000, .result_grace_ms = 0});
+  const std::string first = succeed(70'000), second = succeed(71'000), third = succeed(72'000);
+  const std::string live = submit();
+  EXPECT_TRUE(wait_for([&] { return listed() == 3; }));
+  get(first, grpc::StatusCode::NOT_FOUND);
+  for (const std::string& id : {second, third, live}) get(id);
+  EXPECT_TRUE(wait_for([&] { return files_in("blobs") == 2; }));
+}
+
 }  // namespace
 }  // namespace quasi::server

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "server/service/retention/result_limits.hpp"
 #include "server/store/read_store.hpp"
 #include "tests/service/support/power_cut_disk.hpp"
 #include "tests/service/support/queue_world.hpp"
@@ -126,6 +127,7 @@ class ServerStory {
     collect();
     fold();
     delete_job(grants[0]);
+    delete_excess();
     world_->apply(simple_worker("w_A", 2, 4));  // The worker restarts.
     see_events();
     world_->engine.checkpoint(Database::Checkpoint::kTruncate);
@@ -140,6 +142,8 @@ class ServerStory {
       world_->apply(deletion_of(pending_deletion_));
       told_.deleted.insert(pending_deletion_);
     }
+    delete_excess();
+    EXPECT_TRUE(excess().empty()) << "the files of ended jobs still exceed the limit";
     collect_deleted();
     for (const auto& [request, uid] : std::map(told_.job_of_request)) {
       const auto again = world_->apply(
@@ -263,15 +267,38 @@ class ServerStory {
   void delete_job(const Grant& grant) {
     const std::string& uid = grant.job.uid;
     pending_deletion_ = uid;
+    forget(uid);
+    world_->apply(deletion_of(uid));
+    told_.deleted.insert(uid);
+    pending_deletion_.clear();
+    see_events();
+    collect_deleted();
+  }
+  /// Forgets the answers about a job that may be deleted from now on.
+  void forget(const std::string& uid) {
+    SqliteStore& store = world_->engine.store();
     told_.final_states.erase(uid);
     for (const std::string& digest : std::exchange(told_.artifacts[uid], {}))
       told_.blobs.erase(digest);
     told_.artifacts.erase(uid);
-    told_.logs.erase(grant.attempt.uid);
+    if (const auto job = store.find_job(Scope::everything(), uid))
+      for (const std::string& attempt : store.attempts_of(job->id)) told_.logs.erase(attempt);
+    told_.cancelled.erase(uid);
     std::erase_if(told_.job_of_request, [&](const auto& job) { return job.second == uid; });
-    world_->apply(deletion_of(uid));
-    told_.deleted.insert(uid);
-    pending_deletion_.clear();
+  }
+  /// The jobs that exceed a limit smaller than any result, as a reader chooses them.
+  std::vector<ExcessResult> excess() {
+    const RetentionOptions options{.total_result_bytes = 1, .result_grace_ms = 0};
+    return excess_results(database(), result_limits(options, clock_.now().wall_ms + 1));
+  }
+  /// Keeps that limit, in transactions as the writer runs them. The server continues after a crash
+  /// by itself, without a client that repeats a request.
+  void delete_excess() {
+    for (const ExcessResult& result : excess()) {
+      forget(result.uid);
+      world_->run([&](WriteContext& write) { delete_excess_result(write, result); });
+      told_.deleted.insert(result.uid);
+    }
     see_events();
     collect_deleted();
   }
