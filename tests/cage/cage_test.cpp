@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <map>
 #include <sstream>
 
@@ -118,18 +119,22 @@ class CageTest : public ::testing::Test {
   int unix_ = -1, tcp_ = -1;
 };
 
-bool whole_cage_is_possible() {
+bool probe_says(const std::string& words) {
   int status = 0;
-  return output_of(std::string(QUASI_CAGE) + " --probe", &status).find("\"whole\": true") !=
-         std::string::npos;
+  return output_of(std::string(QUASI_CAGE) + " --probe", &status).find(words) != std::string::npos;
 }
+bool whole_cage_is_possible() { return probe_says("\"whole\": true"); }
 
 TEST_F(CageTest, EscapesFail) {
   if (!whole_cage_is_possible())
     GTEST_SKIP() << "this system does not permit the whole cage: quasi-cage --probe";
   EXPECT_GE(escapes().size(), 40U);
+  const bool has_own_root = probe_says("mounts closed");
+  std::cout << escapes().size() << " escapes"
+            << (has_own_root ? "\n" : "; this system permits no root of its own\n");
   const auto reached = try_all(true);
   for (const auto& escape : escapes()) {
+    if (escape.hidden && !has_own_root) continue;
     ASSERT_TRUE(reached.contains("escape " + escape.name)) << escape.name;
     EXPECT_FALSE(reached.at("escape " + escape.name)) << escape.name;
   }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
@@ -10,10 +11,12 @@
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -85,6 +88,41 @@ bool forks() {
   return true;
 }
 
+/// Starts processes until one of many attempts fails.
+bool bombs() {
+  constexpr int kMany = 1'000;
+  for (int i = 0; i < kMany; ++i)
+    if (!forks()) return i > 0;
+  return true;
+}
+
+/// Starts a process by the system call `number`, which glibc may not use for fork().
+bool clones(long number, long flags) {
+  std::uint64_t arguments[11] = {0, 0, 0, 0, SIGCHLD};
+  const long child = number == SYS_clone3
+                         ? syscall(number, arguments, sizeof arguments)
+                         : syscall(number, flags | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  if (child == 0) _exit(0);
+  if (child < 0) return false;
+  waitpid(static_cast<pid_t>(child), nullptr, 0);
+  return true;
+}
+
+bool sees(const fs::path& path) {
+  struct stat found {};
+  return lstat(path.c_str(), &found) == 0;
+}
+
+/// Calls `act` with a descriptor of a file that may be read.
+template <typename Act>
+bool acts_on(const fs::path& path, Act act) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool done = act(descriptor) == 0;
+  close(descriptor);
+  return done;
+}
+
 bool starts_program() {
   const char* const words[]{"/bin/true", nullptr};
   // A process that could replace itself would end here with status 0; see Cage.EscapesFail.
@@ -152,6 +190,59 @@ std::vector<Escape> file_escapes() {
   };
 }
 
+/// Attempts that need no open file, which is all that Landlock looks at.
+std::vector<Escape> hidden_escapes() {
+  using P = const Prison&;
+  std::vector<Escape> hidden{
+      {"see the size of a foreign file", [](P p) { return sees(p.foreign / "secret"); }, true},
+      {"see a foreign folder", [](P p) { return sees(p.foreign); }, true},
+      {"see a socket", [](P p) { return sees(p.foreign / "socket"); }, true},
+      {"see the passwords", [](P) { return access("/etc/passwd", F_OK) == 0; }, true},
+      {"see another process", [](P p) { return sees("/proc/" + std::to_string(p.victim)); }, true},
+      {"see the folders of users", [](P) { return sees("/home"); }, true},
+      {"measure a foreign disk",
+       [](P p) {
+         struct statvfs found {};
+         return statvfs(p.foreign.c_str(), &found) == 0;
+       },
+       true},
+      {"enter a foreign folder",
+       [](P p) {
+         const bool entered = chdir(p.foreign.c_str()) == 0;
+         return chdir(p.attempt.c_str()) != 0 || entered;
+       },
+       true},
+      {"set the times of a foreign file",
+       [](P p) { return utimensat(AT_FDCWD, (p.foreign / "secret").c_str(), nullptr, 0) == 0; },
+       true},
+      {"watch a foreign folder",
+       [](P p) {
+         const int watch = inotify_init1(IN_CLOEXEC);
+         const bool watches = inotify_add_watch(watch, p.foreign.c_str(), IN_ALL_EVENTS) >= 0;
+         close(watch);
+         return watches;
+       },
+       true},
+      {"change the mode of an input",
+       [](P p) {
+         return acts_on(p.attempt / "in/deck", [](int file) { return fchmod(file, 0600); });
+       },
+       true},
+      {"set the times of an input",
+       [](P p) {
+         return acts_on(p.attempt / "in/deck", [](int file) { return futimens(file, nullptr); });
+       },
+       true},
+      {"name an attribute of an input",
+       [](P p) {
+         return acts_on(p.attempt / "in/deck",
+                        [](int file) { return fsetxattr(file, "user.x", "x", 1, 0); });
+       }},
+  };
+  for (Escape& escape : hidden) escape.hidden = true;
+  return hidden;
+}
+
 std::vector<Escape> network_escapes() {
   using P = const Prison&;
   return {
@@ -201,6 +292,9 @@ std::vector<Escape> process_escapes() {
       {"share memory by a key", [](P) { return shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600) >= 0; },
        true},
       {"start a process", [](P) { return forks(); }, true},
+      {"clone a process", [](P) { return clones(SYS_clone, 0); }, true},
+      {"clone a process by clone3", [](P) { return clones(SYS_clone3, 0); }, true},
+      {"start processes without end", [](P) { return bombs(); }, true},
       {"start a program", [](P) { return starts_program(); }},
   };
 }
@@ -235,7 +329,7 @@ std::vector<Escape> kernel_escapes() {
 
 std::vector<Escape> escapes() {
   std::vector<Escape> all = file_escapes();
-  for (auto more : {network_escapes(), process_escapes(), kernel_escapes()})
+  for (auto more : {hidden_escapes(), network_escapes(), process_escapes(), kernel_escapes()})
     for (auto& escape : more) all.push_back(std::move(escape));
   return all;
 }

@@ -22,9 +22,11 @@ struct Escape {
   std::string name;
   std::function<bool(const Prison&)> reaches;  ///< true if the attempt succeeded
   bool open_elsewhere = false;  ///< An ordinary process of the same user succeeds, harmlessly.
+  bool hidden = false;          ///< Of the walls of the cage, a root of its own alone prevents it.
 };
 
-/// Attempts on files, sockets, other processes and the kernel; all must fail inside the cage.
+/// Attempts on files, sockets, other processes and the kernel; all must fail inside the cage. Those
+/// that are `hidden` may succeed where the system permits no mount namespace.
 std::vector<Escape> escapes();
 /// Actions that a calculation needs; all must succeed inside the cage.
 std::vector<Escape> needs();

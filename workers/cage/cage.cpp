@@ -10,13 +10,16 @@ std::string described(const char* name, const CageWall& wall, const char* closed
 }  // namespace
 
 std::string Cage::summary() const {
-  return described("network", network, "closed") + ", " + described("files", files, "closed") +
-         ", " + described("system calls", system_calls, "closed");
+  return described("network", network, "closed") + ", " + described("mounts", mounts, "closed") +
+         ", " + described("files", files, "closed") + ", " +
+         described("system calls", system_calls, "closed");
 }
 
 Cage enter_cage(const CageRules& rules) {
   Cage cage;
-  cage.network = cage::close_network(rules);
+  const cage::Namespaces namespaces = cage::enter_namespaces(rules.network);
+  cage.network = cage::close_network(rules, namespaces);
+  cage.mounts = cage::hide_files(rules, namespaces);
   cage.files = cage::close_files(rules);
   cage.system_calls = cage::filter_system_calls(rules);
   // Without sockets the network is closed, even if no namespace was permitted.

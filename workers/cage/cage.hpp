@@ -4,10 +4,13 @@
 #include <string>
 #include <vector>
 
-// Begin here: a cage confines a process that works on another user's deck. It has three walls.
-// network.cpp closes the network, files.cpp the files (Landlock), and system_calls.cpp the system
-// calls that no calculation needs (seccomp). quasi-cage (main.cpp) builds them and becomes the
-// engine. The engine adds deny_new_processes() after its start.
+#include "workers/cage/namespaces.hpp"
+
+// Begin here: a cage confines a process that works on another user's deck. It has four walls.
+// namespaces.cpp and network.cpp close the network, mounts.cpp hides files, files.cpp closes them
+// (Landlock), and system_calls.cpp closes the system calls that no calculation needs (seccomp).
+// quasi-cage (main.cpp) builds them and becomes the engine. The engine adds deny_new_processes()
+// after its start.
 
 namespace quasi {
 
@@ -29,12 +32,15 @@ struct CageWall {
 /// The walls around this process.
 struct Cage {
   CageWall network;       ///< no address can be reached
+  CageWall mounts;        ///< files outside the rules cannot be seen either
   CageWall files;         ///< only the files of the rules can be opened
   CageWall system_calls;  ///< no tracing, mounting, namespaces, keys or kernel modules
 
+  /// The whole cage has all walls but `mounts`. That wall hides names and sizes of files, and many
+  /// systems forbid it to an ordinary user.
   bool is_whole() const { return network.stands && files.stands && system_calls.stands; }
-  /// Returns one line for a log, e.g. "network closed (empty namespace), files closed (Landlock 7),
-  /// system calls filtered".
+  /// Returns one line for a log, e.g. "network closed (empty namespace), mounts closed (a root of
+  /// its own with 31 mounts), files closed (Landlock 7), system calls closed (filtered)".
   std::string summary() const;
 };
 
@@ -54,7 +60,8 @@ CageWall deny_new_processes();
 namespace cage {
 
 /// Each of these functions builds one wall around the calling process.
-CageWall close_network(const CageRules& rules);
+CageWall close_network(const CageRules& rules, const Namespaces& namespaces);
+CageWall hide_files(const CageRules& rules, const Namespaces& namespaces);
 CageWall close_files(const CageRules& rules);
 CageWall filter_system_calls(const CageRules& rules);
 

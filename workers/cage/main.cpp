@@ -40,6 +40,7 @@ nlohmann::json document_of(const CageWall& wall) {
 
 int print_walls(const Cage& cage) {
   std::cout << nlohmann::json{{"network", document_of(cage.network)},
+                              {"mounts", document_of(cage.mounts)},
                               {"files", document_of(cage.files)},
                               {"system_calls", document_of(cage.system_calls)},
                               {"whole", cage.is_whole()},

@@ -71,12 +71,13 @@ class Escape : public testing::Test {
       if (text.find(form) != std::string::npos) found += form + ",";
     return found;
   }
-  static bool whole_cage_is_possible() {
+  static bool probe_says(const std::string& words) {
     const TemporaryDirectory directory;
     Program probe("quasi-cage", {"--probe"}, directory.path() / "probe");
     probe.wait();
-    return probe.output().find("\"whole\": true") != std::string::npos;
+    return probe.output().find(words) != std::string::npos;
   }
+  static bool whole_cage_is_possible() { return probe_says("\"whole\": true"); }
 
   Service service;
   HostFiles host;
@@ -194,6 +195,12 @@ TEST_F(Escape, TheOperatorDecidesIfALackingWallIsAccepted) {
   const v1::Job caged = service.wait_end(service.submit(noop()));
   EXPECT_EQ(caged.state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_TRUE(caged.attempt_history(0).isolation().whole());
+  const std::string& walls = caged.attempt_history(0).isolation().walls();
+  for (const char* wall : {"network closed", "files closed", "system calls closed"})
+    EXPECT_NE(walls.find(wall), std::string::npos) << walls;
+  EXPECT_NE(walls.find(probe_says("mounts closed") ? "mounts closed" : "mounts open"),
+            std::string::npos)
+      << walls;
 }
 
 }  // namespace

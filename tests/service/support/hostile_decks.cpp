@@ -86,6 +86,21 @@ fs::path announced(const fs::path& path, const std::vector<hsize_t>& extent) {
   });
 }
 
+/// A file that is a thousand times smaller than its values.
+fs::path zeros_compressed(const fs::path& path) {
+  return make_file(path, [&](hid_t file) {
+    make_group(file);
+    const std::vector<hsize_t> extent{hsize_t{1} << 24};
+    make_dataset(file, kFlavor, extent, [&](hid_t creation) {
+      H5Pset_chunk(creation, 1, extent.data());
+      H5Pset_deflate(creation, 9);
+    });
+    const H5Handle dataset(H5Dopen2(file, kFlavor, H5P_DEFAULT), H5Dclose);
+    const std::vector<std::int64_t> zeros(extent[0]);
+    H5Dwrite(dataset.id(), H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros.data());
+  });
+}
+
 fs::path plain_file(const fs::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
   return path;
@@ -149,6 +164,11 @@ std::vector<HostileJob> hostile_paths(const HostFiles& host) {
                     {},
                     {}});
   }
+  jobs.push_back({"a deck nested 100,000 deep",
+                  "mosfet",
+                  "x = " + std::string(100'000, '[') + std::string(100'000, ']') + "\n",
+                  {},
+                  {}});
   for (const std::string& target : {folder, std::string("../../../../foreign"),
                                     host.neighbour.parent_path().string(), std::string("/proc/1")})
     jobs.push_back(
@@ -191,6 +211,7 @@ std::vector<HostileJob> hostile_hdf5_files(const HostFiles& host, const fs::path
                        H5Lcreate_hard(file, "/mf_header", file, "/mf_header/flavor", H5P_DEFAULT,
                                       H5P_DEFAULT);
                      }));
+  files.emplace_back("128 MiB of zeros in a few bytes", zeros_compressed(next()));
   const std::string whole = bytes_of(files.front().second);
   files.emplace_back("a file cut short", plain_file(next(), whole.substr(0, whole.size() / 2)));
   std::string spoilt = whole;

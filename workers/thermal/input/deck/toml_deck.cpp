@@ -114,7 +114,7 @@ TomlDeck read_toml_deck(const std::filesystem::path& file) {
   collector.take(root, "");
   TomlDeck deck{.directory = named.is_absolute() ? named : file.parent_path() / named,
                 .assignments = collector.in_order()};
-  if (!std::filesystem::is_directory(deck.directory))
+  if (!std::filesystem::is_directory(input_file(deck.directory)))
     reader.fail("directory", "= \"" + named.string() +
                                  "\" is no directory; name the one that holds the force constants, "
                                  "relative to the deck");
