@@ -1,5 +1,6 @@
 #include "client/input/command_tree.hpp"
 
+#include "client/input/key_help.hpp"
 #include "client/input/unknown_words.hpp"
 #include "proto/wire/validate.hpp"
 
@@ -281,8 +282,8 @@ void CommandTree::add_here() {
                     Words::kShells);
   app->add_option("SHELL", shell_, "bash, zsh or fish")->required()->type_name("");
   app->footer("\nExample:\n  source <(quasi completion bash)");
-  app = add_command("help", "print this text, or that of a command", "Here", Words::kCommands);
-  app->add_option("COMMAND", help_about_, "a command, e.g. submit")->type_name("");
+  app = add_command("help", "print help of a command or of a key", "Here", Words::kCommands);
+  app->add_option("COMMAND", help_about_, "a command or a key, e.g. submit or nx")->type_name("");
 }
 
 void CommandTree::add_diagnosis() {
@@ -299,16 +300,14 @@ void CommandTree::add_diagnosis() {
 
 CLI::App* CommandTree::add_command(const std::string& name, const std::string& description,
                                    const std::string& group, Words words) {
-  CLI::App* added = app_.add_subcommand(name, description);
-  added->group(group);
+  CLI::App* added = app_.add_subcommand(name, description)->group(group);
   added->set_help_flag("-h,--help", "print this text and exit");
   words_[name] = words;
   return added;
 }
 
 void CommandTree::set_format() {
-  const int formats = (json_ ? 1 : 0) + (jsonl_ ? 1 : 0) + (format_.empty() ? 0 : 1);
-  if (formats > 1)
+  if ((json_ ? 1 : 0) + (jsonl_ ? 1 : 0) + (format_.empty() ? 0 : 1) > 1)
     throw Failure(ExitStatus::kUsage, "--json, --jsonl and -o exclude each other",
                   "keep one of them");
   if (json_) format_ = "json";
@@ -353,6 +352,7 @@ std::string CommandTree::help_text(const std::string& about) {
     return app_.get_formatter()->make_help(&app_, "quasi", CLI::AppFormatMode::Normal);
   for (CLI::App* command : app_.get_subcommands(nullptr))
     if (command->get_name() == about) return command->help("quasi");
+  if (const std::string text = key_help(about); !text.empty()) return text;
   throw unknown_command(about);
 }
 

@@ -1,0 +1,16 @@
+# Writes the headings and tables of the reference pages into a C++ source.
+#   cmake -DPAGES=FOLDER -DOUTPUT=FILE -P embed_tables.cmake
+file(GLOB pages "${PAGES}/*.md")
+list(SORT pages)
+set(code "// Made from the reference pages by client/input/embed_tables.cmake.\n")
+string(APPEND code "#include \"client/input/key_help.hpp\"\n\nnamespace quasi::client {\n\n")
+string(APPEND code "const std::vector<ReferencePage>& reference_pages() {\n")
+string(APPEND code "  static const std::vector<ReferencePage> kPages{\n")
+foreach(page IN LISTS pages)
+  get_filename_component(name "${page}" NAME_WE)
+  file(READ "${page}" text)
+  string(REGEX REPLACE "\n[^|#\n][^\n]*" "" text "\n${text}")
+  string(APPEND code "      {\"${name}\", R\"=====(${text})=====\"},\n")
+endforeach()
+string(APPEND code "  };\n  return kPages;\n}\n\n}  // namespace quasi::client\n")
+file(WRITE "${OUTPUT}" "${code}")

@@ -1,0 +1,79 @@
+// Tests `quasi help KEY`: the terminal shows the entry of the reference page.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "client/failure.hpp"
+#include "client/input/arguments.hpp"
+#include "client/input/key_help.hpp"
+
+namespace quasi::client {
+namespace {
+
+std::string help_of(const std::string& key) { return parse_arguments({"help", key}).text; }
+
+TEST(ClientKeyHelp, ShowsTableDefaultAndMeaning) {
+  EXPECT_EQ(help_of("lease_ttl"),
+            "operations: Configuration of the server\n"
+            "  key      lease_ttl\n"
+            "  default  60\n"
+            "  meaning  a worker without a heartbeat for this time loses its jobs\n");
+  EXPECT_EQ(help_of("oxide_top_nm"),
+            "mosfet: Deck\n  table  geometry\n  key    oxide_top_nm, oxide_bottom_nm (1)\n");
+  const std::string boundary = help_of("boundary_length_nm");
+  EXPECT_NE(boundary.find("  meaning  adds |v|/L\n"), std::string::npos) << boundary;
+}
+
+TEST(ClientKeyHelp, KeysAreFoundAloneWithTheirTableAndWithTheirKind) {
+  EXPECT_EQ(help_of("mesh.nx"), help_of("nx"));
+  EXPECT_EQ(help_of("mosfet.mesh.nx"), help_of("nx"));
+  EXPECT_EQ(help_of("NGRID"), help_of("thermal.ngrid"));
+  EXPECT_EQ(help_of("thermal.cut4"), help_of("cut4"));
+  EXPECT_NE(help_of("valley.mx").find("[[valley]]"), std::string::npos);
+  // One name may be a key of several kinds; the kind in front chooses one.
+  EXPECT_NE(help_of("compat").find("gw: Deck"), std::string::npos);
+  EXPECT_NE(help_of("compat").find("thermal: "), std::string::npos);
+  EXPECT_EQ(help_of("gw.compat").find("thermal: "), std::string::npos);
+}
+
+TEST(ClientKeyHelp, AWordThatIsNeitherCommandNorKeyIsRefused) {
+  EXPECT_THROW(parse_arguments({"help", "ngird"}), Failure);
+  EXPECT_EQ(key_help("ngird"), "");
+  EXPECT_EQ(key_help(""), "");
+}
+
+TEST(ClientKeyHelp, EveryKeyOfThePagesHasAnEntry) {
+  std::map<std::string, std::set<std::string>> keys;
+  for (const ReferencePage& page : reference_pages())
+    for (const KeyEntry& entry : key_entries(page))
+      for (const std::string& key : entry.keys) {
+        keys[page.name].insert(key);
+        EXPECT_NE(key_help(key).find("  " + entry.columns.back().first + ' '), std::string::npos)
+            << key;
+        EXPECT_NE(key_help(key).find(entry.columns.back().second), std::string::npos) << key;
+      }
+  // A page whose tables are not understood would give few keys.
+  EXPECT_GE(keys["gw"].size(), 85u);
+  EXPECT_GE(keys["mosfet"].size(), 85u);
+  EXPECT_GE(keys["thermal"].size(), 85u);
+  EXPECT_GE(keys["operations"].size(), 65u);
+  EXPECT_GE(keys["cli"].size(), 7u);
+}
+
+TEST(ClientKeyHelp, EmbeddedTablesAreThoseOfThePages) {
+  const std::filesystem::path folder = QUASI_EXAMPLES_DIR "/../docs/reference";
+  for (const ReferencePage& page : reference_pages()) {
+    std::ifstream file(folder / (page.name + ".md"));
+    ASSERT_TRUE(file) << page.name;
+    for (std::string line; std::getline(file, line);)
+      if (line.starts_with('|'))
+        EXPECT_NE(page.text.find(line + '\n'), std::string::npos) << page.name << ": " << line;
+  }
+}
+
+}  // namespace
+}  // namespace quasi::client
