@@ -1,7 +1,8 @@
-// The server alone, as a process of its own on a Unix socket: durable submissions, and a large
-// result fetched over a connection that is cut twice. One JSON line a case.
+// The server alone, as a process of its own: durable submissions, batches of a thousand jobs, and a
+// large result fetched over a connection that is cut twice. One JSON line a case. Callers use a
+// Unix socket, or with `tls` TCP on 127.0.0.1 with TLS 1.3 and the token of a user.
 //
-//   service_server [submits per caller = 200] [GiB to fetch = 0]
+//   service_server [submits per caller = 200] [GiB to fetch = 0] [unix | tls]
 
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
@@ -16,7 +17,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -26,6 +29,7 @@
 #include "proto/wire/chunks.hpp"
 #include "proto/wire/digest.hpp"
 #include "quasi/v1/job_service.grpc.pb.h"
+#include "tests/service/support/people/tls_door.hpp"
 
 extern char** environ;
 
@@ -46,6 +50,17 @@ double memory_mib(pid_t pid, const std::string& field) {
   return 0.0;
 }
 
+/// Lets the peak of a process's memory begin anew at its present size.
+void forget_peak(pid_t pid) {
+  std::ofstream("/proc/" + std::to_string(pid) + "/clear_refs") << "5";
+}
+
+/// The way to the server, and its name in the results.
+struct Door {
+  std::string name;
+  std::function<std::shared_ptr<grpc::Channel>()> open;
+};
+
 /// Processor time of a process, user and system. Unlike wall time it hardly depends on what else
 /// runs.
 double processor_seconds(pid_t pid) {
@@ -60,12 +75,13 @@ double processor_seconds(pid_t pid) {
   return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-pid_t start_server(const std::string& directory, const std::string& address) {
+pid_t start_server(const std::string& directory, const std::vector<std::string>& listen) {
   const std::string program =
       (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "quasi-server").string();
-  std::vector<std::string> words = {program,   "--data-directory",    directory, "--listen",
-                                    address,   "--enable-test-work",  "true",    "--log-level",
-                                    "warning", "--storage-low-bytes", "0"};
+  std::vector<std::string> words = {
+      program, "--data-directory",    directory, "--log-level", "warning", "--enable-test-work",
+      "true",  "--storage-low-bytes", "0"};
+  words.insert(words.end(), listen.begin(), listen.end());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -77,12 +93,13 @@ pid_t start_server(const std::string& directory, const std::string& address) {
   return pid;
 }
 
-void submits(const std::string& address, pid_t server, int callers, int each) {
+/// Callers submit at the same time, `each` times `batch` jobs, on one connection.
+void submits(const Door& door, pid_t server, int callers, int each, int batch) {
   std::atomic<int> failures{0};
   std::vector<double> latency_ms;
   std::vector<std::vector<double>> per_caller(static_cast<std::size_t>(callers));
   std::vector<std::thread> threads;
-  const auto channel = wire::open_channel(address);
+  const auto channel = door.open();
   channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(30));
   const double processor_before = processor_seconds(server);
   const auto start = Clock::now();
@@ -93,7 +110,7 @@ void submits(const std::string& address, pid_t server, int callers, int each) {
         grpc::ClientContext context;
         v1::SubmitJobsRequest request;
         request.set_request_id(wire::make_uuid());
-        request.add_jobs()->mutable_test()->mutable_noop();
+        for (int job = 0; job < batch; ++job) request.add_jobs()->mutable_test()->mutable_noop();
         v1::SubmitJobsResponse response;
         const auto begin = Clock::now();
         if (!stub->SubmitJobs(&context, request, &response).ok()) ++failures;
@@ -110,15 +127,35 @@ void submits(const std::string& address, pid_t server, int callers, int each) {
     return latency_ms[static_cast<std::size_t>(share * static_cast<double>(latency_ms.size() - 1))];
   };
   std::printf(
-      "{\"case\":\"durable_submits\",\"callers\":%d,\"submits\":%zu,\"failures\":%d,"
-      "\"per_second\":%.0f,\"p50_ms\":%.2f,\"p99_ms\":%.2f,"
-      "\"server_processor_us_each\":%.0f}\n",
-      callers, latency_ms.size(), failures.load(), static_cast<double>(latency_ms.size()) / seconds,
-      at(0.5), at(0.99), 1e6 * processor / static_cast<double>(latency_ms.size()));
+      "{\"case\":\"durable_submits\",\"door\":\"%s\",\"callers\":%d,\"jobs_a_call\":%d,"
+      "\"submits\":%zu,\"failures\":%d,\"calls_per_second\":%.0f,\"jobs_per_second\":%.0f,"
+      "\"p50_ms\":%.2f,\"p99_ms\":%.2f,\"server_processor_us_each\":%.0f}\n",
+      door.name.c_str(), callers, batch, latency_ms.size(), failures.load(),
+      static_cast<double>(latency_ms.size()) / seconds,
+      static_cast<double>(latency_ms.size()) * batch / seconds, at(0.5), at(0.99),
+      1e6 * processor / static_cast<double>(latency_ms.size()));
+  std::fflush(stdout);
 }
 
-void fetch(const std::string& address, const std::string& directory, pid_t server,
-           std::uint64_t bytes) {
+/// Memory of both sides of a transfer, from its start.
+class Growth {
+ public:
+  explicit Growth(pid_t server) : server_(server) {
+    for (const pid_t pid : {server_, getpid()}) forget_peak(pid);
+    server_before_ = memory_mib(server_, "VmRSS");
+    client_before_ = memory_mib(getpid(), "VmRSS");
+  }
+  double server_mib() const { return memory_mib(server_, "VmHWM") - server_before_; }
+  double client_mib() const { return memory_mib(getpid(), "VmHWM") - client_before_; }
+
+ private:
+  pid_t server_;
+  double server_before_ = 0.0, client_before_ = 0.0;
+};
+
+/// Uploads a file and fetches it `parts` − 1 times in part and then whole.
+void fetch(const Door& door, const std::string& directory, pid_t server, std::uint64_t bytes,
+           int parts) {
   const std::string source = directory + "/source.bin";
   {
     std::ofstream out(source, std::ios::binary);
@@ -126,38 +163,65 @@ void fetch(const std::string& address, const std::string& directory, pid_t serve
     out.put('q');
   }
   const auto file = wire::digest_file(source);
+  const Growth up_growth(server);
   auto start = Clock::now();
-  const grpc::Status up =
-      wire::upload_file(wire::open_channel(address), source, file.digest, file.size_bytes);
+  const grpc::Status up = wire::upload_file(door.open(), source, file.digest, file.size_bytes);
   const double up_seconds = seconds_since(start);
   if (!up.ok()) {
     std::cerr << "upload: " << up.error_message() << '\n';
     std::exit(1);
   }
+  const double up_server = up_growth.server_mib(), up_client = up_growth.client_mib();
   std::filesystem::remove(source);
-  const double before_mib = memory_mib(server, "VmRSS");
-  const std::string target = directory + "/result.bin";
+  const std::string target = directory + "/result.bin" + std::to_string(parts);
   grpc::Status status;
+  const Growth growth(server);
   start = Clock::now();
-  // Two processes of a client that were killed on the way, and the third one that ends.
-  for (int part = 1; part <= 3; ++part) {
+  // Each part is a process of a client that was killed on the way; the last one ends.
+  for (int part = 1; part <= parts; ++part) {
     std::uint64_t done = 0;
     status = wire::download_file(
-        wire::open_channel(address), file.digest, file.size_bytes, target,
+        door.open(), file.digest, file.size_bytes, target,
         {.on_progress = [&](std::uint64_t now, std::uint64_t) { done = now; },
          .cancelled =
-             [&] { return part < 3 && done > static_cast<std::uint64_t>(part) * bytes / 3; }});
+             [&] {
+               return part < parts && done > static_cast<std::uint64_t>(part) * bytes /
+                                                 static_cast<std::uint64_t>(parts);
+             }});
   }
   const double seconds = seconds_since(start);
+  const double down_server = growth.server_mib(), down_client = growth.client_mib();
   const bool right = status.ok() && wire::digest_file(target).digest == file.digest;
   std::printf(
-      "{\"case\":\"fetch_cut_twice\",\"bytes\":%llu,\"digest_right\":%s,"
-      "\"upload_mb_per_s\":%.0f,\"fetch_mb_per_s\":%.0f,\"server_rss_before_mib\":%.1f,"
-      "\"server_peak_mib\":%.1f,\"server_growth_mib\":%.1f}\n",
-      static_cast<unsigned long long>(bytes), right ? "true" : "false",
-      static_cast<double>(bytes) / 1e6 / up_seconds, static_cast<double>(bytes) / 1e6 / seconds,
-      before_mib, memory_mib(server, "VmHWM"), memory_mib(server, "VmHWM") - before_mib);
+      "{\"case\":\"transfer\",\"cuts\":%d,\"door\":\"%s\",\"bytes\":%llu,\"digest_right\":%s,"
+      "\"upload_mb_per_s\":%.0f,\"fetch_mb_per_s\":%.0f,\"upload_server_growth_mib\":%.1f,"
+      "\"upload_client_growth_mib\":%.1f,\"fetch_server_growth_mib\":%.1f,"
+      "\"fetch_client_growth_mib\":%.1f}\n",
+      parts - 1, door.name.c_str(), static_cast<unsigned long long>(bytes),
+      right ? "true" : "false", static_cast<double>(bytes) / 1e6 / up_seconds,
+      static_cast<double>(bytes) / 1e6 / seconds, up_server, up_client, down_server, down_client);
   if (!right) std::exit(1);
+}
+
+/// Runs all cases through a door of a server whose files lie in `directory`.
+void measure(const std::string& directory, bool tls, int each, double gib) {
+  const std::string address = "unix:" + directory + "/server.sock";
+  const test::TlsDoor tls_door(directory);
+  const pid_t server = start_server(directory + "/data", tls_door.server_flags(address));
+  const auto owner = wire::open_channel(address);
+  owner->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  const std::string token = tls ? tls_door.token_file(owner, "ada", v1::ROLE_USER) : "";
+  const Door door = {.name = tls ? "tls" : "unix", .open = [&] {
+                       return tls ? tls_door.open(token) : wire::open_channel(address);
+                     }};
+  submits(door, server, 64, each, 1);
+  submits(door, server, 4, std::max(1, each / 10), 1'000);
+  const auto bytes = static_cast<std::uint64_t>(gib * static_cast<double>(1ULL << 30));
+  // Files of different sizes are different blobs, so that each is uploaded.
+  if (bytes > 1) fetch(door, directory, server, bytes, 1);
+  if (bytes > 1) fetch(door, directory, server, bytes - 1, 3);
+  kill(server, SIGTERM);
+  waitpid(server, nullptr, 0);
 }
 
 }  // namespace
@@ -172,13 +236,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s is there already; remove it\n", directory.c_str());
     return 1;
   }
-  const std::string address = "unix:" + directory + "/server.sock";
-  const pid_t server = quasi::start_server(directory + "/data", address);
-  quasi::submits(address, server, 64, each);
-  if (gib > 0.0)
-    quasi::fetch(address, directory, server,
-                 static_cast<std::uint64_t>(gib * static_cast<double>(1ULL << 30)));
-  kill(server, SIGTERM);
-  waitpid(server, nullptr, 0);
+  quasi::measure(directory, argc > 3 && std::string(argv[3]) == "tls", each, gib);
   std::filesystem::remove_all(directory);
 }

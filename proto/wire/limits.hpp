@@ -63,6 +63,8 @@ inline constexpr Count kLastYearSeconds = 7'258'118'400;  // 2200-01-01T00:00:00
 // Limits of files.
 inline constexpr Count kBlobBytes = Count{64} << 30;  // A dielectric matrix of a large cell.
 inline constexpr Count kUploadChunkBytes = 1U << 20;  // Bounds the memory of one stream.
+inline constexpr Count kStreamWindowBytes =
+    4U << 20;  // Bytes of a stream on their way: 400 MB/s over a link of 10 ms.
 inline constexpr Count kChunkBytes =
     256U << 10;  // Size of chunks that this program sends: 1.8 GB/s on loopback.
 inline constexpr Count kUploadSyncBytes = 64U

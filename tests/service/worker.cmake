@@ -8,9 +8,12 @@ quasi_add_test(worker_supervisor_test
           worker/worker_files_test.cpp worker/worker_launch_test.cpp
   LIBS quasi_worker_world quasi_daemon LABELS unit service)
 
+add_library(quasi_tls_door STATIC support/people/tls_door.cpp)
+target_link_libraries(quasi_tls_door PUBLIC quasi_wire PRIVATE quasi_access)
+
 # These tests start the real executables from the build folder.
 add_library(quasi_service_fixture STATIC support/program.cpp support/service_fixture.cpp)
-target_link_libraries(quasi_service_fixture PUBLIC quasi_wire quasi_test_support GTest::gtest)
+target_link_libraries(quasi_service_fixture PUBLIC quasi_tls_door quasi_test_support GTest::gtest)
 target_compile_definitions(quasi_service_fixture PRIVATE
   QUASI_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 
@@ -50,6 +53,8 @@ if(TARGET quasi-server)
 
   # The full size takes minutes and runs with `ctest -L nightly`.
   add_test(NAME kill_test_full COMMAND kill_test --gtest_filter=Kill.LosesNothing)
-  set_tests_properties(kill_test_full PROPERTIES LABELS nightly TIMEOUT 3600
+  add_test(NAME kill_test_tls_full
+    COMMAND kill_test --gtest_filter=Kill.LosesNothingOfTwentyUsersOverTls)
+  set_tests_properties(kill_test_full kill_test_tls_full PROPERTIES LABELS nightly TIMEOUT 3600
     ENVIRONMENT QUASI_KILL_JOBS=2000)
 endif()

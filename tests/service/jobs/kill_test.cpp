@@ -1,6 +1,7 @@
 // Runs hundreds of jobs while workers are killed at random and the server every few seconds. Every
 // acknowledged job must end once, under the fence that was current.
 //
+// One test lets many users and the workers come by TLS with tokens, another by the Unix socket.
 // QUASI_SEED chooses the sequence of kills and is printed. QUASI_KILL_JOBS is the number of jobs.
 
 #include <grpcpp/client_context.h>
@@ -14,6 +15,7 @@
 #include <sstream>
 
 #include "tests/service/support/history.hpp"
+#include "tests/service/support/people/tls_door.hpp"
 #include "tests/service/support/service_fixture.hpp"
 
 namespace quasi::test {
@@ -53,10 +55,15 @@ v1::JobSpec some_work(std::mt19937_64& random) {
 
 class Chaos {
  public:
-  Chaos(std::uint64_t n_jobs, std::uint64_t seed) : n_jobs_(n_jobs), random_(seed) {}
+  /// Without users all jobs belong to the owner of the server, who comes by the Unix socket.
+  Chaos(std::uint64_t n_jobs, std::uint64_t seed, int n_users = 0)
+      : n_jobs_(n_jobs), random_(seed), n_users_(n_users) {}
 
   void run() {
+    if (n_users_ > 0) open_door();
     service_.start_server();
+    for (int i = 0; i < n_users_; ++i) admit("user" + std::to_string(i), v1::ROLE_USER);
+    if (n_users_ > 0) worker_token_ = door_->token_file(service_.channel(), "w", v1::ROLE_WORKER);
     for (int i = 0; i < kWorkers; ++i) start_worker(i);
     auto next_kill = within(0.5), next_server_kill = within(5);
     std::size_t n_submitted = 0;
@@ -84,7 +91,10 @@ class Chaos {
     }
     for (const auto& id : ids_) {
       history_.acknowledged(id);
-      history_.dumped(service_.get(id));
+      const v1::Job job = service_.get(id);
+      history_.dumped(job);
+      if (n_users_ > 0 && job.owner() != owners_.at(id))
+        misplaced_.push_back(id + " of " + owners_.at(id) + " belongs to " + job.owner());
     }
     for (int i = 0; i < kWorkers; ++i) {
       service_.kill_worker(name(i));
@@ -93,18 +103,42 @@ class Chaos {
   }
 
   const History& history() const { return history_; }
+  /// Jobs that belong to another user than the one who submitted them.
+  const std::vector<std::string>& misplaced() const { return misplaced_; }
   int worker_kills() const { return worker_kills_; }
   int server_kills() const { return server_kills_; }
 
  private:
   static std::string name(int worker) { return std::string(1, 'w').append(std::to_string(worker)); }
-  void start_worker(int worker) { service_.start_worker(name(worker), {"--slots", "2"}); }
+  void start_worker(int worker) {
+    std::vector<std::string> flags{"--slots", "2"};
+    if (n_users_ > 0)
+      for (const std::string& flag : door_->worker_flags(worker_token_)) flags.push_back(flag);
+    service_.start_worker(name(worker), flags);
+  }
+  void open_door() {
+    door_.emplace(service_.directory());
+    service_.add_server_flags(door_->server_flags(service_.address()));
+  }
+  void admit(const std::string& user, v1::Role role) {
+    users_.push_back({user, v1::JobService::NewStub(
+                                door_->open(door_->token_file(service_.channel(), user, role)))});
+  }
 
   std::size_t submit_some(std::size_t left) {
     std::vector<v1::JobSpec> specs;
     for (std::size_t i = 0; i < std::min<std::size_t>(left, 20); ++i)
       specs.push_back(some_work(random_));
-    for (const auto& id : service_.submit(specs)) ids_.push_back(id);
+    if (users_.empty()) {
+      for (const auto& id : service_.submit(specs)) ids_.push_back(id);
+      return specs.size();
+    }
+    // The users take turns.
+    const auto& [user, stub] = users_[n_calls_++ % users_.size()];
+    for (const auto& id : service_.submit(specs, *stub)) {
+      ids_.push_back(id);
+      owners_[id] = user;
+    }
     return specs.size();
   }
   void kill_a_worker() {
@@ -144,6 +178,13 @@ class Chaos {
 
   std::uint64_t n_jobs_;
   std::mt19937_64 random_;
+  int n_users_ = 0;
+  std::optional<TlsDoor> door_;
+  std::vector<std::pair<std::string, std::unique_ptr<v1::JobService::Stub>>> users_;
+  std::string worker_token_;
+  std::size_t n_calls_ = 0;
+  std::map<std::string, std::string> owners_;  ///< job → the user who submitted it
+  std::vector<std::string> misplaced_;
   Service service_{{"--lease-ttl", "2", "--restart-grace", "10"}};
   History history_;
   std::vector<std::string> ids_;
@@ -153,12 +194,12 @@ class Chaos {
   std::optional<std::chrono::milliseconds> newest_ahead_;
 };
 
-void expect_nothing_lost(std::uint64_t n_jobs) {
-  const std::uint64_t seed = number_from("QUASI_SEED", std::random_device{}());
+void expect_nothing_lost(std::uint64_t n_jobs, std::uint64_t seed, int n_users = 0) {
+  seed = number_from("QUASI_SEED", seed);
   n_jobs = number_from("QUASI_KILL_JOBS", n_jobs);
   std::cout << "QUASI_SEED=" << seed << " QUASI_KILL_JOBS=" << n_jobs << std::endl;
   const auto start = std::chrono::steady_clock::now();
-  Chaos chaos(n_jobs, seed);
+  Chaos chaos(n_jobs, seed, n_users);
   chaos.run();
   const auto verdict = chaos.history().judge();
   std::cout << n_jobs << " jobs, " << chaos.history().attempts() << " attempts, "
@@ -170,11 +211,16 @@ void expect_nothing_lost(std::uint64_t n_jobs) {
   for (const auto& [outcome, count] : chaos.history().outcomes())
     std::cout << "  " << outcome << ' ' << count << '\n';
   for (const auto& offence : verdict.offences) ADD_FAILURE() << offence;
+  for (const auto& offence : chaos.misplaced()) ADD_FAILURE() << offence;
   EXPECT_GT(chaos.worker_kills(), 0);
 }
 
 // The full size of 2,000 jobs is the test `kill_test_full`, labelled nightly.
-TEST(Kill, LosesNothing) { expect_nothing_lost(300); }
+TEST(Kill, LosesNothing) { expect_nothing_lost(300, std::random_device{}()); }
+
+// Twenty users and the workers come by TLS, with the same kills in each run. The full size is
+// `kill_test_tls_full`.
+TEST(Kill, LosesNothingOfTwentyUsersOverTls) { expect_nothing_lost(200, 1, 20); }
 
 // Tests that the judge itself detects violations.
 class Judge : public testing::Test {

@@ -132,13 +132,14 @@ void Service::start_worker(const std::string& name, const std::vector<std::strin
                                  directory_.path() / (name + ".log")));
 }
 
-std::vector<std::string> Service::submit(const std::vector<v1::JobSpec>& specs) {
+std::vector<std::string> Service::submit(const std::vector<v1::JobSpec>& specs,
+                                         v1::JobService::Stub& stub) {
   v1::SubmitJobsRequest request;
   request.set_request_id(wire::make_uuid());
   for (const auto& spec : specs) *request.add_jobs() = spec;
   v1::SubmitJobsResponse response;
   repeat("submit", [&](grpc::ClientContext& context) {
-    return stub_->SubmitJobs(&context, request, &response);
+    return stub.SubmitJobs(&context, request, &response);
   });
   return {response.job_ids().begin(), response.job_ids().end()};
 }

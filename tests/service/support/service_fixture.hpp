@@ -22,6 +22,10 @@ class Service {
   /// Uses times that suit tests. `flags` are added to the server's flags or replace them.
   explicit Service(std::vector<std::string> server_flags = {});
 
+  /// Adds flags in pairs to those of the server, from its next start.
+  void add_server_flags(const std::vector<std::string>& flags) {
+    server_flags_.insert(server_flags_.end(), flags.begin(), flags.end());
+  }
   /// Starts the server and returns once it answers. @throws std::runtime_error with its output.
   void start_server();
   void kill_server() { server_.reset(); }
@@ -43,7 +47,12 @@ class Service {
 
   /// Submits jobs and repeats the call with one request id until the server answers. @throws on
   /// refusal.
-  std::vector<std::string> submit(const std::vector<v1::JobSpec>& specs);
+  std::vector<std::string> submit(const std::vector<v1::JobSpec>& specs) {
+    return submit(specs, *stub_);
+  }
+  /// The same for the caller of another stub.
+  std::vector<std::string> submit(const std::vector<v1::JobSpec>& specs,
+                                  v1::JobService::Stub& stub);
   std::string submit(const v1::JobSpec& spec) { return submit(std::vector{spec}).front(); }
   /// Gets a job and repeats the call while the server is unreachable.
   v1::Job get(const std::string& id);
