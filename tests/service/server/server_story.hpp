@@ -319,8 +319,11 @@ class ServerStory {
   void collect_deleted() {
     Garbage garbage;
     const RetentionOptions options{.blob_grace_ms = -1};
-    world_->run([&](WriteContext& write) { choose_garbage(write, options, garbage); });
-    for (const std::string& digest : garbage.blobs) told_.blobs.erase(digest);
+    world_->run([&](WriteContext& write) {
+      choose_garbage(write, options, garbage);
+      // The choice may survive a power cut before its answer.
+      for (const std::string& digest : garbage.blobs) told_.blobs.erase(digest);
+    });
     remove_files(garbage, world_->blobs, world_->logs);
     world_->run([&](WriteContext& write) { forget_removed(write.store, world_->blobs, garbage); });
   }
