@@ -165,5 +165,21 @@ TEST_F(CageTest, AProgramOutsideTheCageIsNotStarted) {
   EXPECT_EQ(WEXITSTATUS(status), 127);
 }
 
+// A cage inside a cage stands for a system that forbids namespaces to ordinary users. Files and
+// network are closed there without them, and the open wall is named with the reason of the system.
+TEST_F(CageTest, WithoutNamespacesItNamesTheOpenWall) {
+  if (!whole_cage_is_possible())
+    GTEST_SKIP() << "this system does not permit the whole cage: quasi-cage --probe";
+  const std::string cage = QUASI_CAGE;
+  int status = 0;
+  const std::string inner = output_of(cage + " --read '" + fs::path(cage).parent_path().string() +
+                                          "' -- '" + fs::absolute(cage).string() + "' --probe 2>&1",
+                                      &status);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << inner;
+  EXPECT_NE(inner.find("mounts open (mount namespace: Operation not permitted)"), std::string::npos)
+      << inner;
+  EXPECT_NE(inner.find("\"whole\": true"), std::string::npos) << inner;
+}
+
 }  // namespace
 }  // namespace quasi::test
