@@ -218,6 +218,10 @@ std::vector<Entry> place_entries() {
       boolean(
           "enrol_users", "whoever reaches the Unix socket becomes a user of the server",
           [](O & o) -> auto& { return o.api.enrol_users; }),
+      integer(
+          "failed_logins_per_minute",
+          "calls without a valid token that one peer may make in a minute; more must wait", 1,
+          1'000'000, [](O & o) -> auto& { return o.api.failed_logins_per_minute; }),
       {.key = "log_level",
        .help = "debug, info, warning or error",
        .set =

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/access/directory.hpp"
+#include "server/access/failed_logins.hpp"
 #include "server/api/streams/idle_streams.hpp"
 #include "server/queue/clock.hpp"
 #include "server/service/event_lines.hpp"
@@ -36,6 +37,7 @@ struct ApiOptions {
   bool require_tokens = false;  ///< false: one on a Unix socket without a token is the owner's
   std::vector<std::int64_t> worker_uids;
   bool enrol_users = true;
+  std::int64_t failed_logins_per_minute = 5;  ///< of one peer
   std::string public_address;  ///< HOST:PORT by which others reach the server; codes contain it
   std::string tls_ca;          ///< file with the CA of the server's certificate
   std::string worker_port;     ///< of `worker_listen` on TCP; "": workers use that of clients
@@ -68,6 +70,7 @@ struct Services {
   std::atomic<int> watches{0};
   std::atomic<std::int64_t> refused_tokens{0};
   std::atomic<std::int64_t> refused_logged_s{-1};
+  FailedLogins failed_logins{options.failed_logins_per_minute};
 };
 
 }  // namespace quasi::server

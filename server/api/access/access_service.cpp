@@ -120,8 +120,7 @@ grpc::ServerUnaryReactor* AccessServiceApi::RedeemCode(grpc::CallbackServerConte
           response->set_principal(owner.name);
           response->set_role(static_cast<v1::Role>(owner.role));
         } catch (const Refused& refused) {
-          log_refused_login(services_, *context, refused.reason, "RedeemCode");
-          throw;
+          throw refuse_login(services_, *context, refused, "RedeemCode");
         }
         *tables = write.access.all();
       },

@@ -29,29 +29,46 @@ Caller authenticate(const Services& services, const grpc::CallbackServerContext&
                                          services.clock.now().wall_ms);
 }
 
+/// The refusal of a peer that has failed too often. Its wait is in whole seconds.
+Refused too_many_failures(const Services& services, std::int64_t wait_ms, const std::string& last) {
+  const std::string limit = std::to_string(services.options.failed_logins_per_minute);
+  return Refused(Refusal::kResourceExhausted, wire::reason::kRateLimited,
+                 "more than " + limit + " logins a minute from this address failed; wait " +
+                     std::to_string((wait_ms + 999) / 1'000) + " s, then call with a valid token" +
+                     (last.empty() ? "" : " (" + last + ")"))
+      .retry_in(wait_ms);
+}
+
 }  // namespace
 
-void log_refused_login(Services& services, const grpc::CallbackServerContext& context,
-                       std::string_view reason, std::string_view method) {
+Refused refuse_login(Services& services, const grpc::CallbackServerContext& context,
+                     const Refused& refused, std::string_view method) {
   const std::int64_t count = ++services.refused_tokens;
-  const std::int64_t second = services.clock.now().monotonic_ms / 1'000;
-  if (services.refused_logged_s.exchange(second) == second) return;
-  log(Level::kWarning, "login_failed",
-      {{"reason", std::string(reason)},
-       {"method", std::string(method)},
-       {"peer", context.peer()},
-       {"since_start", std::to_string(count)}});
+  const std::int64_t now_ms = services.clock.now().monotonic_ms;
+  const std::int64_t wait_ms = services.failed_logins.add(host_of_peer(context.peer()), now_ms);
+  if (services.refused_logged_s.exchange(now_ms / 1'000) != now_ms / 1'000)
+    log(Level::kWarning, "login_failed",
+        {{"reason", refused.reason},
+         {"method", std::string(method)},
+         {"peer", context.peer()},
+         {"wait_ms", std::to_string(wait_ms)},
+         {"since_start", std::to_string(count)}});
+  return wait_ms == 0 ? refused : too_many_failures(services, wait_ms, refused.what());
 }
 
 Caller admit(Services& services, const grpc::CallbackServerContext& context,
              std::string_view method) {
-  if (needs_no_token(method)) return {};
+  if (needs_no_token(method)) {
+    const std::int64_t wait_ms = services.failed_logins.wait_ms(host_of_peer(context.peer()),
+                                                                services.clock.now().monotonic_ms);
+    if (wait_ms > 0) throw too_many_failures(services, wait_ms, "");
+    return {};
+  }
   Caller caller;
   try {
     caller = authenticate(services, context);
   } catch (const Refused& refused) {
-    log_refused_login(services, context, refused.reason, method);
-    throw;
+    throw refuse_login(services, context, refused, method);
   }
   if (!may_call(caller.role, method))
     throw Refused(Refusal::kPermissionDenied, wire::reason::kRoleRequired,

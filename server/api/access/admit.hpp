@@ -9,6 +9,7 @@
 
 #include "server/access/principal.hpp"
 #include "server/api/services.hpp"
+#include "server/queue/refused.hpp"
 
 /// Begin here: server/api/access is the door of the server. Every call passes `admit` before
 /// anything is done for it. identities.hpp knows the users of this machine, and admin_service.hpp
@@ -17,13 +18,18 @@ namespace quasi::server {
 
 /// Finds the caller of a call by its token and checks that its role may call the method.
 /// @param method  name of the method without its service
-/// @throws Refused UNAUTHENTICATED or PERMISSION_DENIED.
+/// A valid token is admitted even if its peer has failed too often, because many people may share
+/// an address. A call without a token waits for its peer.
+/// @throws Refused UNAUTHENTICATED, PERMISSION_DENIED, or RESOURCE_EXHAUSTED / RATE_LIMITED.
 Caller admit(Services& services, const grpc::CallbackServerContext& context,
              std::string_view method);
 
-/// Logs a login that was refused, at most one line a second, so that a caller cannot fill the disk.
-void log_refused_login(Services& services, const grpc::CallbackServerContext& context,
-                       std::string_view reason, std::string_view method);
+/// Counts a login that was refused, and logs it in at most one line a second, so that a caller
+/// cannot fill the disk.
+/// @return the refusal for the caller: `refused`, or RESOURCE_EXHAUSTED / RATE_LIMITED with the
+///         time to wait if its peer has failed more often than `failed_logins_per_minute`.
+Refused refuse_login(Services& services, const grpc::CallbackServerContext& context,
+                     const Refused& refused, std::string_view method);
 
 /// The jobs and files of which the caller may learn.
 Scope scope_of(const Caller& caller);
