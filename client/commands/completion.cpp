@@ -1,8 +1,12 @@
 #include "client/commands/completion.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "client/failure.hpp"
+#include "client/input/key_help.hpp"
+#include "client/views/job_view.hpp"
+#include "proto/wire/validate.hpp"
 
 namespace quasi::client {
 namespace {
@@ -55,11 +59,54 @@ bool offers_files(const CompletionCommand& command) {
   return command.words == Words::kFiles || command.words == Words::kKindsAndFiles;
 }
 
+/// The keys of decks, each followed by an equals sign, from the reference pages of the kinds.
+std::vector<std::string> deck_keys() {
+  std::set<std::string> keys;
+  const std::vector<std::string>& kinds = wire::offered_kinds();
+  for (const ReferencePage& page : reference_pages()) {
+    const std::string kind = page.name.substr(0, page.name.find('_'));
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) continue;
+    for (const KeyEntry& entry : key_entries(page))
+      for (const std::string& key : entry.keys) keys.insert(key + '=');
+  }
+  return {keys.begin(), keys.end()};
+}
+
+/// One `case` of bash that answers with the values of the flag before the cursor.
+std::string bash_values() {
+  std::string text = "  case ${COMP_WORDS[COMP_CWORD-1]} in\n";
+  for (const CompletionValues& values : completion_values()) {
+    text += "    " + values.flag + ")\n";
+    if (values.words.front().ends_with('=')) text += "      compopt -o nospace 2>/dev/null\n";
+    text += "      COMPREPLY=($(compgen -W '" + join_words(values.words) +
+            "' -- \"$cur\"))\n      return\n      ;;\n";
+  }
+  return text + "  esac\n";
+}
+
+std::string zsh_values() {
+  std::string text = "  case ${words[CURRENT-1]} in\n";
+  for (const CompletionValues& values : completion_values())
+    text += "    " + values.flag + ") compadd " +
+            (values.words.front().ends_with('=') ? "-S '' " : "") + "-- " +
+            join_words(values.words) + "; return ;;\n";
+  return text + "  esac\n";
+}
+
+/// The end of a line of fish that declares `flag`: the values that follow it.
+std::string fish_values(const std::vector<CompletionValues>& all, const std::string& flag) {
+  for (const CompletionValues& values : all)
+    if (values.flag == flag) return " -x -a '" + join_words(values.words) + "'\n";
+  return "\n";
+}
+
 std::string bash_script(const CompletionTable& table) {
   std::string text =
       "# quasi completion for bash; use: source <(quasi completion bash)\n"
       "_quasi() {\n"
       "  local cur=${COMP_WORDS[COMP_CWORD]} command= word flags= words= files=\n"
+      "  COMPREPLY=()\n" +
+      bash_values() +
       "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
       "    case $word in -*) ;; *) command=$word; break ;; esac\n"
       "  done\n"
@@ -76,7 +123,6 @@ std::string bash_script(const CompletionTable& table) {
           join_words(names(table)) +
           "'\n      ;;\n"
           "  esac\n"
-          "  COMPREPLY=()\n"
           "  if [[ $cur == -* ]]; then\n"
           "    COMPREPLY=($(compgen -W \"$flags\" -- \"$cur\"))\n"
           "  else\n"
@@ -97,7 +143,8 @@ std::string zsh_script(const CompletionTable& table) {
       "#compdef quasi\n"
       "# quasi completion for zsh; use: source <(quasi completion zsh)\n"
       "_quasi() {\n"
-      "  local command= word\n"
+      "  local command= word\n" +
+      zsh_values() +
       "  for word in ${words[2,CURRENT-1]}; do\n"
       "    case $word in -*) ;; *) command=$word; break ;; esac\n"
       "  done\n"
@@ -127,6 +174,7 @@ std::string zsh_script(const CompletionTable& table) {
 }
 
 std::string fish_script(const CompletionTable& table) {
+  const std::vector<CompletionValues> values = completion_values();
   std::string text =
       "# quasi completion for fish; use: quasi completion fish | source\n"
       "complete -c quasi -f\n";
@@ -135,7 +183,8 @@ std::string fish_script(const CompletionTable& table) {
             quoted(command.description) + "'\n";
     const std::string here =
         "complete -c quasi -n '__fish_seen_subcommand_from " + command.name + "' ";
-    for (const std::string& flag : command.flags) text += here + "-l " + flag.substr(2) + "\n";
+    for (const std::string& flag : command.flags)
+      text += here + "-l " + flag.substr(2) + fish_values(values, flag);
     if (offers_files(command)) text += here + "-F\n";
     if (command.words == Words::kJobs)
       text += here + "-a 'last (quasi list -o name --limit 50 2>/dev/null)'\n";
@@ -148,6 +197,16 @@ std::string fish_script(const CompletionTable& table) {
 }
 
 }  // namespace
+
+std::vector<CompletionValues> completion_values() {
+  std::vector<std::string> states = state_words();
+  states.insert(states.end(), {"active", "ended"});
+  return {{"--state", states},
+          {"--kind", wire::offered_kinds()},
+          {"--device", {"auto", "cpu", "cuda"}},
+          {"--visibility", {"private", "tenant"}},
+          {"--set", deck_keys()}};
+}
 
 std::string completion_script(const std::string& shell, const CompletionTable& table) {
   if (shell == "bash") return bash_script(table);

@@ -14,6 +14,16 @@ struct CompletionCommand {
   Words words = Words::kNothing;
 };
 
+/// The values that a shell may offer after a flag.
+struct CompletionValues {
+  std::string flag;  ///< with its dashes
+  std::vector<std::string> words;
+};
+
+/// Values of flags that all commands share: states, kinds, devices, and keys of decks followed by
+/// an equals sign.
+std::vector<CompletionValues> completion_values();
+
 struct CompletionTable {
   std::vector<CompletionCommand> commands;
   std::vector<std::string> global_flags;

@@ -43,10 +43,7 @@ Target target_of(const RunCommandOptions& options) {
     if (word == kind && !std::filesystem::exists(word, ignored))
       throw Failure(ExitStatus::kUsage, "'" + word + "' is a kind of job and needs a deck",
                     "usage: quasi run " + word + " DECK");
-  if (std::filesystem::is_directory(word, ignored))
-    throw Failure(ExitStatus::kUsage,
-                  "'" + word + "' is a directory, and the kind of its deck was not given",
-                  "usage: quasi run KIND " + word);
+  if (std::filesystem::is_directory(word, ignored)) jobs_from_file(word);  // asks for the kind
   if (const std::string kind = kind_of_toml(word); !kind.empty()) return target_of(kind, word);
   const std::vector<JobRequest> requests = jobs_from_file(word);
   if (requests.size() != 1 || requests.front().deck.empty() ||

@@ -175,10 +175,10 @@ std::string kind_of_toml(const fs::path& path) {
 std::vector<JobRequest> jobs_from_file(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
-    throw Failure(ExitStatus::kUsage,
-                  "'" + path.string() + "' is a directory, and the kind of its deck was not given",
-                  "give the kind first: quasi submit KIND " + path.string() +
-                      ", KIND one of: " + kind_list());
+    throw Failure(
+        ExitStatus::kUsage,
+        "'" + path.string() + "' is a directory, and the kind of its deck was not given",
+        "give the kind before it: KIND " + path.string() + ", KIND one of: " + kind_list());
   const SourceDocument document = read_document(path);
   if (document.value.is_object() && document.value.contains("kind")) {
     const Json& kind = document.value["kind"];

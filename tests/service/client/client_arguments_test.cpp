@@ -93,6 +93,34 @@ TEST(ClientArguments, CompletionsNameEveryCommandAndAreSoundScripts) {
   EXPECT_EQ(refused({"completion", "tcsh"}).status, ExitStatus::kUsage);
 }
 
+/// Words that the completion of bash offers after `line`, in one line.
+std::string offered_by_bash(const std::vector<std::string>& line) {
+  const std::string path = testing::TempDir() + "/offered.bash";
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  std::fputs(parse_arguments({"completion", "bash"}).text.c_str(), file);
+  std::fputs("COMP_WORDS=(quasi", file);
+  for (const std::string& word : line) std::fprintf(file, " '%s'", word.c_str());
+  std::fprintf(file, ")\nCOMP_CWORD=%zu\n_quasi\necho \"${COMPREPLY[*]}\"\n", line.size());
+  std::fclose(file);
+  std::FILE* shell = popen(("bash " + path).c_str(), "r");
+  std::string offered;
+  for (int letter = std::fgetc(shell); letter != EOF; letter = std::fgetc(shell))
+    if (letter != '\n') offered += static_cast<char>(letter);
+  EXPECT_EQ(pclose(shell), 0);
+  return offered;
+}
+
+TEST(ClientArguments, CompletionOffersTheValuesOfFlags) {
+  EXPECT_EQ(offered_by_bash({"list", "--state", "f"}), "failed");
+  EXPECT_EQ(offered_by_bash({"list", "--state", "en"}), "ended");
+  EXPECT_EQ(offered_by_bash({"list", "--kind", "th"}), "thermal");
+  EXPECT_EQ(offered_by_bash({"run", "thermal", "--set", "ngr"}), "ngrid=");
+  EXPECT_EQ(offered_by_bash({"run", "mosfet", "--set", "geometry.si"}), "geometry.silicon_nm=");
+  // Keys of the server are no keys of a deck.
+  EXPECT_EQ(offered_by_bash({"submit", "--set", "lease_t"}), "");
+  EXPECT_EQ(offered_by_bash({"subm"}), "submit");
+}
+
 TEST(ClientArguments, EndsOfTheEngineBecomeTheClientsOwn) {
   const std::vector<std::pair<int, ExitStatus>> table{{0, ExitStatus::kOk},
                                                       {1, ExitStatus::kUnexpected},

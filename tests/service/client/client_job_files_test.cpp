@@ -107,8 +107,10 @@ TEST_F(ClientFiles, WrongJobFilesNameLineAndField) {
   EXPECT_SAYS(failure_in([&] { jobs_from_file(file("a.json", "{\"test\": {\"noop\": {}},,}")); }),
               "line 1, column");
   EXPECT_SAYS(failure_in([&] { jobs_from_file(file("a.txt", "x")); }), "neither .toml nor .json");
-  EXPECT_SAYS(failure_in([&] { jobs_from_file(path("si")); }),
-              "the kind of its deck was not given");
+  const Failure folder = failure_in([&] { jobs_from_file(path("si")); });
+  EXPECT_SAYS(folder, "the kind of its deck was not given");
+  EXPECT_NE(folder.remedy.find("KIND one of: "), std::string::npos) << folder.remedy;
+  EXPECT_NE(folder.remedy.find("thermal"), std::string::npos) << folder.remedy;
 }
 
 TEST_F(ClientFiles, FlagsOfSubmitLieOverTheFile) {
