@@ -274,6 +274,17 @@ TEST(Ladder, ACrystalThatIsUnstableAtZeroKelvinRuns) {
   EXPECT_NE(table.find("renormalised"), std::string::npos) << table;
 }
 
+// A crystal close to an instability has a few soft modes with large Grüneisen parameters: their
+// mean is 11.8 at 50 K, although no mode above a fifth of the highest frequency exceeds 0.71.
+TEST(Ladder, SoftModesDoNotCastDoubtOnTheThirdOrder) {
+  const quasi::test::TemporaryDirectory out;
+  const auto summary =
+      run(model("quartic-cubic"), {"T=50", "renormalise=T", "four_phonon=F"}, out.path());
+  EXPECT_GT(summary["mean_gruneisen"][0].get<double>(), 10.0);
+  for (const auto& warning : summary["warnings"])
+    EXPECT_EQ(warning.get<std::string>().find("Grüneisen"), std::string::npos) << warning;
+}
+
 TEST(Ladder, DatasetsHaveUnitsAndDescriptions) {
   const quasi::test::TemporaryDirectory out;
   const auto summary = run(model("silicon-sw"), {"ngrid=4,4,4", "renormalise=T"}, out.path());
