@@ -55,7 +55,7 @@ void forget_peak(pid_t pid) {
   std::ofstream("/proc/" + std::to_string(pid) + "/clear_refs") << "5";
 }
 
-/// The way to the server, and its name in the results.
+/// Names the way to the server, as the results call it.
 struct Door {
   std::string name;
   std::function<std::shared_ptr<grpc::Channel>()> open;
@@ -137,7 +137,7 @@ void submits(const Door& door, pid_t server, int callers, int each, int batch) {
   std::fflush(stdout);
 }
 
-/// Memory of both sides of a transfer, from its start.
+/// Measures the memory of both sides of a transfer, from its start.
 class Growth {
  public:
   explicit Growth(pid_t server) : server_(server) {

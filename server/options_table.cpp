@@ -218,10 +218,6 @@ std::vector<Entry> place_entries() {
       boolean(
           "enrol_users", "whoever reaches the Unix socket becomes a user of the server",
           [](O & o) -> auto& { return o.api.enrol_users; }),
-      integer(
-          "failed_logins_per_minute",
-          "calls without a valid token that one peer may make in a minute; more must wait", 1,
-          1'000'000, [](O & o) -> auto& { return o.api.failed_logins_per_minute; }),
       {.key = "log_level",
        .help = "debug, info, warning or error",
        .set =
@@ -234,9 +230,13 @@ std::vector<Entry> place_entries() {
   };
 }
 
-/// Entries for the times of leases, attempts and streams.
+/// Entries for failed logins and for the times of leases, attempts and streams.
 std::vector<Entry> lease_entries() {
   return {
+      integer(
+          "failed_logins_per_minute",
+          "calls without a valid token that one peer may make in a minute; more must wait", 1,
+          1'000'000, [](O & o) -> auto& { return o.api.failed_logins_per_minute; }),
       seconds(
           "lease_ttl", "a worker that is silent for this time loses its jobs", 0.5, 3'600,
           [](O & o) -> auto& { return o.queue.lease_ttl_ms; }),

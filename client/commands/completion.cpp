@@ -59,7 +59,7 @@ bool offers_files(const CompletionCommand& command) {
   return command.words == Words::kFiles || command.words == Words::kKindsAndFiles;
 }
 
-/// The keys of decks, each followed by an equals sign, from the reference pages of the kinds.
+/// Returns the keys of decks, each followed by an equals sign, from the reference pages.
 std::vector<std::string> deck_keys() {
   std::set<std::string> keys;
   const std::vector<std::string>& kinds = wire::offered_kinds();
@@ -72,7 +72,7 @@ std::vector<std::string> deck_keys() {
   return {keys.begin(), keys.end()};
 }
 
-/// One `case` of bash that answers with the values of the flag before the cursor.
+/// Returns a `case` of bash that answers with the values of the flag before the cursor.
 std::string bash_values() {
   std::string text = "  case ${COMP_WORDS[COMP_CWORD-1]} in\n";
   for (const CompletionValues& values : completion_values()) {
@@ -93,7 +93,7 @@ std::string zsh_values() {
   return text + "  esac\n";
 }
 
-/// The end of a line of fish that declares `flag`: the values that follow it.
+/// Returns the end of a line of fish that declares `flag`: the values that follow it.
 std::string fish_values(const std::vector<CompletionValues>& all, const std::string& flag) {
   for (const CompletionValues& values : all)
     if (values.flag == flag) return " -x -a '" + join_words(values.words) + "'\n";

@@ -14,13 +14,13 @@ struct CompletionCommand {
   Words words = Words::kNothing;
 };
 
-/// The values that a shell may offer after a flag.
+/// Holds the values that a shell may offer after a flag.
 struct CompletionValues {
   std::string flag;  ///< with its dashes
   std::vector<std::string> words;
 };
 
-/// Values of flags that all commands share: states, kinds, devices, and keys of decks followed by
+/// Returns values of flags that all commands share: states, kinds, devices, and keys followed by
 /// an equals sign.
 std::vector<CompletionValues> completion_values();
 

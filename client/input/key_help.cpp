@@ -45,7 +45,7 @@ std::string lower_letters(std::string text) {
   return text;
 }
 
-/// A key that stands in backticks outside of parentheses, and its first character in the cell.
+/// Holds a key in backticks outside of parentheses, and its first character in the cell.
 struct FoundKey {
   std::string name;
   std::size_t position;

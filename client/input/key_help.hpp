@@ -6,18 +6,18 @@
 
 namespace quasi::client {
 
-/// Headings and tables of one page of docs/reference, in Markdown. The build embeds them.
+/// Holds the headings and tables of one page of docs/reference, which the build embeds.
 struct ReferencePage {
   std::string name;  ///< file name without its ending
   std::string text;
 };
 
-/// One row of a table of keys.
+/// Holds one row of a table of keys.
 struct KeyEntry {
   std::string page;               ///< name of the reference page
   std::string heading;            ///< heading above the table
   std::vector<std::string> keys;  ///< keys of the row with their tables, e.g. "mesh.nx"
-  /// Title and plain text of the columns, without empty ones.
+  /// Holds title and plain text of the columns, without empty ones.
   std::vector<std::pair<std::string, std::string>> columns;
 };
 

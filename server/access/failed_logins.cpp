@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMostPeers = 4'096;
 constexpr std::int64_t kMinute_us = 60'000'000;
 
-/// Whole milliseconds that last at least this long.
+/// Returns whole milliseconds that last at least this long.
 std::int64_t to_ms(std::int64_t us) { return (us + 999) / 1'000; }
 
 }  // namespace

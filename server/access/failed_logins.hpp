@@ -16,7 +16,7 @@ class FailedLogins {
   /// @param per_minute  N, at least 1
   explicit FailedLogins(std::int64_t per_minute) : interval_us_(60'000'000 / per_minute) {}
 
-  /// Time until the peer may fail again; 0 if it may now.
+  /// Returns the time until the peer may fail again; 0 if it may now.
   /// @param host    the peer as `host_of_peer` names it
   /// @param now_ms  the monotonic clock
   std::int64_t wait_ms(const std::string& host, std::int64_t now_ms) const;
@@ -29,11 +29,11 @@ class FailedLogins {
 
   const std::int64_t interval_us_;
   mutable std::mutex mutex_;
-  /// The moment from which each peer has all its tries again. A peer without a row has them all.
+  /// Holds the moment from which each peer has all its tries. A peer without a row has them all.
   std::map<std::string, std::int64_t> full_us_;
 };
 
-/// The machine of a peer, without its port: the address of IPv4, the first 64 bits of IPv6 (one
+/// Returns the machine of a peer without its port: the IPv4 address, 64 bits of IPv6 (one
 /// network may use all of the others), or "unix".
 /// @param peer  as gRPC names it, e.g. "ipv4:192.0.2.7:40312" or "ipv6:%5B2001:db8::7%5D:40312"
 std::string host_of_peer(std::string_view peer);

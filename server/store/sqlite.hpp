@@ -134,7 +134,7 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-/// Prepared statements of one database. Each is prepared once and found again by its text, so a
+/// Keeps the prepared statements of one database. Each is found again by its text, so a
 /// text made at run time is as good as a constant.
 class StatementCache {
  public:

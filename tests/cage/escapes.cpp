@@ -190,7 +190,7 @@ std::vector<Escape> file_escapes() {
   };
 }
 
-/// Attempts that need no open file, which is all that Landlock looks at.
+/// Lists attempts that need no open file, which is all that Landlock looks at.
 std::vector<Escape> hidden_escapes() {
   using P = const Prison&;
   std::vector<Escape> hidden{

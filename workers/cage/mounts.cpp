@@ -37,7 +37,7 @@ bool set_attributes(const fs::path& target, std::uint64_t attributes, bool recur
                  &change, sizeof change) == 0;
 }
 
-/// A file or folder of the machine that the new root holds at the same path.
+/// Names a file or folder of the machine that the new root holds at the same path.
 struct Part {
   fs::path path;
   int descriptor = -1;  ///< opened before the new root covers anything
@@ -45,7 +45,7 @@ struct Part {
   std::uint64_t attributes = 0;
 };
 
-/// The parts of a new root, opened.
+/// Holds the parts of a new root, opened.
 class Parts {
  public:
   Parts() = default;
@@ -73,7 +73,7 @@ class Parts {
   std::vector<Part> parts_;
 };
 
-/// A root directory under construction. The first failure is kept with its step.
+/// Builds a root directory. The first failure is kept with its step.
 class Root {
  public:
   bool begin() {
@@ -146,13 +146,13 @@ class Root {
   bool failed(const char* step, const fs::path& path) {
     return fail(std::string(step) + " of " + path.string());
   }
-  /// True if a part above this one shows it with the same attributes.
+  /// Returns true if a part above this one shows it with the same attributes.
   bool is_visible(const Part& part) const {
     return std::any_of(shown_.begin(), shown_.end(), [&](const Part& shown) {
       return lies_below(part.path, shown.path) && part.attributes == shown.attributes;
     });
   }
-  /// True for a link such as /lib, whose target is shown.
+  /// Returns true for a link such as /lib, whose target is shown.
   bool is_alias(const fs::path& path) const {
     std::error_code failure;
     if (!fs::is_symlink(path, failure)) return false;

@@ -4,7 +4,7 @@
 
 namespace quasi::cage {
 
-/// The namespaces that this process has entered.
+/// Names the namespaces that this process has entered.
 struct Namespaces {
   bool network = false;  ///< empty: without interfaces
   bool mounts = false;   ///< a copy of the mounts of the machine, which this process may change

@@ -131,7 +131,7 @@ grpc::ServerUnaryReactor* AccessServiceApi::RedeemCode(grpc::CallbackServerConte
 }
 
 grpc::ServerUnaryReactor* AccessServiceApi::RenewToken(grpc::CallbackServerContext* context,
-                                                       const v1::RenewTokenRequest* request,
+                                                       const v1::RenewTokenRequest*,
                                                        v1::RenewTokenResponse* response) {
   auto tables = std::make_shared<AccessTables>();
   return write_call(

@@ -29,7 +29,7 @@ Caller authenticate(const Services& services, const grpc::CallbackServerContext&
                                          services.clock.now().wall_ms);
 }
 
-/// The refusal of a peer that has failed too often. Its wait is in whole seconds.
+/// Returns the refusal of a peer that has failed too often. Its wait is in whole seconds.
 Refused too_many_failures(const Services& services, std::int64_t wait_ms, const std::string& last) {
   const std::string limit = std::to_string(services.options.failed_logins_per_minute);
   return Refused(Refusal::kResourceExhausted, wire::reason::kRateLimited,

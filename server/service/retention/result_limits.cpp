@@ -21,7 +21,7 @@ void report(const std::exception_ptr& error) {
   }
 }
 
-/// Jobs that are being deleted, with the work that remains.
+/// Holds the jobs that are being deleted, with the work that remains.
 struct Round {
   std::vector<ExcessResult> results;
   std::size_t next = 0;

@@ -8,7 +8,7 @@
 
 namespace quasi::server {
 
-/// The limits of the configuration at the time `now_ms`.
+/// Returns the limits of the configuration at the time `now_ms`.
 ResultLimits result_limits(const RetentionOptions& options, std::int64_t now_ms);
 
 /// Deletes one job as `quasi delete` does, in the writer's transaction. A job that was deleted in

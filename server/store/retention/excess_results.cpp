@@ -23,7 +23,7 @@ struct HeldFile {
   std::int64_t size_bytes = 0;
 };
 
-/// The files that stay under one limit. A name is kept as its hash: SHA-256 and random ids are
+/// Counts the files that stay under one limit. A name is kept as its hash: SHA-256 and ids are
 /// spread evenly, and a million names take some 40 MiB less.
 class Ledger {
  public:
@@ -48,7 +48,7 @@ class Ledger {
   bool is_full_ = false;
 };
 
-/// Ended jobs that are older than `newer`, the newest first.
+/// Returns ended jobs that are older than `newer`, the newest first.
 std::vector<EndedJob> page_of(Database& database, const EndedJob& newer) {
   constexpr std::int32_t kPage = 500;
   Statement statement(database,

@@ -9,7 +9,7 @@
 
 namespace quasi::server {
 
-/// The most bytes that the files of ended jobs may hold: results, checkpoints, inputs and logs. A
+/// States how many bytes files of ended jobs may hold: results, checkpoints, inputs and logs. A
 /// file of several jobs counts once. 0 means no limit.
 struct ResultLimits {
   std::int64_t user_bytes = 0;       ///< of the jobs of one owner
@@ -18,7 +18,7 @@ struct ResultLimits {
   std::size_t most = 1'000;          ///< length of the answer
 };
 
-/// A job that has to go so that a limit is kept.
+/// Names a job that has to go so that a limit is kept.
 struct ExcessResult {
   std::string uid;
   bool of_user = false;  ///< its owner is above the limit; otherwise all users together

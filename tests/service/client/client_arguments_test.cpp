@@ -93,7 +93,7 @@ TEST(ClientArguments, CompletionsNameEveryCommandAndAreSoundScripts) {
   EXPECT_EQ(refused({"completion", "tcsh"}).status, ExitStatus::kUsage);
 }
 
-/// Words that the completion of bash offers after `line`, in one line.
+/// Returns the words that the completion of bash offers after `line`, in one line.
 std::string offered_by_bash(const std::vector<std::string>& line) {
   const std::string path = testing::TempDir() + "/offered.bash";
   std::FILE* file = std::fopen(path.c_str(), "w");

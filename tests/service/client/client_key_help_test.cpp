@@ -70,8 +70,9 @@ TEST(ClientKeyHelp, EmbeddedTablesAreThoseOfThePages) {
     std::ifstream file(folder / (page.name + ".md"));
     ASSERT_TRUE(file) << page.name;
     for (std::string line; std::getline(file, line);)
-      if (line.starts_with('|'))
+      if (line.starts_with('|')) {
         EXPECT_NE(page.text.find(line + '\n'), std::string::npos) << page.name << ": " << line;
+      }
   }
 }
 

@@ -24,7 +24,7 @@ using Loss = PowerCutDisk::Loss;
 
 constexpr int kOwners = 2, kSubmissions = 4;  ///< of each owner
 
-/// Two clients, each with a state directory of its own, and their server.
+/// Holds two clients, each with a state directory of its own, and their server.
 class Submitters {
  public:
   Submitters(PowerCutDisk& disk, const fs::path& folder)

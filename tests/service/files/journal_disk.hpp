@@ -23,7 +23,7 @@ class JournalDisk {
   /// Gives the real folder the content that the disk has, as after a restart.
   void restore();
 
-  /// Name on the disk of a real path; "" for a path elsewhere.
+  /// Returns the name on the disk of a real path; "" for a path elsewhere.
   std::string name_of(const std::filesystem::path& path) const;
   PowerCutDisk& disk() { return disk_; }
 

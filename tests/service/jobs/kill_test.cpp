@@ -103,7 +103,7 @@ class Chaos {
   }
 
   const History& history() const { return history_; }
-  /// Jobs that belong to another user than the one who submitted them.
+  /// Counts jobs that belong to another user than the one who submitted them.
   const std::vector<std::string>& misplaced() const { return misplaced_; }
   int worker_kills() const { return worker_kills_; }
   int server_kills() const { return server_kills_; }

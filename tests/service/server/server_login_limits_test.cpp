@@ -43,7 +43,7 @@ TEST(FailedLogins, PeersAreMachinesWithoutTheirPorts) {
   EXPECT_EQ(host_of_peer("unix:"), "unix");
 }
 
-/// A server with the limit of its default.
+/// Runs a server with the limit of its default.
 class LoginLimits : public Access {
  protected:
   LoginLimits() {

@@ -223,7 +223,9 @@ TEST_F(Owners, EveryCallByEveryRoleAboutEveryJob) {
         SCOPED_TRACE(std::string(call.method) + " by " + reader.name +
                      (shared ? " of a shared job" : " of a private job"));
         const std::string id = ada_.submit(shared ? v1::VISIBILITY_TENANT : v1::VISIBILITY_PRIVATE);
-        if (std::string(call.method) == "DeleteJobs") EXPECT_TRUE(ada_.cancel(id).ok());
+        if (std::string(call.method) == "DeleteJobs") {
+          EXPECT_TRUE(ada_.cancel(id).ok());
+        }
         const bool owns = reader.person == &ada_;
         const bool sees_all = reader.role == Role::kOperator || reader.role == Role::kAdmin;
         const bool sees = owns || sees_all || (shared && reader.tenant == std::string("phonons"));

@@ -43,7 +43,7 @@ class ResultLimitsTest : public testing::Test {
                           .jobs = {simple_job("job")}})
         .uids.at(0);
   }
-  /// The jobs that have to go, the oldest first.
+  /// Returns the jobs that have to go, the oldest first.
   std::vector<std::string> excess(const RetentionOptions& options) {
     std::vector<std::string> uids;
     for (const ExcessResult& result :

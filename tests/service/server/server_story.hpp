@@ -286,7 +286,7 @@ class ServerStory {
     told_.cancelled.erase(uid);
     std::erase_if(told_.job_of_request, [&](const auto& job) { return job.second == uid; });
   }
-  /// The jobs that exceed a limit smaller than any result, as a reader chooses them.
+  /// Returns the jobs that exceed a limit smaller than any result, as a reader chooses them.
   std::vector<ExcessResult> excess() {
     const RetentionOptions options{.total_result_bytes = 1, .result_grace_ms = 0};
     return excess_results(database(), result_limits(options, clock_.now().wall_ms + 1));

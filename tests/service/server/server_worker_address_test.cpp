@@ -7,7 +7,7 @@ namespace {
 
 using grpc::StatusCode;
 
-/// A server with addresses for workers, on TCP and on a Unix socket.
+/// Runs a server with addresses for workers, on TCP and on a Unix socket.
 class WorkerAddress : public Access {
  protected:
   WorkerAddress() {

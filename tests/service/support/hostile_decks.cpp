@@ -86,7 +86,7 @@ fs::path announced(const fs::path& path, const std::vector<hsize_t>& extent) {
   });
 }
 
-/// A file that is a thousand times smaller than its values.
+/// Writes a file that is a thousand times smaller than its values.
 fs::path zeros_compressed(const fs::path& path) {
   return make_file(path, [&](hid_t file) {
     make_group(file);

@@ -50,7 +50,7 @@ class Service {
   std::vector<std::string> submit(const std::vector<v1::JobSpec>& specs) {
     return submit(specs, *stub_);
   }
-  /// The same for the caller of another stub.
+  /// Does the same for the caller of another stub.
   std::vector<std::string> submit(const std::vector<v1::JobSpec>& specs,
                                   v1::JobService::Stub& stub);
   std::string submit(const v1::JobSpec& spec) { return submit(std::vector{spec}).front(); }

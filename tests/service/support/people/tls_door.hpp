@@ -9,7 +9,7 @@
 
 namespace quasi::test {
 
-/// The TCP address of a server under test, with TLS 1.3, and tokens for those who call there. The
+/// Holds the TCP address of a server under test with TLS 1.3, and tokens for its callers. The
 /// files of the certificates and tokens lie in a folder of the test.
 class TlsDoor {
  public:
@@ -18,7 +18,7 @@ class TlsDoor {
 
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   std::string ca_file() const { return (folder_ / "ca.pem").string(); }
-  /// Flags of a server that serves here and at `unix_address`.
+  /// Returns flags of a server that serves here and at `unix_address`.
   std::vector<std::string> server_flags(const std::string& unix_address) const;
 
   /// Makes a principal with a number of quasi.v1.Role. @param owner  a channel of the server's
@@ -28,7 +28,7 @@ class TlsDoor {
                          int role) const;
   /// Opens a channel with TLS that carries the token.
   std::shared_ptr<grpc::Channel> open(const std::string& token_file) const;
-  /// Flags of a worker that calls here with the token.
+  /// Returns flags of a worker that calls here with the token.
   std::vector<std::string> worker_flags(const std::string& token_file) const;
 
  private:
