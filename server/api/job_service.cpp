@@ -7,6 +7,7 @@
 #include "proto/wire/digest.hpp"
 #include "proto/wire/limits.hpp"
 #include "server/access/sealed.hpp"
+#include "server/api/access/job_rights.hpp"
 #include "server/api/calls.hpp"
 #include "server/api/convert.hpp"
 #include "server/queue/schedulable.hpp"
@@ -157,14 +158,18 @@ grpc::ServerUnaryReactor* JobServiceApi::SubmitJobs(grpc::CallbackServerContext*
     command->body_sha256 = body_digest(*request);
     for (const v1::JobSpec& spec : request->jobs()) command->jobs.push_back(to_new_job(spec));
   }
-  return write_call(services_, context, violations, "SubmitJobs",
-                    [this, context, command, response](WriteContext& write, const Caller& caller) {
-                      require_storage(services_);
-                      command->scope = scope_of(caller);
-                      const Submitted submitted = write.queue.apply(*command, write.now);
-                      for (const std::string& uid : submitted.uids) response->add_job_ids(uid);
-                      if (submitted.replayed) context->AddTrailingMetadata("quasi-replayed", "1");
-                    });
+  return write_call(
+      services_, context, violations, "SubmitJobs",
+      [this, context, request, command, response](WriteContext& write, const Caller& caller) {
+        require_storage(services_);
+        const std::string forbidden = forbidden_priority(request->jobs(), caller);
+        if (!forbidden.empty())
+          throw Refused(Refusal::kPermissionDenied, wire::reason::kRoleRequired, forbidden);
+        command->scope = scope_of(caller);
+        const Submitted submitted = write.queue.apply(*command, write.now);
+        for (const std::string& uid : submitted.uids) response->add_job_ids(uid);
+        if (submitted.replayed) context->AddTrailingMetadata("quasi-replayed", "1");
+      });
 }
 
 grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContext* context,
@@ -180,6 +185,13 @@ grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContex
           problem.set_field(violation.field);
           problem.set_message(violation.description);
           problem.set_reason(violation.reason);
+        }
+        if (const std::string forbidden = forbidden_priority(request->jobs(), caller);
+            !forbidden.empty()) {
+          auto& problem = *response->add_problems();
+          problem.set_field(forbidden.substr(0, forbidden.find(':')));
+          problem.set_message(forbidden.substr(forbidden.find(':') + 2));
+          problem.set_reason(std::string(wire::reason::kRoleRequired));
         }
         const std::vector<WorkerRow> workers = store.workers();
         for (int i = 0; i < request->jobs_size(); ++i) {

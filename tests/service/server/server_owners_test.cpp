@@ -100,6 +100,42 @@ void expect_absent(const grpc::Status& foreign, const std::string& id, const grp
 
 const std::string kNever = "j_00000000000000000000000000";
 
+// Only operators and admins put jobs before those of others. A user may put own jobs behind them.
+TEST_F(Owners, APriorityAboveZeroNeedsAnOperator) {
+  const auto request_of = [](int priority) {
+    v1::SubmitJobsRequest request;
+    for (const int each : {0, priority}) {
+      v1::JobSpec& spec = *request.add_jobs();
+      spec.set_name("noop");
+      spec.mutable_test()->mutable_noop();
+      spec.set_priority(each);
+    }
+    return request;
+  };
+  const auto problems = [](const Person& person, const v1::SubmitJobsRequest& request) {
+    v1::ValidateJobsRequest question;
+    *question.mutable_jobs() = request.jobs();
+    v1::ValidateJobsResponse answer;
+    expect_ok(person.call(person.jobs(), &v1::JobService::Stub::ValidateJobs, question, &answer));
+    return answer;
+  };
+  std::string id;
+  const grpc::Status refused = ada_.submit(request_of(1), &id);
+  EXPECT_EQ(refused.error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(refused.error_message(),
+            "jobs[1].priority: is 1, and the limit of the role user is 0; choose a value of "
+            "-100...0, or ask an operator to submit the job");
+  EXPECT_TRUE(ada_.listed().empty());
+  ASSERT_EQ(problems(ada_, request_of(1)).problems_size(), 1);
+  EXPECT_EQ(problems(ada_, request_of(1)).problems(0).field(), "jobs[1].priority");
+  expect_ok(ada_.submit(request_of(-100), &id));
+  EXPECT_EQ(problems(ada_, request_of(-100)).problems_size(), 0);
+  for (const Person* one : {&otto_, &root_admin_}) {
+    expect_ok(one->submit(request_of(100), &id));
+    EXPECT_EQ(problems(*one, request_of(100)).problems_size(), 0);
+  }
+}
+
 // A job is its owner's: another user, of the same group or not, cannot tell it from a job that
 // never was, by any call. An operator and an admin see it.
 TEST_F(Owners, APrivateJobIsAbsentForOthers) {
