@@ -4,13 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <iostream>
 #include <map>
 
 #include "client/failure.hpp"
 #include "client/session/state.hpp"
 #include "tests/service/files/journal_disk.hpp"
+#include "tests/service/files/power_cut_sweep.hpp"
 #include "tests/service/support/queue_world.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -158,30 +157,11 @@ bool live_and_die(std::int64_t point, Loss loss) {
   return true;
 }
 
-class JournalPowerCut : public testing::TestWithParam<Loss> {};
+class JournalPowerCut : public PowerCutSweep {};
 
-// Each model takes every third point, so that one run meets all points. QUASI_ALL_POINTS=1 runs all
-// points under every model.
-TEST_P(JournalPowerCut, RecordedSubmissionsTakeEffectOnce) {
-  const std::int64_t stride = std::getenv("QUASI_ALL_POINTS") != nullptr ? 1 : 3;
-  std::int64_t points = 0;
-  for (std::int64_t point = 1 + static_cast<std::int64_t>(GetParam()) % stride;
-       live_and_die(point, GetParam()); point += stride) {
-    ++points;
-    ASSERT_FALSE(HasFailure()) << "with the power cut before change " << point;
-  }
-  std::cout << "crash points: " << points << '\n';
-  EXPECT_GE(points, 100);
-}
+TEST_P(JournalPowerCut, RecordedSubmissionsTakeEffectOnce) { sweep(live_and_die, 100); }
 
-INSTANTIATE_TEST_SUITE_P(, JournalPowerCut,
-                         testing::Values(Loss::kNothing, Loss::kEverything, Loss::kRandomPart),
-                         [](const auto& instance) {
-                           return std::string(instance.param == Loss::kNothing ? "KeepingAll"
-                                              : instance.param == Loss::kEverything
-                                                  ? "DroppingUnsynced"
-                                                  : "DroppingPart");
-                         });
+INSTANTIATE_TEST_SUITE_P(, JournalPowerCut, all_losses(), name_of_loss);
 
 }  // namespace
 }  // namespace quasi::server::test

@@ -4,12 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <iostream>
 #include <map>
 #include <set>
 #include <string>
 
+#include "tests/service/files/power_cut_sweep.hpp"
 #include "tests/service/server/server_story.hpp"
 
 namespace quasi::server::test {
@@ -200,31 +199,13 @@ bool live_and_die(std::int64_t point, Loss loss, bool honest = true) {
   return true;
 }
 
-/// Suite of power cuts under one model of the bytes that survive.
-class PowerCut : public testing::TestWithParam<Loss> {};
+class PowerCut : public PowerCutSweep {};
 
-// Each model takes every third point, so that one run meets all points. QUASI_ALL_POINTS=1 runs all
-// points under every model.
 TEST_P(PowerCut, BeforeEveryChangeLosesNothingAcknowledged) {
-  const std::int64_t stride = std::getenv("QUASI_ALL_POINTS") != nullptr ? 1 : 3;
-  std::int64_t points = 0;
-  for (std::int64_t point = 1 + static_cast<std::int64_t>(GetParam()) % stride;
-       live_and_die(point, GetParam()); point += stride) {
-    ++points;
-    ASSERT_FALSE(HasFailure()) << "with the power cut before change " << point;
-  }
-  std::cout << "crash points: " << points << '\n';
-  EXPECT_GE(points, 200);
+  sweep([](std::int64_t point, Loss loss) { return live_and_die(point, loss); }, 200);
 }
 
-INSTANTIATE_TEST_SUITE_P(, PowerCut,
-                         testing::Values(Loss::kNothing, Loss::kEverything, Loss::kRandomPart),
-                         [](const auto& instance) {
-                           return std::string(instance.param == Loss::kNothing ? "KeepingAll"
-                                              : instance.param == Loss::kEverything
-                                                  ? "DroppingUnsynced"
-                                                  : "DroppingPart");
-                         });
+INSTANTIATE_TEST_SUITE_P(, PowerCut, all_losses(), name_of_loss);
 
 // The checks find a disk that claims to have synced bytes and has not.
 TEST(PowerCutDisk, ADiskThatLiesIsCaught) {
