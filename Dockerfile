@@ -14,7 +14,7 @@ ARG RUNTIME_BASE=debian:12-slim
 
 FROM ${BUILD_BASE} AS build
 ARG QUASI_CUDA=AUTO
-ARG CUDA_ARCHITECTURES=80;90
+ARG CUDA_ARCHITECTURES=80;90;100
 ARG CPU_ARCH=x86-64-v3
 WORKDIR /src
 COPY deploy/dependencies.txt deploy/install-dependencies deploy/

@@ -2,6 +2,7 @@
 // Slurm scripts of deploy/ and in the Dockerfile.
 
 #include <regex>
+#include <set>
 
 #include "tests/service/support/client_fixture.hpp"
 #include "tests/support/reference_data.hpp"
@@ -90,6 +91,27 @@ TEST_F(Deploy, ImagesCopyWhatIsThereAndSetWhatIsRead) {
   const auto probe =
       bash("probe", "quasi-server " + health[0][1].str(), {"QUASI_SERVER_LISTEN=" + socket()});
   EXPECT_EQ(probe->wait_at_most(), 0) << probe->err();
+}
+
+// An image is built from the sources and from nothing that lies beside them.
+TEST_F(Deploy, TheBuilderOfImagesGetsTheSourcesAlone) {
+  std::istringstream rules(source(".dockerignore"));
+  std::set<std::string> sent;
+  bool refuses_all = false;
+  for (std::string line; std::getline(rules, line);) {
+    if (line == "*") refuses_all = true;
+    if (!line.starts_with('!')) continue;
+    EXPECT_TRUE(refuses_all) << line << " comes before the rule that refuses all";
+    sent.insert(line.substr(1));
+    EXPECT_TRUE(fs::exists(test::source_dir() / line.substr(1))) << line;
+  }
+  std::set<std::string> needed{"CITATION.cff", "CMakeLists.txt", "LICENSE",
+                               "README.md",    "deploy",         "docs"};
+  for (const std::smatch& folder : matches(source("CMakeLists.txt"), "add_subdirectory\\(([a-z]+)"))
+    needed.insert(folder[1]);
+  needed.erase("tests");
+  needed.erase("bench");
+  EXPECT_EQ(sent, needed);
 }
 
 TEST_F(Deploy, ComposeBuildsTargetsAndArgumentsOfTheDockerfile) {
