@@ -55,6 +55,8 @@ void add_lines(const Json& value, const std::string& indent, bool has_details, s
   std::vector<PlanLine> lines;
   std::size_t width = 0;
   for (const auto& [key, part] : value.items()) {
+    // Lists that fit into memory need no further pass, which is the usual case.
+    if (!has_details && key.ends_with("_passes_per_iteration") && part == 0) continue;
     lines.push_back(plan_line(key, part, has_details));
     if (lines.back().section == nullptr) width = std::max(width, lines.back().name.size());
   }

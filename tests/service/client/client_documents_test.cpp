@@ -153,6 +153,7 @@ TEST(ClientDocuments, WhatTheEnginePlans) {
   const Json report = Json::parse(
       R"({"ok": true, "warnings": ["positions do not match the force constants"],
           "plan": {"mesh": [8, 8, 8], "processes_3ph": {"absorption": 10, "emission": 20},
+                   "processes_3ph_passes_per_iteration": 0,
                    "memory_bytes": 1234567890, "seconds_estimate": 252.0}})");
   expect_golden("validate.txt", report_text(console(Format::kTable), report));
 }
