@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/gw/support/pseudoband_crystals.hpp"
 #include "tests/gw/support/small_silicon.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/output/summary.hpp"
@@ -16,26 +17,9 @@
 namespace quasi::gw {
 namespace {
 
-EmpiricalCrystal eight_atoms(const std::string& name = "silicon") {
-  EmpiricalCrystal crystal;
-  crystal.name = name;
-  crystal.cubic_cell = true;
-  crystal.wavefunction_cutoff_ry = 5.0;
-  crystal.bands = 170;
-  return crystal;
-}
-
-/// Mean and standard error of independent values.
-struct Statistics {
-  explicit Statistics(const std::vector<double>& values) {
-    const auto n = static_cast<double>(values.size());
-    for (const double value : values) mean += value / n;
-    double sum = 0.0;
-    for (const double value : values) sum += (value - mean) * (value - mean);
-    error = std::sqrt(sum / (n * (n - 1.0)));
-  }
-  double mean = 0.0, error = 0.0;
-};
+using test::edges;
+using test::eight_atoms;
+using test::Statistics;
 
 /// Pseudobands of one mean field, made for many seeds.
 class Pseudobands : public testing::Test {
@@ -133,14 +117,6 @@ TEST_F(Pseudobands, SameSeedSameBitsForAnyNumberOfThreads) {
               coefficients(replaced(crystal.field, {.vectors = 2}, PseudobandUse::kSelfEnergy)))
         << name;
   }
-}
-
-/// Σ of the valence top and the conduction bottom, averaged over multiplets, eV.
-std::pair<double, double> edges(const MeanField& field, const std::vector<SelfEnergyAtK>& sums,
-                                const SigmaOptions& options) {
-  const auto list = quasiparticles(field, sums, {}, options, {Derivative::kAnalytic, 0.0}, false);
-  const auto top = static_cast<std::size_t>(field.n_occupied - options.band_min);
-  return {list.at(top).sigma_ev, list.at(top + 1).sigma_ev};
 }
 
 // Means over 120 seeds against the sums over all states: ε(0) is linear in χ, and Σ at fixed W is

@@ -249,10 +249,11 @@ void read_pseudobands(const toml::table* table, const std::string& where, Deck* 
   p.ratio = reader.number("ratio", p.ratio, 0.01, 1.0);
   p.seed = reader.integer("seed", p.seed, 0, 2147483647);
   p.blocks = reader.integer("blocks", 0, 3, 16);
+  p.closure = static_cast<Closure>(reader.choice("closure", 0, {"auto", "sigma", "none"}));
   if (p.blocks > 0 && p.vectors % p.blocks != 0)
     reader.fail("blocks", "= " + std::to_string(p.blocks) + " does not divide vectors = " +
                               std::to_string(p.vectors) + "; blocks must be of equal size");
-  for (const char* key : {"protected_ry", "ratio", "seed", "blocks"})
+  for (const char* key : {"protected_ry", "ratio", "seed", "blocks", "closure"})
     if (!p.wanted() && reader.has(key))
       reader.fail(key, "has no effect without vectors, the random vectors of each window");
   reader.finish();

@@ -2,6 +2,13 @@
 
 namespace quasi::gw {
 
+/// Use of the closed sum over all states, which is known (docs/theory/gw.md 9.4).
+enum class Closure {
+  kAutomatic,  ///< subtracted from Σ where the given states reach five plasma energies
+  kSigma,      ///< subtracted from Σ
+  kNone        ///< not used
+};
+
 /// Table [pseudobands] of a deck (docs/theory/gw.md 9.3).
 struct PseudobandOptions {
   int vectors = 0;            ///< random vectors of each window; 0: no pseudobands
@@ -9,7 +16,8 @@ struct PseudobandOptions {
   double ratio = 0.2;         ///< width of a window over its distance from midgap
   int seed = 1;               ///< key of the random numbers
   int blocks = 0;             ///< blocks of vectors for error bars; 0: no error bars
-  int left_out = -1;          ///< block whose vectors are left out; −1: none
+  Closure closure = Closure::kAutomatic;
+  int left_out = -1;  ///< block whose vectors are left out; −1: none
 
   bool wanted() const { return vectors > 0; }
 };

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "workers/gw/model/memory_limits.hpp"
@@ -73,6 +74,9 @@ struct SigmaOptions {
   bool exact_static_ch = false;  ///< needed by the static remainder and by exact COHSEX
   bool closure = true;           ///< if static CH is computed, compute its completed form too
   bool reduce_q = true;  ///< sum q over the wedge of the little group (averages diagonal elements)
+  /// x = E − E_n at which the closed sum over all states is subtracted from Σ by plasmon poles
+  /// (docs/theory/gw.md 9.4). The field then has vectors of the complement. Absent: it is not.
+  std::optional<double> closed_sum_x_ry;
   double godby_needs_ry = 2.0;
   std::vector<double> offsets_ry{0.0};  ///< E − E_l at which Σ is evaluated; the first is 0
   bool slope = false;                   ///< analytic dΣ/dE at the first offset; plasmon poles only

@@ -251,13 +251,7 @@ void solve_screening(const Deck& deck, const StepContext& context, Calculation& 
 void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* given,
               const Workplace& place, Progress& progress, Calculation& run) {
   run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer);
-  if (given != nullptr) {
-    // The jobs of an error bar need the given states once more, beside the first job's matrices.
-    run.plan.host_bytes += bytes_of(*given);
-    if (deck.pseudobands.blocks > 0)
-      run.plan.host_bytes += bytes_of(*given) + run.plan.screening_bytes;
-    note_pseudobands(deck, run);
-  }
+  if (given != nullptr) add_pseudobands_to_plan(deck, *given, run);
   for (const std::string& note : run.plan.notes) progress.log(note);
   require_room(run.plan, place.memory_limit_bytes);
   require_host_room(run.plan, place.host_limit_bytes);
@@ -385,7 +379,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     run.field = std::move(*ready.outer);
   }
   if (ready.given) {
-    run.field.waves = pseudobands(*ready.given, *run.pseudobands, PseudobandUse::kSelfEnergy);
+    take_pseudobands_of_sigma(*ready.given, run);
     ready.given.reset();
   }
   solve_states(deck, ready.vxc, context, screening_checks, run);

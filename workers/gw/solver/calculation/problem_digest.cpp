@@ -41,7 +41,7 @@ std::uint64_t digest_of(const MeanField& field, const Plan& plan, const CoulombO
         s.rules.half_width_ry, s.rules.max_ratio, s.rules.screened_exchange_cut,
         s.exact_static_ch ? 1.0 : 0.0, s.reduce_q ? 1.0 : 0.0, s.godby_needs_ry,
         s.slope ? 1.0 : 0.0, 1.0 * static_cast<int>(s.contour.rule), s.subspace.tolerance,
-        1.0 * s.subspace.vectors})
+        1.0 * s.subspace.vectors, s.closed_sum_x_ry.value_or(0.0)})
     d.add(value);
   d.add(s.kpoints);
   d.add(s.offsets_ry);

@@ -1,5 +1,6 @@
 #include "workers/gw/solver/calculation/pseudoband_step.hpp"
 
+#include <cmath>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -18,15 +19,28 @@ void require_protected(int band_max, const PseudobandPlan& p) {
                        "pseudobands.protected_ry or lower sigma.band_max");
 }
 
-}  // namespace
-
-Wavefunctions replace_by_pseudobands(const Deck& deck, Calculation& run) {
-  run.pseudobands = plan_pseudobands(run.field, deck.pseudobands, deck.mean_field.empirical);
-  require_protected(deck.sigma.band_max, *run.pseudobands);
-  Wavefunctions made = pseudobands(run.field.waves, *run.pseudobands, PseudobandUse::kScreening);
-  return std::exchange(run.field.waves, std::move(made));
+/// Returns the bytes of the matrix of the closed sum at one q, and of the vectors of the complement
+/// on their larger spheres.
+std::int64_t bytes_of_closed_sum(const Calculation& run) {
+  const Wavefunctions& waves = run.field.waves;
+  const double radius = std::sqrt(waves.wavefunction_cutoff_ry) +
+                        std::sqrt(run.plan.sigma.screened_cutoff_ry),
+               per_k = run.field.crystal().volume_bohr3 * std::pow(radius, 3) / (6.0 * kPi * kPi);
+  const auto n_g = static_cast<double>(
+      make_g_sphere(run.field.crystal().bdot, {}, run.plan.sigma.screened_cutoff_ry).size());
+  return static_cast<std::int64_t>(
+      16.0 * (n_g * n_g + per_k * waves.n_k() * run.field.n_spins() * run.pseudobands->vectors));
 }
 
+/// Returns the bytes of the coefficients of all states.
+std::int64_t bytes_of(const Wavefunctions& waves) {
+  std::int64_t bytes = 0;
+  for (const KPointWaves& at : waves.waves)
+    for (const auto& spin : at.coefficients) bytes += std::ssize(spin) * 16;
+  return bytes;
+}
+
+/// Notes in the plan how pseudobands replace states.
 void note_pseudobands(const Deck& deck, Calculation& run) {
   const PseudobandPlan& p = *run.pseudobands;
   if (!deck.stop_after_epsilon) require_protected(run.plan.sigma.band_max, p);
@@ -45,11 +59,57 @@ void note_pseudobands(const Deck& deck, Calculation& run) {
                                    "pseudobands.blocks")));
 }
 
-std::int64_t bytes_of(const Wavefunctions& waves) {
-  std::int64_t bytes = 0;
-  for (const KPointWaves& at : waves.waves)
-    for (const auto& spin : at.coefficients) bytes += std::ssize(spin) * 16;
-  return bytes;
+/// Decides whether Σ subtracts the known closed sum, and notes it.
+void plan_closed_sum(const Deck& deck, const Wavefunctions& given, Calculation& run) {
+  // Below, vectors of the complement add as much noise as the closed sum takes away.
+  constexpr double kLeastStart = 5.0;  // plasma energies
+  const PseudobandPlan& p = *run.pseudobands;
+  if (deck.stop_after_epsilon || deck.pseudobands.closure == Closure::kNone || p.keeps_all())
+    return;
+  const bool wanted = deck.pseudobands.closure == Closure::kSigma;
+  if (!uses_plasmon_poles(run.plan.sigma.method)) {
+    if (wanted)
+      throw InvalidInput(
+          "pseudobands.closure = \"sigma\" needs a sigma.method with plasmon poles; for \"cohsex\" "
+          "leave it out, because sigma.exact_ch completes static CH");
+    return;
+  }
+  const double start = start_of_complement(given, p), least = kLeastStart * p.plasma_ry;
+  if (!wanted && start < least) {
+    run.plan.notes.push_back(
+        "pseudobands: the closed sum over all states is not subtracted from "
+        "Σ, because the given states end " +
+        shown(start) + " Ry above midgap, below " + shown(least) + " Ry (five plasma energies)");
+    return;
+  }
+  run.plan.sigma.closed_sum_x_ry = kClosedSumX_ry;
+  run.plan.notes.push_back("pseudobands: the closed sum over all states is subtracted from Σ");
+  run.plan.host_bytes += bytes_of_closed_sum(run);
+}
+
+}  // namespace
+
+Wavefunctions replace_by_pseudobands(const Deck& deck, Calculation& run) {
+  run.pseudobands = plan_pseudobands(run.field, deck.pseudobands, deck.mean_field.empirical);
+  require_protected(deck.sigma.band_max, *run.pseudobands);
+  Wavefunctions made = pseudobands(run.field.waves, *run.pseudobands, PseudobandUse::kScreening);
+  return std::exchange(run.field.waves, std::move(made));
+}
+
+void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, Calculation& run) {
+  // The jobs of an error bar need the given states once more, beside the first job's matrices.
+  run.plan.host_bytes += bytes_of(given);
+  if (deck.pseudobands.blocks > 0)
+    run.plan.host_bytes += bytes_of(given) + run.plan.screening_bytes;
+  note_pseudobands(deck, run);
+  plan_closed_sum(deck, given, run);
+}
+
+void take_pseudobands_of_sigma(const Wavefunctions& given, Calculation& run) {
+  run.field.waves = pseudobands(given, *run.pseudobands, PseudobandUse::kSelfEnergy);
+  if (run.plan.sigma.closed_sum_x_ry)
+    run.field.complement =
+        complement_vectors(given, *run.pseudobands, run.plan.sigma.screened_cutoff_ry);
 }
 
 std::vector<SelfCheck> unexamined_states() {

@@ -13,12 +13,15 @@ namespace quasi::gw {
 /// @throws InvalidInput if sigma.band_max exceeds the protected bands
 Wavefunctions replace_by_pseudobands(const Deck& deck, Calculation& run);
 
-/// Notes in the plan how pseudobands replace states.
-/// @throws InvalidInput if a multiplet of the outer states is not among the protected ones
-void note_pseudobands(const Deck& deck, Calculation& run);
+/// Adds to the plan the memory of the given states and how pseudobands replace them, and decides
+/// whether Σ subtracts the known closed sum.
+/// @throws InvalidInput if a multiplet of the outer states is not among the protected ones, or if
+/// the deck asks for the closed sum and Σ has no plasmon poles
+void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, Calculation& run);
 
-/// Returns the bytes of the coefficients of all states.
-std::int64_t bytes_of(const Wavefunctions& waves);
+/// Replaces the pseudobands of χ in `run.field` by those of Σ, and adds the vectors of the
+/// complement where Σ subtracts the closed sum.
+void take_pseudobands_of_sigma(const Wavefunctions& given, Calculation& run);
 
 /// Lists the laws of Σ without values. Random vectors split multiplets, and their static CH is all
 /// of CH except for noise.

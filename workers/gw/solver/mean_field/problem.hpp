@@ -23,6 +23,10 @@ struct MeanField {
   BrillouinZone zone;
   std::optional<Wavefunctions> shifted;  ///< WFNq: at least the occupied bands on k + q₀
   std::optional<BrillouinZone> shifted_zone;
+  /// Random vectors at every k of `waves` for all that its states leave out of the plane waves of
+  /// pair products (complement_vectors()); Σ subtracts the closed sum with them. Absent: it does
+  /// not.
+  std::optional<Wavefunctions> complement;
   /// The Γ-centred zone of q = k − k′, to which ε⁻¹ belongs, if the states lie on a shifted grid
   /// (WFN_outer). Absent if it is `zone`.
   std::optional<BrillouinZone> q_zone;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/philox.hpp"
+#include "workers/gw/physics/g_sphere.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
@@ -97,17 +99,20 @@ void choose_windows(const Wavefunctions& waves, PseudobandPlan& plan) {
     if (largest[k] > 0.0) plan.used.push_back(k);
 }
 
-/// Random factors θ of the replaced states of one spin and k-point for one vector.
+/// Random factors θ of one spin and k-point.
 class RandomFactors {
  public:
-  RandomFactors(const PseudobandPlan& plan, PseudobandUse use, int spin, int ik, bool real)
+  /// @param use  0, 1: PseudobandUse; 2: complement_vectors()
+  RandomFactors(const PseudobandPlan& plan, std::uint32_t use, int spin, int ik, bool real)
       : seed_(static_cast<std::uint32_t>(plan.seed)),
         ik_(static_cast<std::uint32_t>(ik)),
-        stream_(2 * static_cast<std::uint32_t>(spin) + static_cast<std::uint32_t>(use)),
+        stream_(use < 2 ? 2 * static_cast<std::uint32_t>(spin) + use
+                        : 4 + static_cast<std::uint32_t>(spin)),
         real_(real) {}
-  Cplx at(int vector, int band) const {
+  /// Returns θ of one vector and one state, or one plane wave.
+  Cplx at(int vector, int state) const {
     const Philox random =
-        Philox::at(static_cast<std::uint32_t>(band), static_cast<std::uint32_t>(vector), ik_,
+        Philox::at(static_cast<std::uint32_t>(state), static_cast<std::uint32_t>(vector), ik_,
                    stream_, seed_, kKeyOfPseudobands);
     if (real_) return (random.word[0] & 1u) != 0 ? 1.0 : -1.0;
     return std::polar(1.0, 2.0 * kPi * random.unit());
@@ -118,6 +123,11 @@ class RandomFactors {
   bool real_;
 };
 
+bool is_real(std::span<const Cplx> coefficients) {
+  return std::all_of(coefficients.begin(), coefficients.end(),
+                     [](const Cplx& c) { return c.imag() == 0.0; });
+}
+
 /// Replaces the states beyond plan.kept of one spin and k-point; [bands][n_pw].
 std::vector<Cplx> replaced_states(const Wavefunctions& given, const PseudobandPlan& plan,
                                   PseudobandUse use, int spin, int ik) {
@@ -125,8 +135,8 @@ std::vector<Cplx> replaced_states(const Wavefunctions& given, const PseudobandPl
   const std::vector<Cplx>& states = at.coefficients[static_cast<std::size_t>(spin)];
   const std::size_t n_pw = at.g.size(), kept = static_cast<std::size_t>(plan.kept);
   const auto first = states.begin() + static_cast<std::ptrdiff_t>(kept * n_pw);
-  const bool real = std::all_of(first, states.end(), [](const Cplx& c) { return c.imag() == 0.0; });
-  const RandomFactors factors(plan, use, spin, ik, real);
+  const bool real = is_real(std::span(states).subspan(kept * n_pw));
+  const RandomFactors factors(plan, static_cast<std::uint32_t>(use), spin, ik, real);
   std::vector<Cplx> made(states.begin(), first);
   made.resize(static_cast<std::size_t>(plan.bands()) * n_pw);
   const auto vectors = static_cast<int>(plan.chosen.size());
@@ -144,6 +154,58 @@ std::vector<Cplx> replaced_states(const Wavefunctions& given, const PseudobandPl
       const Cplx factor = scale * std::sqrt(weight) * factors.at(vector, band);
       const Cplx* const state = states.data() + static_cast<std::size_t>(band) * n_pw;
       for (std::size_t g = 0; g < n_pw; ++g) xi[g] += factor * state[g];
+    }
+  }
+  return made;
+}
+
+/// Copies everything except plane waves, coefficients, energies and occupations.
+Wavefunctions without_states(const Wavefunctions& given, int n_bands) {
+  return {.header = given.header,
+          .n_bands = n_bands,
+          .wavefunction_cutoff_ry = given.wavefunction_cutoff_ry,
+          .k_grid = given.k_grid,
+          .k_shift = given.k_shift,
+          .k = given.k,
+          .weight = given.weight,
+          .first_occupied = given.first_occupied,
+          .last_occupied = given.last_occupied,
+          .energy_ry = {},
+          .occupation = {},
+          .waves = {}};
+}
+
+/// Random vectors of the complement of the given states of one spin and k-point, on the plane
+/// waves `g`; [vectors][n_pw].
+std::vector<Cplx> complement_at(const Wavefunctions& given, const PseudobandPlan& plan, int spin,
+                                int ik, const std::vector<IVec3>& g) {
+  const KPointWaves& at = given.waves[static_cast<std::size_t>(ik)];
+  const std::vector<Cplx>& states = at.coefficients[static_cast<std::size_t>(spin)];
+  const GIndex index(g);
+  std::vector<std::size_t> place;
+  for (const IVec3& plane_wave : at.g) {
+    const std::int32_t found = index.find(plane_wave);
+    if (found < 0)
+      throw InvalidInput("a plane wave of the states lies far above their cut-off of " +
+                         shown(given.wavefunction_cutoff_ry) + " Ry; correct WFN");
+    place.push_back(static_cast<std::size_t>(found));
+  }
+  const RandomFactors factors(plan, 2, spin, ik, is_real(states));
+  const double scale = 1.0 / std::sqrt(static_cast<double>(plan.chosen.size()));
+  std::vector<Cplx> made(plan.chosen.size() * g.size());
+  // A thread makes whole vectors, so that the order of each sum does not depend on their number.
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t r = 0; r < plan.chosen.size(); ++r) {
+    Cplx* const eta = made.data() + r * g.size();
+    for (std::size_t i = 0; i < g.size(); ++i)
+      eta[i] = scale * factors.at(plan.chosen[r], static_cast<int>(i));
+    std::vector<Cplx> inside(place.size());
+    for (std::size_t i = 0; i < place.size(); ++i) inside[i] = eta[place[i]];
+    for (int band = 0; band < plan.given; ++band) {
+      const Cplx* const state = states.data() + static_cast<std::size_t>(band) * place.size();
+      Cplx overlap;
+      for (std::size_t i = 0; i < place.size(); ++i) overlap += std::conj(state[i]) * inside[i];
+      for (std::size_t i = 0; i < place.size(); ++i) eta[place[i]] -= overlap * state[i];
     }
   }
   return made;
@@ -186,18 +248,7 @@ PseudobandPlan plan_pseudobands(const MeanField& field, const PseudobandOptions&
 
 Wavefunctions pseudobands(const Wavefunctions& given, const PseudobandPlan& plan,
                           PseudobandUse use) {
-  Wavefunctions made{.header = given.header,
-                     .n_bands = plan.bands(),
-                     .wavefunction_cutoff_ry = given.wavefunction_cutoff_ry,
-                     .k_grid = given.k_grid,
-                     .k_shift = given.k_shift,
-                     .k = given.k,
-                     .weight = given.weight,
-                     .first_occupied = given.first_occupied,
-                     .last_occupied = given.last_occupied,
-                     .energy_ry = {},
-                     .occupation = {},
-                     .waves = {}};
+  Wavefunctions made = without_states(given, plan.bands());
   const double pole = use == PseudobandUse::kSelfEnergy ? plan.plasma_ry : 0.0;
   for (const KPointWaves& at : given.waves) made.waves.push_back({.g = at.g, .coefficients = {}});
   for_each_point(given, [&](int spin, int ik) {
@@ -213,6 +264,32 @@ Wavefunctions pseudobands(const Wavefunctions& given, const PseudobandPlan& plan
     made.waves[static_cast<std::size_t>(ik)].coefficients.push_back(
         replaced_states(given, plan, use, spin, ik));
   });
+  return made;
+}
+
+double start_of_complement(const Wavefunctions& given, const PseudobandPlan& plan) {
+  double start = given.wavefunction_cutoff_ry;
+  for_each_point(given, [&](int spin, int ik) {
+    start = std::min(start, given.energy(spin, ik, plan.given - 1) - plan.midgap_ry);
+  });
+  return start;
+}
+
+Wavefunctions complement_vectors(const Wavefunctions& given, const PseudobandPlan& plan,
+                                 double epsilon_cutoff_ry) {
+  Wavefunctions made = without_states(given, static_cast<int>(plan.chosen.size()));
+  const double radius = std::sqrt(given.wavefunction_cutoff_ry) + std::sqrt(epsilon_cutoff_ry);
+  for (const Vec3& k : given.k)
+    made.waves.push_back(
+        {.g = make_g_sphere(given.header.crystal.bdot, k, radius * radius * (1.0 + 1e-9)).g,
+         .coefficients = {}});
+  const std::size_t n = made.k.size() * plan.chosen.size();
+  for_each_point(given, [&](int spin, int ik) {
+    KPointWaves& at = made.waves[static_cast<std::size_t>(ik)];
+    at.coefficients.push_back(complement_at(given, plan, spin, ik, at.g));
+  });
+  made.energy_ry.assign(n * static_cast<std::size_t>(given.header.n_spins), 0.0);
+  made.occupation = made.energy_ry;
   return made;
 }
 

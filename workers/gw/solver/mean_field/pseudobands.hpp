@@ -50,4 +50,22 @@ PseudobandPlan plan_pseudobands(const MeanField& field, const PseudobandOptions&
 Wavefunctions pseudobands(const Wavefunctions& given, const PseudobandPlan& plan,
                           PseudobandUse use);
 
+/// x = E − E_n at which Σ subtracts the closed sum over all states, Ry: states at midgap and empty
+/// bands 2.5 Ry above it.
+inline constexpr double kClosedSumX_ry = -2.5;
+
+/// Returns the energy above midgap at which the complement of the given states begins, Ry: the
+/// lowest energy of the last given states of all k, or the cut-off of the states.
+double start_of_complement(const Wavefunctions& given, const PseudobandPlan& plan);
+
+/// Makes random vectors of the complement of the given states (docs/theory/gw.md 9.4),
+///
+///   η_r = N_ξ^−½ (1 − Σ_n |n⟩⟨n|) θ_r,   E[Σ_r η_r η_r†] = 1 − Σ_n |n⟩⟨n|,
+///
+/// between all plane waves |k+G| ≤ √E_ψ + √E_ε, which pair products of states on the sphere E_ψ
+/// reach with plane waves on the sphere E_ε. θ is independent of the factors of pseudobands().
+/// @param epsilon_cutoff_ry  E_ε of Σ
+Wavefunctions complement_vectors(const Wavefunctions& given, const PseudobandPlan& plan,
+                                 double epsilon_cutoff_ry);
+
 }  // namespace quasi::gw

@@ -42,7 +42,7 @@ class DiagonalPart {
 
   PartOfSelfEnergy calculate() {
     list_stars();
-    if (completes_ch()) make_charge_tables();
+    if (completes_ch() || adds_closed_sum()) make_charge_tables();
     for (iq_ = part_.q_begin; iq_ < part_.q_end; ++iq_) {
       // Exchange comes before W, because another device may be making W meanwhile.
       if (first_bands()) add_exchange_of_q();
@@ -61,6 +61,8 @@ class DiagonalPart {
   bool completes_ch() const {
     return wants_static_ch(options_) && options_.closure && first_bands();
   }
+  /// True for the part that adds the known closed sum, less the complement's share of it.
+  bool adds_closed_sum() const { return options_.closed_sum_x_ry && first_bands(); }
   bool has_poles() const { return uses_plasmon_poles(options_.method); }
   /// True where every q of the zone has wing factors of its own (the wing rule of BerkeleyGW).
   bool wings_by_point() const { return coulomb_.options().wing_rule == WingRule::kListedPoint; }
@@ -116,6 +118,8 @@ class DiagonalPart {
     to.wings = wings;
     if (wants_static_ch(options_)) to.static_w = screened_matrix(at, 0, wings);
     if (has_poles()) to.model = plasmon_poles(field_, at, options_, coulomb_, wings);
+    if (options_.closed_sum_x_ry)
+      to.closed_sum_w = empty_band_matrix(to.model, *options_.closed_sum_x_ry);
   }
   PreparedScreening make_screening() const {
     PreparedScreening made;
@@ -175,9 +179,10 @@ class DiagonalPart {
   /// box and its products.
   std::int64_t bands_that_fit(const OuterProducts& outer) const {
     const std::int64_t n_g = here_.prepared->at.sphere.size(), n_l = outer.outer().size();
+    const std::int64_t matrices = (options_.closed_sum_x_ry ? 48 : 32) * n_g * n_g;
     return std::min<std::int64_t>(
         options_.bands,
-        items_that_fit(options_.memory_budget_bytes, 32 * n_g * n_g + outer.band_bytes() * n_l,
+        items_that_fit(options_.memory_budget_bytes, matrices + outer.band_bytes() * n_l,
                        32 * n_l * n_g + outer.band_bytes(), "self-energy"));
   }
 
@@ -191,9 +196,10 @@ class DiagonalPart {
       const auto sphere = outer.load_sphere(member.q, at.sphere, OuterProducts::Phases::kApplied);
       if (wings_by_point()) take_wings_of(member.q);
       add_bands(outer, *sphere, member, sum);
-      if (completes_ch()) add_completed_ch(charges_[i_sum], member, sum);
+      if (completes_ch()) add_completed(charges_[i_sum], member, now_->static_w, sum.ch_exact_ry);
       progress_.report("self-energy", ++done_, work_);
     }
+    if (adds_closed_sum()) add_closed_sum(charges_[i_sum], sum);
   }
   void take_wings_of(const Vec3& q) {
     const ScreeningAtQ& at = here_.prepared->at;
@@ -219,19 +225,38 @@ class DiagonalPart {
   void add_correlation(BandBlock& block, PairBlock& products, SelfEnergyAtK& sum) {
     if (!now_->static_w.empty()) add_static(now_->static_w, block, products, options_, sum);
     if (has_poles()) add_plasmon_poles(here_, block, products, options_, sum);
+    if (options_.closed_sum_x_ry)
+      subtract_forms(now_->closed_sum_w, block, products, sum.closed_sum_ry);
     if (uses_frequencies(options_.method)) {
       block.midgap_ry = midgap_ry(field_, sum.spin);
       add_full_frequency({here_.prepared->at, now_->wings, here_.prepared->subspace}, options_,
                          block, products, sum);
     }
   }
-  void add_completed_ch(const ChargeTable& charge, const StarMember& member, SelfEnergyAtK& sum) {
+  /// Adds −½ Σ_GG' W_GG' ρ_ll(G − G') at one q to ch[l].
+  void add_completed(const ChargeTable& charge, const StarMember& member,
+                     const UnsetVector<Cplx>& w, std::vector<Cplx>& ch) {
     const int operation = field_.transfers().rotation_to(member.q).operation;
     add_exact_static_ch(charge, here_.prepared->at.sphere,
-                        field_.transfers().operations()[static_cast<std::size_t>(operation)],
-                        now_->static_w, member.multiplicity / field_.zone_volume_bohr3(),
-                        sum.ch_exact_ry);
+                        field_.transfers().operations()[static_cast<std::size_t>(operation)], w,
+                        member.multiplicity / field_.zone_volume_bohr3(), ch);
     clock_.step("completed_ch");
+  }
+  /// Adds the known closed sum of the star of the present q, less that of the complement.
+  void add_closed_sum(const ChargeTable& charge, SelfEnergyAtK& sum) {
+    const ScreeningAtQ& at = here_.prepared->at;
+    OuterProducts outer(field_, outer_bands(sum, options_), complement_box(field_, at.sphere.g),
+                        kernels_);
+    std::vector<Cplx> half(sum.closed_sum_ry.size());
+    for (const StarMember& member : star_of(sum)) {
+      const auto sphere = outer.load_sphere(member.q, at.sphere, OuterProducts::Phases::kApplied);
+      if (wings_by_point()) take_wings_of(member.q);
+      BandBlock block = outer.load_complement(member.q);
+      block.weight = member.multiplicity / field_.zone_volume_bohr3();
+      subtract_forms(now_->closed_sum_w, block, outer.fill(*sphere), sum.closed_sum_ry);
+      add_completed(charge, member, now_->closed_sum_w, half);
+    }
+    for (std::size_t l = 0; l < half.size(); ++l) sum.closed_sum_ry[l] -= 2.0 * half[l];
   }
 
   const MeanField& field_;
@@ -265,6 +290,7 @@ std::vector<SelfEnergyAtK> empty_self_energy(const MeanField& field, const Sigma
       sum.ch_ry = sum.sx_ry;
       if (options.slope) sum.slope.assign(n_l, Cplx{});
       if (wants_static_ch(options)) sum.ch_exact_ry = sum.ch_static_ry = std::vector<Cplx>(n_l);
+      if (options.closed_sum_x_ry) sum.closed_sum_ry.assign(n_l, Cplx{});
       if (options.subspace.wanted()) sum.subspace_error_ry.assign(n_l, 0.0);
       if (options.method == SigmaMethod::kImaginaryAxis)
         sum.axis_ry.assign(options.contour.continuation_ry.size(), std::vector<Cplx>(n_l));
@@ -285,6 +311,8 @@ void finish_self_energy(const MeanField& field, const SigmaOptions& options,
   for (SelfEnergyAtK& sum : sums) {
     if (options.method == SigmaMethod::kCohsex)
       for (auto& ch : sum.ch_ry) ch = sum.ch_static_ry;
+    for (auto& ch : sum.ch_ry)
+      for (std::size_t l = 0; l < sum.closed_sum_ry.size(); ++l) ch[l] += sum.closed_sum_ry[l];
     if (options.method != SigmaMethod::kImaginaryAxis) continue;
     std::vector<double> outer_ry;
     for (int band = options.band_min - 1; band < options.band_max; ++band)

@@ -36,6 +36,9 @@ struct SelfEnergyAtK {
   std::vector<Cplx> slope;               ///< dΣ/dE, [n_l]; empty: not wanted
   std::vector<Cplx> ch_static_ry;        ///< static CH by the band sum, [n_l]; with exact_static_ch
   std::vector<Cplx> ch_exact_ry;         ///< static CH, completed; with exact_static_ch
+  /// The known closed sum less the same sum over bands and vectors (docs/theory/gw.md 9.4), which
+  /// finish_self_energy() adds to CH; with closed_sum_x_ry, [n_l].
+  std::vector<Cplx> closed_sum_ry;
   std::vector<std::vector<Cplx>> axis_ry;  ///< kImaginaryAxis: Σ_c(μ + iω), [n_points][n_l]
   std::vector<double> subspace_error_ry;   ///< bound of the error of the subspace (FormsOfBlock),
                                            ///< [n_l]; empty without a subspace of Σ

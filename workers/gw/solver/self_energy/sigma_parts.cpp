@@ -34,6 +34,7 @@ void for_each_array(Sums& sums, const Visit& visit) {
     complex(sum.slope);
     complex(sum.ch_static_ry);
     complex(sum.ch_exact_ry);
+    complex(sum.closed_sum_ry);
     for (auto& list : sum.axis_ry) complex(list);
     visit(sum.subspace_error_ry.data(), sum.subspace_error_ry.size());
   }

@@ -42,14 +42,47 @@ SphereAtPoint rotated_sphere(const MeanField& field, const Vec3& q, const GSpher
   return at;
 }
 
-WavesAtPoint waves_at(const MeanField& field, const Vec3& k, int spin, int begin, int end,
-                      const std::array<int, 3>& box) {
-  WavesAtPoint at;
-  at.box = box;
-  at.rotation = field.zone.rotation_to(k);
-  at.waves = rotated_waves(field.waves, field.zone.operations(), at.rotation, spin, begin, end);
+namespace {
+
+WavesAtPoint placed(const Rotation& rotation, RotatedWaves waves, const std::array<int, 3>& box) {
+  WavesAtPoint at{.rotation = rotation, .waves = std::move(waves), .box = box, .box_index = {}};
   for (const IVec3& g : at.waves.g) at.box_index.push_back(box_position(g, box));
   return at;
+}
+
+/// Finds the box for products of states of `field` with `right` that are kept on `kept`.
+std::array<int, 3> box_of_products(const MeanField& field, const Wavefunctions& right,
+                                   const std::vector<IVec3>& kept) {
+  // Waves are used at k − q, which may lie one reciprocal vector from their folded image, and
+  // spheres at rotated q.
+  IVec3 sphere = component_extent(kept);
+  for (const SymmetryOperation& s : field.transfers().operations())
+    for (const IVec3& g : kept) {
+      const IVec3 rotated = multiply(s.rotation, g);
+      for (int i = 0; i < 3; ++i) sphere[i] = std::max(sphere[i], std::abs(rotated[i]) + 1);
+    }
+  IVec3 shifted = rotated_extent(right, field.zone);
+  for (int& x : shifted) ++x;
+  return product_box(rotated_extent(field.waves, field.zone), shifted, sphere);
+}
+
+}  // namespace
+
+WavesAtPoint waves_at(const MeanField& field, const Vec3& k, int spin, int begin, int end,
+                      const std::array<int, 3>& box) {
+  const Rotation rotation = field.zone.rotation_to(k);
+  return placed(rotation,
+                rotated_waves(field.waves, field.zone.operations(), rotation, spin, begin, end),
+                box);
+}
+
+WavesAtPoint complement_at(const MeanField& field, const Vec3& k, int spin,
+                           const std::array<int, 3>& box) {
+  const Rotation rotation = field.zone.rotation_to(k);
+  return placed(rotation,
+                rotated_waves(*field.complement, field.zone.operations(), rotation, spin, 0,
+                              field.complement->n_bands),
+                box);
 }
 
 std::unique_ptr<const LoadedBands> load(GwKernels& kernels, const WavesAtPoint& at) {
@@ -58,18 +91,11 @@ std::unique_ptr<const LoadedBands> load(GwKernels& kernels, const WavesAtPoint& 
 }
 
 std::array<int, 3> sum_box(const MeanField& field, const std::vector<IVec3>& kept) {
-  // Waves are used at k − q, which may lie one reciprocal vector from their folded image, and
-  // spheres at rotated q.
-  IVec3 extent = rotated_extent(field.waves, field.zone);
-  IVec3 sphere = component_extent(kept);
-  for (const SymmetryOperation& s : field.transfers().operations())
-    for (const IVec3& g : kept) {
-      const IVec3 rotated = multiply(s.rotation, g);
-      for (int i = 0; i < 3; ++i) sphere[i] = std::max(sphere[i], std::abs(rotated[i]) + 1);
-    }
-  IVec3 shifted = extent;
-  for (int& x : shifted) ++x;
-  return product_box(extent, shifted, sphere);
+  return box_of_products(field, field.waves, kept);
+}
+
+std::array<int, 3> complement_box(const MeanField& field, const std::vector<IVec3>& kept) {
+  return box_of_products(field, *field.complement, kept);
 }
 
 namespace {

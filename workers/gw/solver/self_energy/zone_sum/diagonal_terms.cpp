@@ -36,6 +36,16 @@ void add_imaginary_poles(const LoadedImaginaryPoles& poles, const BandBlock& blo
     }
 }
 
+/// M W M† of every pair of a block, [n_l][n_b].
+std::vector<Cplx> forms_of(const UnsetVector<Cplx>& matrix, const BandBlock& block,
+                           const PairBlock& products) {
+  const std::int64_t n_g = products.n_g();
+  std::vector<Cplx> forms(static_cast<std::size_t>(block.n_l * block.n_b));
+  products.quadratic_forms(view<const Cplx>(matrix, n_g, n_g),
+                           view<Cplx>(forms, block.n_l, block.n_b));
+  return forms;
+}
+
 }  // namespace
 
 void add_exchange(const std::vector<double>& coulomb, const BandBlock& block,
@@ -85,13 +95,17 @@ void add_plasmon_poles(const ScreeningOnDevice& screening, const BandBlock& bloc
     add_imaginary_poles(*screening.imaginary_poles, block, products, options, sum);
 }
 
+void subtract_forms(const UnsetVector<Cplx>& matrix, const BandBlock& block,
+                    const PairBlock& products, std::vector<Cplx>& sum) {
+  const std::vector<Cplx> forms = forms_of(matrix, block, products);
+  const auto n_b = static_cast<std::size_t>(block.n_b);
+  for (std::size_t p = 0; p < forms.size(); ++p) sum[p / n_b] -= block.weight * forms[p];
+}
+
 void add_static(const UnsetVector<Cplx>& static_w, const BandBlock& block,
                 const PairBlock& products, const SigmaOptions& options, SelfEnergyAtK& sum) {
-  const std::int64_t n_g = products.n_g();
   const auto n_b = static_cast<std::size_t>(block.n_b);
-  std::vector<Cplx> forms(static_cast<std::size_t>(block.n_l) * n_b);
-  products.quadratic_forms(view<const Cplx>(static_w, n_g, n_g),
-                           view<Cplx>(forms, block.n_l, block.n_b));
+  const std::vector<Cplx> forms = forms_of(static_w, block, products);
   for (std::size_t p = 0; p < forms.size(); ++p) {
     const Cplx form = block.weight * forms[p];
     sum.ch_static_ry[p / n_b] -= 0.5 * form;

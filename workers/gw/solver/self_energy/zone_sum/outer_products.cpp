@@ -40,6 +40,13 @@ BandBlock OuterProducts::load_inner(const Vec3& q, std::int64_t begin, std::int6
   return block;
 }
 
+BandBlock OuterProducts::load_complement(const Vec3& q) {
+  right_ = {};
+  right_ = load(kernels_, complement_at(field_, k_ - q, outer_.spin, box_));
+  n_inner_ = field_.complement->n_bands;
+  return {.n_l = outer_.size(), .n_b = n_inner_, .outer_ry = {}, .inner_ry = {}, .occupation = {}};
+}
+
 PairBlock& OuterProducts::fill(const LoadedSphere& sphere) {
   kernels_.pair_products().fill({*left_, {0, outer_.size()}}, {*right_, {0, n_inner_}}, sphere,
                                 *products_);

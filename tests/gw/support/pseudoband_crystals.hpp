@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "workers/gw/model/empirical_crystal.hpp"
+#include "workers/gw/solver/self_energy/quasiparticle.hpp"
+
+namespace quasi::gw::test {
+
+/// Eight atoms of a built-in crystal at Γ, by default with most states of 5 Ry.
+inline EmpiricalCrystal eight_atoms(const std::string& name = "silicon", double cutoff_ry = 5.0,
+                                    int bands = 170) {
+  EmpiricalCrystal crystal;
+  crystal.name = name;
+  crystal.cubic_cell = true;
+  crystal.wavefunction_cutoff_ry = cutoff_ry;
+  crystal.bands = bands;
+  return crystal;
+}
+
+/// Mean and standard error of independent values.
+struct Statistics {
+  explicit Statistics(const std::vector<double>& values) {
+    const auto n = static_cast<double>(values.size());
+    for (const double value : values) mean += value / n;
+    double sum = 0.0;
+    for (const double value : values) sum += (value - mean) * (value - mean);
+    error = std::sqrt(sum / (n * (n - 1.0)));
+  }
+  double mean = 0.0, error = 0.0;
+};
+
+/// Σ of the valence top and the conduction bottom, averaged over multiplets, eV.
+inline std::pair<double, double> edges(const MeanField& field,
+                                       const std::vector<SelfEnergyAtK>& sums,
+                                       const SigmaOptions& options) {
+  const auto list = quasiparticles(field, sums, {}, options, {Derivative::kAnalytic, 0.0}, false);
+  const auto top = static_cast<std::size_t>(field.n_occupied - options.band_min);
+  return {list.at(top).sigma_ev, list.at(top + 1).sigma_ev};
+}
+
+}  // namespace quasi::gw::test
