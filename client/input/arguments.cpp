@@ -58,7 +58,7 @@ Arguments parse_arguments(const std::vector<std::string>& words) {
     return arguments;
   }
   if (const std::string* mistyped = mistyped_command(tree, words))
-    throw tree.unknown_command(*mistyped);
+    throw unknown_command_failure(*mistyped, tree.command_names());
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     tree.app().parse(std::move(reversed));

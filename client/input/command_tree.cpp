@@ -65,8 +65,7 @@ CommandTree::CommandTree(Arguments& arguments)
       "  quasi fetch last -d out\n"
       "  quasi run deck.toml --device cpu      (no server needed)\n"
       "A job is named by its id, the beginning of it, or its name; 'last' is the newest "
-      "submission, "
-      "'@' reads ids from standard input.");
+      "submission, '@' reads ids from standard input.");
 }
 
 void CommandTree::add_global_flags() {
@@ -353,14 +352,14 @@ std::string CommandTree::help_text(const std::string& about) {
   for (CLI::App* command : app_.get_subcommands(nullptr))
     if (command->get_name() == about) return command->help("quasi");
   if (const std::string text = key_help(about); !text.empty()) return text;
-  throw unknown_command(about);
+  throw unknown_help_failure(about, command_names(), documented_keys());
 }
 
-Failure CommandTree::unknown_command(const std::string& name) {
-  std::vector<std::string> known;
+std::vector<std::string> CommandTree::command_names() {
+  std::vector<std::string> names;
   for (const CLI::App* command : app_.get_subcommands(nullptr))
-    known.push_back(command->get_name());
-  return unknown_command_failure(name, known);
+    names.push_back(command->get_name());
+  return names;
 }
 
 std::vector<std::string> CommandTree::flags_of(const CLI::App* command) const {

@@ -21,10 +21,11 @@ class CommandTree {
   /// Completes the arguments after parsing: the output format, the context and the command.
   /// @throws Failure (kUsage) if flags exclude each other or no command was given
   void finish();
-  /// The help of the command `about`, or of the client if it is empty.
-  /// @throws Failure (kUsage) with the nearest command for an unknown one
+  /// The help of the command or the key `about`, or of the client if it is empty.
+  /// @throws Failure (kUsage) with near commands and keys for an unknown word
   std::string help_text(const std::string& about);
-  Failure unknown_command(const std::string& name);
+  /// Names of all commands.
+  std::vector<std::string> command_names();
   /// Long and short flags that are understood beside a command: its own and the global ones.
   std::vector<std::string> flags_of(const CLI::App* command) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <regex>
+#include <set>
 #include <sstream>
 
 namespace quasi::client {
@@ -184,6 +185,17 @@ std::string key_help(const std::string& name) {
     }
   }
   return result;
+}
+
+std::vector<std::string> documented_keys() {
+  std::set<std::string> names;
+  for (const ReferencePage& page : reference_pages())
+    for (const KeyEntry& entry : key_entries(page))
+      for (const std::string& key : entry.keys) {
+        names.insert(key);
+        names.insert(key.substr(key.rfind('.') + 1));
+      }
+  return {names.begin(), names.end()};
 }
 
 }  // namespace quasi::client

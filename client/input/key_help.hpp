@@ -33,4 +33,7 @@ std::vector<KeyEntry> key_entries(const ReferencePage& page);
 /// @return the entries as text for a terminal; empty if no page names the key
 std::string key_help(const std::string& name);
 
+/// Returns the keys of all pages, each alone and with its table, without repetitions.
+std::vector<std::string> documented_keys();
+
 }  // namespace quasi::client

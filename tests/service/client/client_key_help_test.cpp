@@ -46,6 +46,26 @@ TEST(ClientKeyHelp, AWordThatIsNeitherCommandNorKeyIsRefused) {
   EXPECT_EQ(key_help(""), "");
 }
 
+Failure refusal_of(const std::string& word) {
+  try {
+    help_of(word);
+  } catch (const Failure& failure) {
+    return failure;
+  }
+  return {ExitStatus::kOk, "", ""};
+}
+
+TEST(ClientKeyHelp, AnUnknownWordSuggestsNearKeysAndCommands) {
+  EXPECT_EQ(refusal_of("ngird").what(), std::string("no command and no key 'ngird'; did you mean "
+                                                    "'ngrid'?"));
+  EXPECT_NE(std::string(refusal_of("sbumit").what()).find("'submit'"), std::string::npos);
+  EXPECT_NE(std::string(refusal_of("mesh.nxx").what()).find("'mesh.nx'"), std::string::npos);
+  EXPECT_EQ(refusal_of("broad").remedy.find("names with this word: "), 0u);
+  EXPECT_NE(refusal_of("broad").remedy.find("scalebroad"), std::string::npos);
+  EXPECT_NE(refusal_of("comple").remedy.find("completion"), std::string::npos);
+  EXPECT_EQ(refusal_of("zzzzzz").remedy, "see: quasi help");
+}
+
 TEST(ClientKeyHelp, EveryKeyOfThePagesHasAnEntry) {
   std::map<std::string, std::set<std::string>> keys;
   for (const ReferencePage& page : reference_pages())
