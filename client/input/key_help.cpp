@@ -46,15 +46,10 @@ std::string lower_letters(std::string text) {
   return text;
 }
 
-/// Holds a key in backticks outside of parentheses, and its first character in the cell.
-struct FoundKey {
-  std::string name;
-  std::size_t position;
-};
-
-std::vector<FoundKey> keys_of_cell(const std::string& cell) {
+/// Returns the keys in backticks outside of parentheses.
+std::vector<std::string> keys_of_cell(const std::string& cell) {
   static const std::regex kName(R"(^(\.?[A-Za-z_][\w.]*)(\(.*\))?$)");
-  std::vector<FoundKey> found;
+  std::vector<std::string> found;
   int depth = 0;
   for (std::size_t i = 0; i < cell.size(); ++i) {
     depth += cell[i] == '(' ? 1 : cell[i] == ')' ? -1 : 0;
@@ -69,60 +64,18 @@ std::vector<FoundKey> keys_of_cell(const std::string& cell) {
       if (!std::regex_match(word, name, kName)) continue;
       std::string key = name[1];
       if (key[0] == '.' && !found.empty())
-        key = found.back().name.substr(0, found.back().name.rfind('.')) + key;
-      found.push_back({key, i});
+        key = found.back().substr(0, found.back().rfind('.')) + key;
+      found.push_back(key);
     }
     i = end;
   }
   return found;
 }
 
-/// Returns the part of a list of keys that tells about the key at `begin`. A key that is followed
-/// by another one at once shares the text of the other.
-std::string part_of_list(const std::string& cell, std::size_t begin) {
-  int depth = 0;
-  bool told = false;
-  for (std::size_t i = cell.find('`', begin + 1) + 1; i < cell.size(); ++i) {
-    depth += cell[i] == '(' ? 1 : cell[i] == ')' ? -1 : 0;
-    const bool separates = depth == 0 && (cell[i] == ',' || cell[i] == ';') &&
-                           i + 2 < cell.size() && cell[i + 2] == '`';
-    if (separates && told) return cell.substr(begin, i - begin);
-    if (separates) i = cell.find('`', i + 3);
-    told = told || !separates;
-  }
-  return cell.substr(begin);
-}
-
-/// Adds the entries of a row "| table | keys |", which lists all keys of a table of a deck.
-void add_list(const KeyEntry& place, const std::vector<std::string>& cells,
-              std::vector<KeyEntry>& entries) {
-  static const std::regex kBrackets(R"(\[([\w.]+)\])"), kTable(R"(`(\w[\w.]*)`)");
-  std::smatch match;
-  std::string table;
-  if (std::regex_search(cells[0], match, kBrackets) || std::regex_search(cells[0], match, kTable))
-    table = match[1];
-  for (const FoundKey& key : keys_of_cell(cells[1])) {
-    // A name with its table refers to a key of another row.
-    if (key.name.find('.') != std::string::npos) continue;
-    KeyEntry entry = place;
-    entry.keys = {table.empty() || key.name == table ? key.name : table + '.' + key.name};
-    entry.columns = {{"table", without_markdown(cells[0])},
-                     {"key", without_markdown(part_of_list(cells[1], key.position))}};
-    entries.push_back(std::move(entry));
-  }
-  // A row without keys of its own tells about the tables in its first cell.
-  for (const FoundKey& key : keys_of_cell(cells[0])) {
-    KeyEntry entry = place;
-    entry.keys = {key.name};
-    entry.columns = {{"table", without_markdown(cells[0])}, {"keys", without_markdown(cells[1])}};
-    entries.push_back(std::move(entry));
-  }
-}
-
 void add_row(const KeyEntry& place, const std::vector<std::string>& titles, std::size_t key_column,
              const std::vector<std::string>& cells, std::vector<KeyEntry>& entries) {
   KeyEntry entry = place;
-  for (const FoundKey& key : keys_of_cell(cells[key_column])) entry.keys.push_back(key.name);
+  entry.keys = keys_of_cell(cells[key_column]);
   for (std::size_t i = 0; i < cells.size(); ++i)
     if (!cells[i].empty())
       entry.columns.emplace_back(without_markdown(titles[i]), without_markdown(cells[i]));
@@ -146,7 +99,8 @@ std::vector<KeyEntry> key_entries(const ReferencePage& page) {
   KeyEntry place{page.name, "", {}, {}};
   std::istringstream lines(page.text);
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("##")) place.heading = trimmed_cell(line.substr(line.find(' ') + 1));
+    if (line.starts_with("##"))
+      place.heading = without_markdown(trimmed_cell(line.substr(line.find(' ') + 1)));
     if (!line.starts_with('|')) {
       titles.clear();
       continue;
@@ -162,8 +116,6 @@ std::vector<KeyEntry> key_entries(const ReferencePage& page) {
     });
     if (column != titles.end())
       add_row(place, titles, static_cast<std::size_t>(column - titles.begin()), cells, entries);
-    else if (titles.size() == 2 && titles[0] == "table" && titles[1].starts_with("keys"))
-      add_list(place, cells, entries);
   }
   return entries;
 }

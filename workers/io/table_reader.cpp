@@ -8,6 +8,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/io/input_path.hpp"
+#include "workers/io/key_notes.hpp"
 #include "workers/io/settings.hpp"
 
 namespace quasi {
@@ -123,6 +124,8 @@ bool TableReader::has(const std::string& key) const {
 }
 
 double TableReader::number(const std::string& key, double fallback, double low, double high) {
+  const bool is_value = fallback >= low && fallback <= high;
+  KeyNotes::add({name(key), "number", is_value ? shown(fallback) : "", range_text(low, high)});
   const toml::node* node = find(key);
   if (node == nullptr) return fallback;
   if (!node->is_number()) fail(key, "must be a number, got " + shown(*node));
@@ -134,6 +137,9 @@ double TableReader::number(const std::string& key, double fallback, double low, 
 }
 
 int TableReader::integer(const std::string& key, int fallback, int low, int high) {
+  const bool is_value = fallback >= low && fallback <= high;
+  KeyNotes::add(
+      {name(key), "whole number", is_value ? std::to_string(fallback) : "", range_text(low, high)});
   const toml::node* node = find(key);
   if (node == nullptr) return fallback;
   if (!node->is_integer()) fail(key, "must be a whole number, got " + shown(*node));
@@ -145,6 +151,7 @@ int TableReader::integer(const std::string& key, int fallback, int low, int high
 }
 
 bool TableReader::boolean(const std::string& key, bool fallback) {
+  KeyNotes::add({name(key), "true or false", fallback ? "true" : "false", ""});
   const toml::node* node = find(key);
   if (node == nullptr) return fallback;
   if (!node->is_boolean()) fail(key, "must be true or false, got " + shown(*node));
@@ -152,6 +159,7 @@ bool TableReader::boolean(const std::string& key, bool fallback) {
 }
 
 std::string TableReader::text(const std::string& key, const std::string& fallback) {
+  KeyNotes::add({name(key), "text", fallback.empty() ? "" : quoted(fallback), ""});
   const toml::node* node = find(key);
   if (node == nullptr) return fallback;
   if (!node->is_string()) fail(key, "must be text in quotes, got " + shown(*node));
@@ -159,6 +167,7 @@ std::string TableReader::text(const std::string& key, const std::string& fallbac
 }
 
 std::optional<std::string> TableReader::word(const std::string& key) {
+  KeyNotes::add({name(key), "number or text", "", ""});
   const toml::node* node = find(key);
   if (node == nullptr || !node->is_string()) return {};
   return node->value<std::string>();
@@ -166,13 +175,12 @@ std::optional<std::string> TableReader::word(const std::string& key) {
 
 std::size_t TableReader::choice(const std::string& key, std::size_t fallback,
                                 const std::vector<std::string>& choices) {
+  KeyNotes::add({name(key), "text", quoted(choices[fallback]), choices_text(choices)});
   const std::string value = text(key, choices[fallback]);
   const auto found = std::find(choices.begin(), choices.end(), value);
   if (found == choices.end()) {
-    std::string list;
-    for (const auto& option : choices) list += (list.empty() ? "\"" : ", \"") + option + "\"";
     const std::string nearest = nearest_name(value, choices);
-    fail(key, "= \"" + value + "\" is not one of " + list +
+    fail(key, "= \"" + value + "\" is not one of " + choices_text(choices) +
                   (nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?"));
   }
   return static_cast<std::size_t>(found - choices.begin());
@@ -180,6 +188,7 @@ std::size_t TableReader::choice(const std::string& key, std::size_t fallback,
 
 std::optional<std::vector<double>> TableReader::numbers(const std::string& key, double low,
                                                         double high) {
+  KeyNotes::add({name(key), "number or list of numbers", "", range_text(low, high)});
   const toml::node* node = find(key);
   if (node == nullptr) return {};
   std::vector<double> values;
@@ -200,6 +209,7 @@ std::optional<std::vector<double>> TableReader::numbers(const std::string& key, 
 }
 
 std::optional<std::vector<std::string>> TableReader::texts(const std::string& key) {
+  KeyNotes::add({name(key), "list of texts", "", ""});
   const toml::node* node = find(key);
   if (node == nullptr) return {};
   const toml::array* list = node->as_array();
@@ -213,6 +223,7 @@ std::optional<std::vector<std::string>> TableReader::texts(const std::string& ke
 }
 
 std::optional<std::vector<std::pair<double, double>>> TableReader::pairs(const std::string& key) {
+  KeyNotes::add({name(key), "list of pairs", "", ""});
   const toml::node* node = find(key);
   if (node == nullptr) return {};
   const toml::array* list = node->as_array();
@@ -231,6 +242,7 @@ std::optional<std::vector<std::pair<double, double>>> TableReader::pairs(const s
 
 std::optional<std::vector<std::vector<double>>> TableReader::vectors(const std::string& key,
                                                                      std::size_t length) {
+  KeyNotes::add({name(key), "list of lists of " + std::to_string(length) + " numbers", "", ""});
   const toml::node* node = find(key);
   if (node == nullptr) return {};
   const std::string wanted =

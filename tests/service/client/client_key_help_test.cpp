@@ -20,12 +20,22 @@ TEST(ClientKeyHelp, ShowsTableDefaultAndMeaning) {
   EXPECT_EQ(help_of("lease_ttl"),
             "operations: Configuration of the server\n"
             "  key      lease_ttl\n"
+            "  type     number\n"
+            "  unit     s\n"
             "  default  60\n"
+            "  range    0.5 … 3600\n"
             "  meaning  a worker without a heartbeat for this time loses its jobs\n");
   EXPECT_EQ(help_of("oxide_top_nm"),
-            "mosfet: Deck\n  table  geometry\n  key    oxide_top_nm, oxide_bottom_nm (1)\n");
+            "mosfet_keys: [geometry]\n"
+            "  key      geometry.oxide_top_nm\n"
+            "  type     number\n"
+            "  unit     nm\n"
+            "  default  1\n"
+            "  range    0.1 … 20\n"
+            "  meaning  thickness of the oxide below the top gate\n");
   const std::string boundary = help_of("boundary_length_nm");
-  EXPECT_NE(boundary.find("  meaning  adds |v|/L\n"), std::string::npos) << boundary;
+  EXPECT_NE(boundary.find("  meaning  adds the rate |v|/L; 0: none\n"), std::string::npos)
+      << boundary;
 }
 
 TEST(ClientKeyHelp, KeysAreFoundAloneWithTheirTableAndWithTheirKind) {
@@ -35,9 +45,9 @@ TEST(ClientKeyHelp, KeysAreFoundAloneWithTheirTableAndWithTheirKind) {
   EXPECT_EQ(help_of("thermal.cut4"), help_of("cut4"));
   EXPECT_NE(help_of("valley.mx").find("[[valley]]"), std::string::npos);
   // One name may be a key of several kinds; the kind in front chooses one.
-  EXPECT_NE(help_of("compat").find("gw: Deck"), std::string::npos);
-  EXPECT_NE(help_of("compat").find("thermal: "), std::string::npos);
-  EXPECT_EQ(help_of("gw.compat").find("thermal: "), std::string::npos);
+  EXPECT_NE(help_of("compat").find("gw_keys: "), std::string::npos);
+  EXPECT_NE(help_of("compat").find("thermal_keys: "), std::string::npos);
+  EXPECT_EQ(help_of("gw.compat").find("thermal_keys: "), std::string::npos);
 }
 
 TEST(ClientKeyHelp, AWordThatIsNeitherCommandNorKeyIsRefused) {
@@ -77,9 +87,9 @@ TEST(ClientKeyHelp, EveryKeyOfThePagesHasAnEntry) {
         EXPECT_NE(key_help(key).find(entry.columns.back().second), std::string::npos) << key;
       }
   // A page whose tables are not understood would give few keys.
-  EXPECT_GE(keys["gw"].size(), 85u);
-  EXPECT_GE(keys["mosfet"].size(), 85u);
-  EXPECT_GE(keys["thermal"].size(), 85u);
+  EXPECT_GE(keys["gw_keys"].size(), 85u);
+  EXPECT_GE(keys["mosfet_keys"].size(), 85u);
+  EXPECT_GE(keys["thermal_keys"].size(), 85u);
   EXPECT_GE(keys["operations"].size(), 65u);
   EXPECT_GE(keys["cli"].size(), 7u);
 }

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "workers/backend/error.hpp"
+#include "workers/io/key_notes.hpp"
 #include "workers/io/settings.hpp"
+#include "workers/io/table_reader.hpp"
 #include "workers/thermal/input/control/namelist_section.hpp"
 
 namespace quasi::thermal {
@@ -27,38 +30,52 @@ std::string joined(const std::vector<std::string>& words) {
   return list;
 }
 
+/// Returns the default, or "" if it is no value that a deck may give.
+template <class Number>
+std::string default_text(Number value, double low, double high) {
+  const auto number = static_cast<double>(value);
+  return number >= low && number <= high ? shown(number) : "";
+}
+
 }  // namespace
 
 void KeyTable::add(const std::string& group, const std::string& name, Store store) {
+  KeyNotes::add({name, "", "", ""});
   keys_[name] = {group, std::move(store)};
 }
 
 void KeyTable::add_extent(const std::string& name, int& target, int low, int high) {
+  KeyNotes::add({name, "whole number", default_text(target, low, high), range_text(low, high)});
   keys_[name] = {"allocations",
                  [&target, low, high](const Assignment& a) { target = scalar_int(a, low, high); },
                  true};
 }
 
 void KeyTable::flag(const std::string& group, const std::string& name, bool& target) {
+  KeyNotes::add({name, "true or false", target ? "true" : "false", ""});
   add(group, name, [&target](const Assignment& a) { target = namelist_logical(scalar(a), a); });
 }
 
 void KeyTable::integer(const std::string& group, const std::string& name, int& target, int low,
                        int high) {
+  KeyNotes::add({name, "whole number", default_text(target, low, high), range_text(low, high)});
   add(group, name,
       [&target, low, high](const Assignment& a) { target = scalar_int(a, low, high); });
 }
 
 void KeyTable::at_least(const std::string& group, const std::string& name, double& target,
                         double low) {
+  KeyNotes::add({name, "number", default_text(target, low, HUGE_VAL), "≥ " + shown(low)});
   add(group, name, [&target, low](const Assignment& a) { target = scalar_real(a, low); });
 }
 
 void KeyTable::positive(const std::string& group, const std::string& name, double& target) {
+  KeyNotes::add({name, "number", target > 0.0 ? shown(target) : "", "> 0"});
   add(group, name, [&target](const Assignment& a) { target = scalar_positive(a); });
 }
 
 void KeyTable::index3(const std::string& group, const std::string& name, Index3& target, int high) {
+  KeyNotes::add({name, "3 whole numbers", "", range_text(1, high)});
   add(group, name, [&target, high](const Assignment& a) {
     assign_section(a, {3}, [&](std::size_t i, const Value& v) {
       const long long value = namelist_integer(v, a);
@@ -71,6 +88,7 @@ void KeyTable::index3(const std::string& group, const std::string& name, Index3&
 }
 
 void KeyTable::samples(const std::string& name, std::int64_t& target) {
+  KeyNotes::add({name, "whole number", std::to_string(target), "-1, ≥ 1"});
   add("parameters", name, [&target](const Assignment& a) {
     target = namelist_integer(scalar(a), a);
     if (target != -1 && target < 1)
@@ -80,6 +98,7 @@ void KeyTable::samples(const std::string& name, std::int64_t& target) {
 
 void KeyTable::word(const std::string& name, std::string& target,
                     std::vector<std::string> choices) {
+  KeyNotes::add({name, "text", '"' + target + '"', choices_text(choices)});
   add("", name, [&target, choices = std::move(choices)](const Assignment& a) {
     const std::string text = lower_case(*scalar(a).text);
     if (std::find(choices.begin(), choices.end(), text) == choices.end())
@@ -97,6 +116,7 @@ void KeyTable::list_from_zero(const std::string& name, std::vector<double>& targ
 }
 
 void KeyTable::list(const std::string& name, std::vector<double>& target, bool zero_allowed) {
+  KeyNotes::add({name, "list of numbers", "", zero_allowed ? "≥ 0" : "> 0"});
   add("", name, [&target, zero_allowed](const Assignment& a) {
     target = real_list(a);
     for (const double value : target)

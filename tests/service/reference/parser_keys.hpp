@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workers/io/key_notes.hpp"
+
+namespace quasi::test {
+
+/// Begin here: what the parsers of decks and of configurations say about their keys.
+/// reference_pages_test.cpp compares it with the tables of docs/reference.
+struct ParserKey {
+  KeyNote note;
+  std::string unit;  ///< "" if neither name nor parser tells it
+};
+
+/// Keys that the parser of a kind reads: "thermal", "mosfet" or "gw".
+std::vector<ParserKey> keys_of_deck(const std::string& kind);
+
+/// Keys of the configuration of the server.
+std::vector<ParserKey> keys_of_server();
+
+/// Keys of the configuration of the worker.
+std::vector<ParserKey> keys_of_worker();
+
+}  // namespace quasi::test
