@@ -174,7 +174,9 @@ ExitStatus logs(Session& session, const LogsOptions& options) {
     }
     if (!pause(0.3)) interrupted(id);
   }
-  if (at.attempt == 0 && at.offset == 0) session.console.note("the log of " + id + " is empty");
+  if (at.attempt == 0 && at.offset == 0)
+    session.console.note("the log of " + id +
+                         " is empty: the engine had nothing to tell; results: quasi show " + id);
   output.end(id, at.attempt);
   return ExitStatus::kOk;
 }

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import quasi
+from conftest import run_engine
 from quasi import plot, report
 from quasi.__main__ import main
 from quasi.plot.style import PlotError
@@ -120,6 +121,16 @@ def test_an_unknown_figure_gets_the_nearest_name(made_thermal: Path) -> None:
 def test_a_figure_without_data_says_what_there_is(made_thermal: Path) -> None:
     with pytest.raises(PlotError, match="not in .*; it has: kappa, rates, dos"):
         quasi.open(made_thermal).plot(what="dispersion")
+
+
+def test_epsilon_alone_has_no_figure(tmp_path: Path) -> None:
+    deck = tmp_path / "deck.toml"
+    deck.write_text('kind = "gw"\nstop_after = "epsilon"\n[meanfield]\nsource = "epm"\n'
+                    "cutoff_ry = 4.0\nbands = 8\n[epsilon]\ncutoff_ry = 2.0\n")
+    result = quasi.open(run_engine("gw", deck, tmp_path / "out"))
+    assert result.plots() == []
+    with pytest.raises(PlotError, match="nothing that can be drawn.*quasi report"):
+        result.plot(tmp_path / "any.svg")
 
 
 def test_an_unknown_ending_is_refused(made_thermal: Path, tmp_path: Path) -> None:

@@ -50,6 +50,10 @@ class GwTask : public Task {
     nlohmann::json planned = summary_of_plan(plan);
     planned["epsilon_seconds"] = plan.epsilon_seconds;
     planned["sigma_seconds"] = plan.sigma_seconds;
+    if (deck.stop_after_epsilon)
+      for (const char* key :
+           {"sigma_seconds", "sigma_bands", "sigma_evaluations", "band_min", "band_max"})
+        planned.erase(key);
     return {{"ok", true}, {"warnings", plan.notes}, {"plan", planned}};
   }
 

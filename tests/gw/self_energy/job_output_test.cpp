@@ -13,6 +13,7 @@
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/output/summary.hpp"
 #include "workers/gw/physics/interpolation.hpp"
+#include "workers/gw/solver/calculation/cost_estimate.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -151,6 +152,48 @@ TEST_F(JobOutput, EpsilonAloneNeedsNoDensityFile) {
     EXPECT_EQ(without.epsilon[q].inverse[0], with.epsilon[q].inverse[0]);
   EXPECT_THROW(run("[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\n[epsilon]\ncutoff_ry = 2.0\n"),
                InvalidInput);
+}
+
+// A job that ends with ε⁻¹ speaks neither of bands of Σ nor of gaps, which it does not compute.
+TEST_F(JobOutput, EpsilonAloneSpeaksOfNoSigma) {
+  const std::string deck =
+      "[meanfield]\nsource = \"epm\"\ncutoff_ry = 4.0\nbands = 8\n[epsilon]\ncutoff_ry = 2.0\n"
+      "[sigma]\nband_max = 6\n";
+  const Calculation whole = run(deck), alone = run("stop_after = \"epsilon\"\n" + deck);
+  EXPECT_TRUE(notes_hold(whole, "sigma.band_max")) << "the deck must have a note to leave out";
+  EXPECT_FALSE(notes_hold(alone, "sigma."));
+  EXPECT_NE(cost_line(whole.plan).find("Σ"), std::string::npos);
+  EXPECT_EQ(cost_line(alone.plan).find("Σ"), std::string::npos);
+  const Device cpu = find_device("cpu");
+  EXPECT_NE(table_of(summary_of(whole, cpu, 1)).find("gap"), std::string::npos);
+  EXPECT_EQ(table_of(summary_of(alone, cpu, 1)).find("gap"), std::string::npos);
+}
+
+// A folder without V_xc is refused by its own name, and before anything is computed.
+TEST_F(JobOutput, AFolderWithoutVxcIsRefusedWithBothNames) {
+  test::write_files_of(test::silicon_for_files(4.0, 10), directory_.path());
+  std::filesystem::remove(path("VXC"));
+  std::ofstream(path("epsilon.inp")) << "epsilon_cutoff 2.0\n";
+  std::ofstream(path("sigma.inp")) << "number_bands 8\nband_index_max 5\n";
+  try {
+    read_deck(directory_.path(), {});
+    FAIL() << "a folder without V_xc was accepted";
+  } catch (const InvalidInput& refusal) {
+    EXPECT_NE(std::string(refusal.what()).find("neither vxc.dat nor VXC"), std::string::npos)
+        << refusal.what();
+  }
+}
+
+// The refusal of a truncation names the keyword of BerkeleyGW, too.
+TEST_F(JobOutput, ATruncationIsRefusedInTheWordsOfBothDecks) {
+  try {
+    run("[meanfield]\nsource = \"epm\"\ncutoff_ry = 4.0\nbands = 8\nk_grid = [1, 1, 2]\n[epsilon]\n"
+        "cutoff_ry = 2.0\n[coulomb]\ntruncation = \"slab\"\n");
+    FAIL() << "a slab with two k-points along its axis was accepted";
+  } catch (const InvalidInput& refusal) {
+    for (const char* part : {"coulomb.truncation = \"slab\"", "cell_slab_truncation", "1 point"})
+      EXPECT_NE(std::string(refusal.what()).find(part), std::string::npos) << refusal.what();
+  }
 }
 
 }  // namespace

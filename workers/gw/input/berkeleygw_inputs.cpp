@@ -343,6 +343,10 @@ void name_files(const fs::path& directory, bool epsilon, bool sigma, DeckText& d
   if (fs::exists(directory / named("WFNq"))) deck.mean_field["wfnq"] = quoted(named("WFNq"));
   if (sigma) {
     const bool has_dat = fs::exists(directory / "vxc.dat");
+    if (!has_dat && !fs::exists(directory / "VXC"))
+      throw InvalidInput("'" + directory.string() +
+                         "' has neither vxc.dat nor VXC, from which sigma.inp takes V_xc; put one "
+                         "of them there (pw2bgw.x writes both)");
     deck.mean_field["vxc"] = quoted(deck.vxc_matrix_file || !has_dat ? "VXC" : "vxc.dat");
     if (!epsilon) {
       deck.epsilon["eps0mat"] = quoted("eps0mat.h5");

@@ -241,6 +241,7 @@ std::string table_of(const nlohmann::json& summary) {
     if (!violated.empty()) text += "violated: " + violated + "\n";
     text += truncation;
   }
+  if (gap.at("listed_k") == 0) return text;  // ε⁻¹ alone has no gap
   text += "\nfundamental gap: mean field" + cell(gap.at("fundamental_mean_field_ev")) +
           " eV, quasiparticle" + cell(gap.at("fundamental_ev")) + " eV\n";
   const auto& of_spin = gap.at("fundamental_of_spin_ev");

@@ -77,25 +77,44 @@ void print_sampling_error(const json& summary, std::size_t t, std::string& text)
         mean, mean * relative, 100.0 * relative);
 }
 
-void print_iterations(const json& summary, std::size_t t, std::string& text) {
-  const char* iterated = !summary.contains("processes_4ph") ? "three phonons"
-                         : summary.value("four_phonon_iteration", false)
-                             ? "three and four phonons"
-                             : "three phonons (four in the relaxation times)";
-  print(text, "           %s iterated: %lld iterations, residual %.1e\n", iterated,
-        integer(summary["iterations"][t]), real(summary["residual"][t]));
+const char* iterated_processes(const json& summary) {
+  return !summary.contains("processes_4ph") ? "three phonons"
+         : summary.value("four_phonon_iteration", false)
+             ? "three and four phonons"
+             : "three phonons (four in the relaxation times)";
 }
 
-/// Says why an iterated κ may lie below that of relaxation times.
-void print_order(const json& summary, std::size_t t, std::string& text) {
+void print_iterations(const json& summary, std::size_t t, std::string& text) {
+  print(text, "           %s iterated: %lld iterations, residual %.1e\n",
+        iterated_processes(summary), integer(summary["iterations"][t]),
+        real(summary["residual"][t]));
+}
+
+/// Returns true if an iterated κ lies below that of relaxation times along an axis.
+bool is_below_rta(const json& summary, std::size_t t) {
   const json& rta = summary["kappa_rta_w_per_mk"][t];
   const json& iterated = summary["kappa_w_per_mk"][t];
   bool below = false;
   for (std::size_t i = 0; i < 3; ++i) below |= real(iterated[i][i]) < real(rta[i][i]);
-  if (below)
+  return below;
+}
+
+/// Says why an iterated κ may lie below that of relaxation times.
+void print_order(const json& summary, std::size_t t, std::string& text) {
+  if (is_below_rta(summary, t))
     text +=
         "           BTE is below RTA: their Bose factors differ off the energy shell (a coarse "
         "mesh)\n";
+}
+
+/// Returns κ of the best approximation of the run plus coherences.
+json total_kappa(const json& summary, std::size_t t) {
+  const bool iterated = !summary["kappa_w_per_mk"].is_null();
+  json sum = summary[iterated ? "kappa_w_per_mk" : "kappa_rta_w_per_mk"][t];
+  const json& coherence = summary["kappa_coherence_w_per_mk"][t];
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) sum[i][j] = real(sum[i][j]) + real(coherence[i][j]);
+  return sum;
 }
 
 void print_temperature(const json& summary, std::size_t t, std::string& text) {
@@ -108,13 +127,69 @@ void print_temperature(const json& summary, std::size_t t, std::string& text) {
     print_order(summary, t, text);
   }
   if (!summary.contains("kappa_coherence_w_per_mk")) return;
-  const json& coherence = summary["kappa_coherence_w_per_mk"][t];
-  print_tensor(temperature_k, "coh.", coherence, text);
+  print_tensor(temperature_k, "coh.", summary["kappa_coherence_w_per_mk"][t], text);
+  print_tensor(temperature_k, "total", total_kappa(summary, t), text);
+}
+
+/// Returns true if every tensor is a multiple of the unit tensor within its symmetry errors.
+bool are_isotropic(const json& tensors) {
+  constexpr double kTolerance = 1e-5;  // five digits are shown
+  if (tensors.is_null()) return true;
+  for (const json& k : tensors)
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t j = 0; j < 3; ++j) {
+        const double wanted = i == j ? real(k[0][0]) : 0.0;
+        if (std::abs(real(k[i][j]) - wanted) > kTolerance * std::abs(real(k[0][0]))) return false;
+      }
+  return true;
+}
+
+/// Returns true if one number for each temperature and approximation tells all about κ.
+bool has_short_table(const json& summary) {
+  if (summary["temperatures_k"].size() < 2 || summary.contains("kappa_rta_relative_error"))
+    return false;
+  for (const char* key : {"kappa_rta_w_per_mk", "kappa_w_per_mk", "kappa_coherence_w_per_mk"})
+    if (summary.contains(key) && !are_isotropic(summary[key])) return false;
+  return true;
+}
+
+/// Prints one row for each temperature of an isotropic κ.
+void print_short_table(const json& summary, std::string& text) {
   const bool iterated = !summary["kappa_w_per_mk"].is_null();
-  json sum = summary[iterated ? "kappa_w_per_mk" : "kappa_rta_w_per_mk"][t];
-  for (std::size_t i = 0; i < 3; ++i)
-    for (std::size_t j = 0; j < 3; ++j) sum[i][j] = real(sum[i][j]) + real(coherence[i][j]);
-  print_tensor(temperature_k, "total", sum, text);
+  const bool coherent = summary.contains("kappa_coherence_w_per_mk");
+  text += "thermal conductivity (W/m/K), equal along all axes\n      T (K)         RTA";
+  if (iterated) text += "         BTE";
+  if (coherent) text += "        coh.       total";
+  text += '\n';
+  std::string below;
+  for (std::size_t t = 0; t < summary["temperatures_k"].size(); ++t) {
+    const double temperature_k = real(summary["temperatures_k"][t]);
+    print(text, "%11.2f%12.5g", temperature_k, real(summary["kappa_rta_w_per_mk"][t][0][0]));
+    if (iterated) print(text, "%12.5g", real(summary["kappa_w_per_mk"][t][0][0]));
+    if (coherent)
+      print(text, "%12.5g%12.5g", real(summary["kappa_coherence_w_per_mk"][t][0][0]),
+            real(total_kappa(summary, t)[0][0]));
+    text += '\n';
+    if (iterated && is_below_rta(summary, t))
+      print(below, "%s%g", below.empty() ? "" : ", ", temperature_k);
+  }
+  if (!iterated) return;
+  const json &counts = summary["iterations"], &residuals = summary["residual"];
+  print(text, "%s iterated: at most %lld iterations, residual at most %.1e\n",
+        iterated_processes(summary), integer(*std::max_element(counts.begin(), counts.end())),
+        real(*std::max_element(residuals.begin(), residuals.end())));
+  if (!below.empty())
+    text += "BTE is below RTA at " + below +
+            " K: their Bose factors differ off the energy shell (a coarse mesh)\n";
+}
+
+/// Prints all tensors, temperature by temperature.
+void print_tensors(const json& summary, std::string& text) {
+  text +=
+      "thermal conductivity (W/m/K)\n"
+      "      T (K)            xx          yy          zz          xy          xz          yz\n";
+  for (std::size_t t = 0; t < summary["kappa_rta_w_per_mk"].size(); ++t)
+    print_temperature(summary, t, text);
 }
 
 void print_precision(const json& precision, std::string& text) {
@@ -179,11 +254,10 @@ std::string kappa_table(const json& summary) {
     return text + "harmonic quantities alone ('onlyharmonic'): in result.h5\n";
   print_processes(summary, text);
   print_broadening(summary, text);
-  text +=
-      "thermal conductivity (W/m/K)\n"
-      "      T (K)            xx          yy          zz          xy          xz          yz\n";
-  for (std::size_t t = 0; t < summary["kappa_rta_w_per_mk"].size(); ++t)
-    print_temperature(summary, t, text);
+  if (has_short_table(summary))
+    print_short_table(summary, text);
+  else
+    print_tensors(summary, text);
   text += derived_table(summary);
   if (summary.contains("precision")) print_precision(summary["precision"], text);
   if (summary.contains("convergence")) print_convergence(summary, text);

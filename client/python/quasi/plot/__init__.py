@@ -40,7 +40,8 @@ def _choose(results: list[Result], what: str | None) -> str:
              if all(name in available(result) for result in results)]
     if what is None:
         if not names:
-            raise PlotError(f"{results[0].path} holds nothing that can be drawn")
+            raise PlotError(f"{results[0].path} holds nothing that can be drawn; "
+                            "its tables are in: quasi report")
         return names[0]
     if what in names:
         return what

@@ -162,9 +162,15 @@ def _has_spectra(result: GwResult) -> bool:
     return result.path.with_name("spectra.dat").exists()
 
 
+def _has_states(result: GwResult) -> bool:
+    """A job that ends with ε⁻¹ has no states."""
+    path = "quasiparticles/sigma_ev"
+    return path in result and len(result[path]) > 0
+
+
 FIGURES = {
     "bands": (bands, _has_bands, 1.0),
-    "corrections": (corrections, ("quasiparticles/sigma_ev",), 1.0),
+    "corrections": (corrections, _has_states, 1.0),
     "sigma": (sigma, _has_spectra, 1.0),
     "convergence": (convergence, ("convergence/added",), 1.8),
 }

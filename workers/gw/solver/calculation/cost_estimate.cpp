@@ -277,12 +277,13 @@ void estimate_seconds(const MeanField& field, DeviceTeam& team, Plan* plan) {
 
 std::string cost_line(const Plan& plan) {
   constexpr double kGib = 1073741824.0;
-  char line[200];
+  char line[200], sigma[32] = "";
+  if (plan.sigma_seconds > 0.0)
+    std::snprintf(sigma, sizeof sigma, "Σ %.3g s, ", plan.sigma_seconds);
   std::snprintf(line, sizeof line,
-                "estimate: ε %.3g s, Σ %.3g s, %.2f GiB of device memory and %.2f GiB of the "
-                "host's for ε⁻¹ and W at most",
-                plan.epsilon_seconds, plan.sigma_seconds,
-                static_cast<double>(plan.memory_bytes) / kGib,
+                "estimate: ε %.3g s, %s%.2f GiB of device memory and %.2f GiB of the host's for "
+                "ε⁻¹ and W at most",
+                plan.epsilon_seconds, sigma, static_cast<double>(plan.memory_bytes) / kGib,
                 static_cast<double>(plan.screening_bytes) / kGib);
   return line;
 }

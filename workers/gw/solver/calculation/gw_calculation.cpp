@@ -259,6 +259,7 @@ void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* giv
     return;  // WFN_outer has another symmetry, which the estimate knows nothing of
   const PhaseClock clock(&run.seconds["estimate"]);
   estimate_seconds(run.field, place.team, &run.plan);
+  if (deck.stop_after_epsilon) run.plan.sigma_seconds = 0.0;
   progress.log(cost_line(run.plan));
 }
 

@@ -289,6 +289,9 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   plan_energies(deck.sigma, field, &plan);
   set_frequencies(deck, field, &plan);
   estimate_memory(deck, screening, field, &plan);
+  // A job that ends with ε⁻¹ computes no Σ, so notes about the choices of Σ would mislead.
+  if (deck.stop_after_epsilon)
+    std::erase_if(plan.notes, [](const std::string& note) { return note.starts_with("sigma."); });
   return plan;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <sstream>
 
 #include "workers/backend/error.hpp"
@@ -201,6 +202,18 @@ double relative_change(const Mat3& now, const Mat3& before) {
   return scale > 0.0 ? spectral_norm(difference) / scale : 0.0;
 }
 
+/// Reports how far an iteration has come on the way of its residual from 1 to the tolerance, on a
+/// logarithmic scale. @param largest  largest share so far, in thousandths
+void report_residual(double residual, const IterationOptions& options, Progress& progress,
+                     std::int64_t* largest) {
+  constexpr double kWhole = 1000.0;
+  const double way = std::log(std::max(residual, 1e-300)) / std::log(options.convergence_tolerance);
+  if (options.convergence_tolerance < 1.0)
+    *largest = std::max(*largest, static_cast<std::int64_t>(kWhole * std::clamp(way, 0.0, 1.0)));
+  progress.metric("residual", residual);
+  progress.report("iterate", *largest, static_cast<std::int64_t>(kWhole));
+}
+
 /// Preconditioned conjugate gradients [hestenes1952, fugallo2013]; the residual is √(⟨r, r/w⟩/⟨b,
 /// b/w⟩). It starts at F = 0, and its first direction is the relaxation-time field. Every F is then
 /// the best of its Krylov space, and ⟨b, F⟩ = 2⟨b, F⟩ − ⟨F, AF⟩ is the variational functional. The
@@ -218,6 +231,7 @@ IterativeSolution conjugate_gradients(const BteProblem& problem, const Iteration
   const double scale = problem.inner(b, problem.divide_by_diagonal(b));
   if (!(scale > 0.0)) return result;  // no mode conducts
   result.residual = std::sqrt(std::max(rz, 0.0) / scale);
+  std::int64_t largest = 0;
   while (result.residual > options.convergence_tolerance) {
     if (result.iterations >= options.max_iterations)
       give_up("conjugate gradients", result.iterations, result.residual,
@@ -241,8 +255,7 @@ IterativeSolution conjugate_gradients(const BteProblem& problem, const Iteration
     ++result.iterations;
     result.residual = std::sqrt(std::max(rz, 0.0) / scale);
     result.kappa_history_w_per_mk.push_back(problem.kappa(result.f));
-    progress.metric("residual", result.residual);
-    progress.report("iterate", result.iterations, options.max_iterations);
+    report_residual(result.residual, options, progress, &largest);
   }
   return result;
 }
@@ -256,6 +269,7 @@ IterativeSolution gmres(const BteProblem& problem, const IterationOptions& optio
   result.kappa_history_w_per_mk.push_back(problem.kappa(result.f));
   const double scale = std::sqrt(problem.inner(b, b));
   if (!(scale > 0.0)) return result;
+  std::int64_t largest = 0;
   for (;;) {
     std::vector<double> r = plus(b, -1.0, problem.divide_by_diagonal(problem.apply(result.f)));
     double norm = std::sqrt(problem.inner(r, r));
@@ -293,8 +307,7 @@ IterativeSolution gmres(const BteProblem& problem, const IterationOptions& optio
       h.push_back(std::move(column));
       ++result.iterations;
       result.residual = std::fabs(g.back()) / scale;
-      progress.metric("residual", result.residual);
-      progress.report("iterate", result.iterations, options.max_iterations);
+      report_residual(result.residual, options, progress, &largest);
       if (result.residual <= 0.5 * options.convergence_tolerance || next == 0.0) break;
       for (double& x : w) x /= next;
       basis.push_back(std::move(w));
@@ -319,6 +332,7 @@ IterativeSolution fixed_point(const BteProblem& problem, const IterationOptions&
   result.f = problem.divide_by_diagonal(b);
   Mat3 before = problem.kappa(result.f);
   result.kappa_history_w_per_mk.push_back(before);
+  std::int64_t largest = 0;
   for (;;) {
     if (result.iterations >= options.max_iterations)
       give_up("the fixed-point iteration", result.iterations, result.residual,
@@ -330,8 +344,7 @@ IterativeSolution fixed_point(const BteProblem& problem, const IterationOptions&
     result.residual = relative_change(now, before);
     not_finite(result.residual, problem.temperature_k());
     result.kappa_history_w_per_mk.push_back(now);
-    progress.metric("residual", result.residual);
-    progress.report("iterate", result.iterations, options.max_iterations);
+    report_residual(result.residual, options, progress, &largest);
     before = now;
     if (result.residual < options.convergence_tolerance) return result;
   }

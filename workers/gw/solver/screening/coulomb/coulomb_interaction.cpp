@@ -16,13 +16,20 @@ constexpr int kMiniZoneOrder = 24;
 
 double length(const Vec3& v) { return std::sqrt(dot(v, v)); }
 
+/// Returns the keyword of BerkeleyGW for a truncation.
+std::string berkeleygw_keyword(const std::string& truncation) {
+  return truncation == "sphere" ? "spherical_truncation" : "cell_" + truncation + "_truncation";
+}
+
 void require_single_point(const IVec3& grid, const std::vector<int>& axes, const char* name) {
   for (const int axis : axes)
     if (grid[axis] > 1)
-      throw InvalidInput(std::string("coulomb.truncation = \"") + name +
-                         "\" cuts the interaction along axis " + std::to_string(axis + 1) +
-                         ", where the k-grid must have 1 point; it has " +
-                         std::to_string(grid[axis]));
+      throw InvalidInput(
+          std::string("coulomb.truncation = \"") + name + "\" (" + berkeleygw_keyword(name) +
+          " in epsilon.inp and sigma.inp) cuts the interaction along axis " +
+          std::to_string(axis + 1) + ", where the k-grid must have 1 point; it has " +
+          std::to_string(grid[axis]) +
+          ". Compute the mean field with 1 point there, or remove the truncation");
 }
 
 }  // namespace
