@@ -23,8 +23,15 @@ using quasi::cuda::Stream;
 using quasi::cuda::StreamPriority;
 using quasi::cuda::to_host;
 
-/// Vectors of gmres() on the device. Buffers return to a pool, because an allocation waits for the
-/// whole device.
+/// Product of two arrays.
+struct Multiply {
+  const double *a, *b;
+  double* out;
+  __device__ void operator()(std::int64_t at) const { out[at] = a[at] * b[at]; }
+};
+
+/// Vectors of gmres() on the device, with the inner product Σ weight² a b. Buffers return to a
+/// pool, because an allocation waits for the whole device.
 class DeviceVectors {
  public:
   class Vector {
@@ -43,12 +50,14 @@ class DeviceVectors {
     DeviceBuffer<double> buffer_;
   };
 
-  explicit DeviceVectors(const Stream& stream) : blas_(stream.get()) {}
+  explicit DeviceVectors(const Stream& stream) : stream_(stream), blas_(stream.get()) {}
 
   void resize(std::size_t size) {
     if (size != size_) pool_.clear();
+    if (size != size_) left_ = {size, "weighted vectors"}, right_ = {size, "weighted vectors"};
     size_ = size;
   }
+  void set_weight(const std::vector<double>& weight) { weight_ = {weight, "weights of GMRES"}; }
   Vector take() {
     if (pool_.empty()) return {this, DeviceBuffer<double>(size_, "directions of GMRES")};
     DeviceBuffer<double> buffer = std::move(pool_.back());
@@ -56,8 +65,12 @@ class DeviceVectors {
     return {this, std::move(buffer)};
   }
   double dot(const Vector& a, const Vector& b) const {
+    for_each_index(count(), Multiply{weight_.data(), a.data(), left_.data()}, "weight",
+                   stream_.get());
+    for_each_index(count(), Multiply{weight_.data(), b.data(), right_.data()}, "weight",
+                   stream_.get());
     double sum = 0.0;
-    check(cublasDdot(blas_.get(), count(), a.data(), 1, b.data(), 1, &sum), "dot product");
+    check(cublasDdot(blas_.get(), count(), left_.data(), 1, right_.data(), 1, &sum), "dot product");
     return sum;
   }
   void add(double factor, const Vector& from, Vector* to) const {
@@ -69,17 +82,13 @@ class DeviceVectors {
 
  private:
   int count() const { return static_cast<int>(size_); }
+  const Stream& stream_;
   CublasHandle blas_;
   std::size_t size_ = 0;
+  DeviceBuffer<double> weight_, left_, right_;
   std::vector<DeviceBuffer<double>> pool_;
 };
 
-/// Product of two arrays.
-struct Multiply {
-  const double *a, *b;
-  double* out;
-  __device__ void operator()(std::int64_t at) const { out[at] = a[at] * b[at]; }
-};
 struct LossOfRows {
   BeamTables t;
   const double* weight;
@@ -157,6 +166,8 @@ class CudaBeamKernels : public BeamKernels {
       for_each_index(tables_.rows(), LossOfRows{tables_, weight_.data()}, "loss", stream_.get());
   }
 
+  BeamNorm norm() const override { return BeamNorm::kElectrons; }
+
   BeamMean solve(double tolerance, int max_sweeps, const std::vector<double>& start) override {
     const auto rows = static_cast<std::size_t>(tables_.rows());
     BeamMean solution;
@@ -168,6 +179,7 @@ class CudaBeamKernels : public BeamKernels {
       DeviceVectors::Vector rhs = vectors_.take(), x = vectors_.take();
       lines(tables_.source, true);
       mean_of_lines(rhs.data());
+      vectors_.set_weight(electron_weights(rhs.data()));
       check(cudaMemcpyAsync(x.data(), start.empty() ? rhs.data() : start.data(),
                             rows * sizeof(double), cudaMemcpyDefault, stream_.get()),
             "start of GMRES");
@@ -255,6 +267,7 @@ class CudaBeamKernels : public BeamKernels {
     tables_.h_inverse = upload(inverse);
     tables_.boltzmann = upload(boltzmann);
     tables_.kappa_edge = upload(kappa);
+    inflow_ = problem.inflow;
     tables_.inflow_source = upload(problem.inflow.source);
     tables_.inflow_drain = upload(problem.inflow.drain);
   }
@@ -332,6 +345,16 @@ class CudaBeamKernels : public BeamKernels {
     check_launch("mean occupations");
   }
 
+  std::vector<double> electron_weights(const double* unscattered) const {
+    std::vector<double> mean(static_cast<std::size_t>(tables_.rows()));
+    check(cudaMemcpyAsync(mean.data(), unscattered, mean.size() * sizeof(double),
+                          cudaMemcpyDeviceToHost, stream_.get()),
+          "unscattered occupations");
+    // The copy of the states waits for the stream, and thereby for both copies.
+    const std::vector<double> states = to_host(states_, "states", stream_.get());
+    return beam_electron_weights(grid_, inflow_, density_factor_, states, mean);
+  }
+
   // Returns the power of the processes [processes][nx], the sum over states and cells of H.
   std::vector<double> phonon_power() {
     const std::int64_t rows = tables_.rows();
@@ -352,6 +375,7 @@ class CudaBeamKernels : public BeamKernels {
   Stream stream_{StreamPriority::kNormal};
   DeviceVectors vectors_{stream_};
   BeamGrid grid_;
+  BeamInflow inflow_;
   BeamTables tables_;
   int n_processes_ = 0;
   std::vector<DeviceBuffer<double>> uploads_;

@@ -22,26 +22,19 @@ BeamInflow make_beam_inflow(const BeamGrid& grid, double drain_fermi_ev) {
   return inflow;
 }
 
-namespace {
-
-// Returns the weights of BeamNorm::kElectrons. @param unscattered  ḡ of the inflow without gain
-std::vector<double> electron_weights(const BeamOperator& problem, const BeamScattering& scattering,
-                                     const std::vector<double>& unscattered) {
-  const BeamGeometry& geometry = problem.geometry();
-  const BeamGrid& grid = geometry.grid;
-  const BeamInflow& inflow = problem.inflow();
+std::vector<double> beam_electron_weights(const BeamGrid& grid, const BeamInflow& inflow,
+                                          const std::vector<double>& density_factor,
+                                          const std::vector<double>& states,
+                                          const std::vector<double>& unscattered) {
   std::vector<double> weight(unscattered.size());
   for (std::size_t at = 0; at < weight.size(); ++at) {
     const std::size_t k = at % grid.n_h, state = at / grid.n_h / grid.nx;
     const double least = std::min(inflow.source[k], inflow.drain[k]);
-    const double full = geometry.density_factor[state] * scattering.states()[at] *
-                        grid.boltzmann(static_cast<int>(k));
+    const double full = density_factor[state] * states[at] * grid.boltzmann(static_cast<int>(k));
     weight[at] = std::sqrt(full / std::max(unscattered[at], least));
   }
   return weight;
 }
-
-}  // namespace
 
 BeamSolution solve_beam(const BeamOperator& problem, const BeamScattering& scattering,
                         const BeamGoal& goal, const std::vector<double>& start) {
@@ -58,7 +51,9 @@ BeamSolution solve_beam(const BeamOperator& problem, const BeamScattering& scatt
   std::vector<double> mean = start.empty() ? rhs : start;
   HostVectors vectors;
   if (goal.norm == BeamNorm::kElectrons)
-    vectors.weight = electron_weights(problem, scattering, rhs);
+    vectors.weight =
+        beam_electron_weights(problem.geometry().grid, problem.inflow(),
+                              problem.geometry().density_factor, scattering.states(), rhs);
   const auto apply = [&](const std::vector<double>& x) {
     std::vector<double> out = problem.line_mean(scattering.gain(x), false);
     for (std::size_t at = 0; at < out.size(); ++at) out[at] = x[at] - out[at];

@@ -18,6 +18,14 @@ enum class BeamNorm {
   kElectrons,
 };
 
+/// Returns the weights √n / ĝ of BeamNorm::kElectrons [n_states][nx][n_h], nm⁻¹.
+/// @param density_factor  C_ν [n_states] @param states  D [n_states][nx][n_h]
+/// @param unscattered  ḡ of the inflow without gain [n_states][nx][n_h]
+std::vector<double> beam_electron_weights(const BeamGrid& grid, const BeamInflow& inflow,
+                                          const std::vector<double>& density_factor,
+                                          const std::vector<double>& states,
+                                          const std::vector<double>& unscattered);
+
 /// Mean occupations of a solution of the transport problem at fixed levels.
 struct BeamMean {
   std::vector<double> mean;  ///< ḡ = Σ_{b,j} V g / D [n_states][nx][n_h]
