@@ -8,6 +8,8 @@
 
 #include "workers/mosfet/solver/sweep/sweep.hpp"
 
+#include "workers/backend/team/blas_threads.hpp"
+
 namespace quasi::mosfet {
 namespace {
 
@@ -72,6 +74,7 @@ int main(int argc, char** argv) {
   bool together = false;
   app.add_flag("--together", together, "solve all points at once and print one line");
   CLI11_PARSE(app, argc, argv);
+  quasi::use_one_blas_thread();
   try {
     quasi::mosfet::run(settings, device, together);
   } catch (const std::exception& failure) {

@@ -2,6 +2,8 @@
 
 #include <omp.h>
 
+#include "workers/backend/team/blas_threads.hpp"
+
 namespace quasi {
 
 void read_common_keys(TableReader& reader, CommonKeys* keys) {
@@ -26,6 +28,7 @@ std::int64_t memory_budget_bytes(const CommonKeys& keys, const Device& device,
 
 void use_threads(const CommonKeys& keys) {
   if (keys.threads > 0) omp_set_num_threads(keys.threads);
+  use_one_blas_thread();
 }
 
 }  // namespace quasi

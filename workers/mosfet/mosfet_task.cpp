@@ -1,7 +1,5 @@
 #include "workers/mosfet/mosfet_task.hpp"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -138,7 +136,6 @@ class MosfetTask : public Task {
     const Deck deck = read_deck(options.deck.path, options.deck.settings);
     for (const std::string& note : deck.notes) progress.log(note);
     use_threads(deck.common);
-    openblas_set_num_threads(1);  // columns run in parallel, and each calls BLAS on small matrices
     const std::vector<PointResult> points = solve_in_memory(deck, options, progress);
     if (!options.ranks->leads()) return {};
     write_results(deck, options.output_directory, points, options.inputs);

@@ -3,14 +3,19 @@
 #include <lapacke.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/team/blas_threads.hpp"
 #include "workers/gw/kernels/dense/zgemm_cpu.hpp"
 
 namespace quasi::gw {
 namespace {
+
+/// Returns the operations of an eigenproblem or an inversion of the given order, to a factor of 2.
+double dense_flop(lapack_int order) { return 16.0 * std::pow(static_cast<double>(order), 3.0); }
 
 void eigen_symmetric(View<const Cplx, 2> matrix, View<double, 1> values, View<Cplx, 2> vectors) {
   const auto n = static_cast<lapack_int>(matrix.extent[0]);
@@ -18,6 +23,7 @@ void eigen_symmetric(View<const Cplx, 2> matrix, View<double, 1> values, View<Cp
   std::vector<double> a(static_cast<std::size_t>(matrix.size()));
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = matrix.data[i].real();
   std::vector<double> all(static_cast<std::size_t>(n));
+  const ThreadedBlas threads(dense_flop(n) / 2.0);
   const lapack_int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, a.data(), n, all.data());
   if (info != 0)
     throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, LAPACK info " +
@@ -39,6 +45,7 @@ void CpuDenseKernels::multiply_transposed(View<const Cplx, 2> a, View<const Cplx
 void CpuDenseKernels::invert_positive_definite(View<Cplx, 2> matrix) {
   const auto n = static_cast<lapack_int>(matrix.extent[0]);
   auto* a = reinterpret_cast<lapack_complex_double*>(matrix.data);
+  const ThreadedBlas threads(dense_flop(n) / 2.0);
   // The row-major upper triangle is the column-major lower one of the transpose. The conjugation
   // cancels in the end.
   lapack_int info = LAPACKE_zpotrf(LAPACK_COL_MAJOR, 'L', n, a, n);
@@ -56,6 +63,7 @@ void CpuDenseKernels::invert_positive_definite(View<Cplx, 2> matrix) {
 void CpuDenseKernels::invert_general(View<Cplx, 2> matrix) {
   const auto n = static_cast<lapack_int>(matrix.extent[0]);
   auto* a = reinterpret_cast<lapack_complex_double*>(matrix.data);
+  const ThreadedBlas threads(dense_flop(n) / 2.0);
   std::vector<lapack_int> pivot(static_cast<std::size_t>(n));
   lapack_int info = LAPACKE_zgetrf(LAPACK_COL_MAJOR, n, n, a, n, pivot.data());
   if (info == 0) info = LAPACKE_zgetri(LAPACK_COL_MAJOR, n, a, n, pivot.data());
@@ -77,6 +85,7 @@ void CpuDenseKernels::eigen_hermitian(View<const Cplx, 2> matrix, View<double, 1
   std::vector<Cplx> a(static_cast<std::size_t>(n) * static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = std::conj(matrix.data[i]);
   std::vector<double> all(static_cast<std::size_t>(n));
+  const ThreadedBlas threads(dense_flop(n));
   const lapack_int info =
       LAPACKE_zheevd(LAPACK_COL_MAJOR, 'V', 'L', n,
                      reinterpret_cast<lapack_complex_double*>(a.data()), n, all.data());

@@ -5,6 +5,8 @@
 #include <complex>
 #include <cstdint>
 
+#include "workers/backend/team/blas_threads.hpp"
+
 namespace quasi::gw {
 
 /// A row-major matrix in host memory; `stride` is the distance between rows in numbers.
@@ -26,6 +28,8 @@ struct ProductShape {
 
 /// Computes one product of complex matrices by BLAS.
 inline void zgemm(const ProductShape& shape, ConstMatrix a, ConstMatrix b, MutableMatrix c) {
+  const ThreadedBlas threads(8.0 * static_cast<double>(shape.m * shape.n) *
+                             static_cast<double>(shape.k));
   cblas_zgemm(CblasRowMajor, CblasNoTrans, shape.transpose_b, static_cast<int>(shape.m),
               static_cast<int>(shape.n), static_cast<int>(shape.k), &shape.alpha, a.data,
               static_cast<int>(a.stride), b.data, static_cast<int>(b.stride), &shape.beta, c.data,

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "workers/backend/team/blas_threads.hpp"
+
 namespace quasi::gw {
 namespace {
 
@@ -89,6 +91,7 @@ void fill_by_convolution(const BandSelection& left, const BandSelection& right,
   const std::int64_t n_g = sphere.n_g(), n_pw = r_side.n_pw, n_right = right.range.size();
   ConvolutionMatrix matrix(l_side, r_side, sphere);
   const Cplx one{1.0, 0.0}, zero{};
+  const ThreadedBlas threads(8.0 * static_cast<double>(n_right * n_g) * static_cast<double>(n_pw));
   for (std::int64_t l = left.range.begin; l < left.range.end; ++l)
     cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(n_right),
                 static_cast<int>(n_g), static_cast<int>(n_pw), &one,

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "workers/backend/team/blas_threads.hpp"
 #include "workers/gw/physics/dielectric.hpp"
 
 namespace quasi::gw {
@@ -52,6 +53,8 @@ class CpuChiSum final : public ChiSum {
         scaled[static_cast<std::size_t>(p * n_g + g)] =
             root * products[static_cast<std::size_t>(p * n_g + g)];
     }
+    const ThreadedBlas threads(4.0 * static_cast<double>(n_g * n_g) *
+                               static_cast<double>(block.n_pairs()));
     cblas_zherk(CblasRowMajor, CblasUpper, CblasConjTrans, static_cast<int>(n_g),
                 static_cast<int>(block.n_pairs()), sign, scaled.data(), static_cast<int>(n_g), 1.0,
                 chi_.data(), static_cast<int>(n_g));
@@ -61,6 +64,7 @@ class CpuChiSum final : public ChiSum {
     const std::vector<Cplx>& products = dynamic_cast<const CpuPairBlock&>(block).values();
     const std::int64_t n_g = block.n_g(), n_pairs = block.n_pairs();
     std::vector<Cplx> scaled(products.size());
+    const ThreadedBlas threads(8.0 * static_cast<double>(n_g * n_g) * static_cast<double>(n_pairs));
     for (std::int64_t i = 0; i < weight.extent[0]; ++i) {
       const Cplx* w = weight.data + i * n_pairs;
       for (std::int64_t p = 0; p < n_pairs; ++p)
@@ -136,6 +140,8 @@ class CpuChiSum final : public ChiSum {
     }
     if (real_.empty()) real_.assign(chi_.size(), 0.0);
     const int n = static_cast<int>(n_g);
+    const ThreadedBlas threads(static_cast<double>(n_g * n_g) *
+                               static_cast<double>(block_.n_pairs()));
     cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, n, static_cast<int>(block_.n_pairs()), sign,
                 scaled.data(), n, 1.0, real_.data(), n);
   }

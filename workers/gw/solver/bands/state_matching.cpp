@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/team/blas_threads.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/mean_field/problem.hpp"
 
@@ -55,6 +56,7 @@ std::vector<Cplx> overlaps(const DenseStates& a, const BandGroup& bands, const P
     conjugate[i] = std::conj(a.coefficients[bands.begin * n_g + i]);
   std::vector<Cplx> result(n_a * n_b);
   const Cplx one{1.0, 0.0}, zero{};
+  const ThreadedBlas threads(8.0 * static_cast<double>(n_a * n_b) * static_cast<double>(n_g));
   if (n_a > 0 && n_b > 0)
     cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(n_a),
                 static_cast<int>(n_b), static_cast<int>(n_g), &one, conjugate.data(),

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/team/blas_threads.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/mean_field/brillouin_zone.hpp"
@@ -53,6 +54,7 @@ void add_projectors(const ProjectorProducts& projectors, std::size_t n, std::vec
   const Cplx one{1.0, 0.0};
   const auto edge = static_cast<int>(n);
   if (beta.empty()) return;
+  const ThreadedBlas threads(8.0 * static_cast<double>(beta.size()) * static_cast<double>(n));
   cblas_zgemm(CblasRowMajor, CblasTrans, CblasNoTrans, edge, edge,
               static_cast<int>(beta.size() / n), &one, beta.data(), edge, right.data(), edge, &one,
               h.data(), edge);

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/team/blas_threads.hpp"
 #include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
 
 namespace quasi::gw {
@@ -298,6 +299,7 @@ std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, const BandPairs& p
     // b_pn = Σ_G β*_p(k+G) c_n(G)
     const auto project = [&](const Cplx* waves_of, int n) {
       std::vector<Cplx> b(static_cast<std::size_t>(n_p) * static_cast<std::size_t>(n));
+      const ThreadedBlas threads(8.0 * n_p * static_cast<double>(n) * edge);
       cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n_p, n, edge, &one, beta.data(), edge,
                   waves_of, edge, &zero, b.data(), n);
       return b;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "workers/backend/team/blas_threads.hpp"
+
 namespace quasi::gw {
 
 std::vector<Cplx> subspace_of(const DielectricMatrix& m, const std::vector<Cplx>& chi,
@@ -63,6 +65,8 @@ std::vector<Cplx> product(const Matrix& a, CBLAS_TRANSPOSE operation, const Matr
                      columns = b.extent[operation == CblasNoTrans ? 1 : 0];
   std::vector<Cplx> c(static_cast<std::size_t>(rows * columns));
   const Cplx one{1.0, 0.0}, zero{};
+  const ThreadedBlas threads(8.0 * static_cast<double>(rows * columns) *
+                             static_cast<double>(inner));
   cblas_zgemm(CblasRowMajor, CblasNoTrans, operation, static_cast<int>(rows),
               static_cast<int>(columns), static_cast<int>(inner), &one, a.data,
               static_cast<int>(inner), b.data, static_cast<int>(b.extent[1]), &zero, c.data(),

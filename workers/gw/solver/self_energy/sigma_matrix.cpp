@@ -9,6 +9,7 @@
 
 #include "workers/backend/device/memory_budget.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/backend/team/blas_threads.hpp"
 #include "workers/gw/solver/part_runner.hpp"
 #include "workers/gw/solver/self_energy/sigma_parts.hpp"
 #include "workers/gw/solver/self_energy/sigma_subspace.hpp"
@@ -195,6 +196,8 @@ class MatrixPart {
         for (std::int64_t g = 0; g < n_g; ++g)
           m[static_cast<std::size_t>(p * n_g + g)] *= std::sqrt(v[static_cast<std::size_t>(g)]);
       const auto rows = static_cast<int>(n_l), columns = static_cast<int>(n_v * n_g);
+      const ThreadedBlas threads(4.0 * static_cast<double>(n_l * n_l) *
+                                 static_cast<double>(n_v * n_g));
       cblas_zherk(CblasRowMajor, CblasUpper, CblasNoTrans, rows, columns,
                   -1.0 / field_.zone_volume_bohr3(), m.data(), columns, 1.0, sum.x_ry.data(), rows);
     }

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/team/blas_threads.hpp"
 #include "workers/gw/solver/screening/polarizability/symmetry_of_chi.hpp"
 
 namespace quasi::gw {
@@ -135,6 +136,7 @@ void multiply(View<const Cplx, 2> a, View<const Cplx, 2> b, std::vector<Cplx>& c
   const Cplx one{1.0, 0.0}, zero{};
   const auto rows = static_cast<int>(a.extent[0]), inner = static_cast<int>(a.extent[1]);
   const auto columns = static_cast<int>(b.extent[1]);
+  const ThreadedBlas threads(8.0 * static_cast<double>(a.size()) * columns);
   cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, columns, inner, &one, a.data, inner,
               b.data, columns, &zero, c.data(), columns);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/team/blas_threads.hpp"
 #include "workers/gw/kernels/dense/zgemm_cpu.hpp"
 #include "workers/gw/kernels/pole_sums/offdiagonal/offdiagonal_plan.hpp"
 #include "workers/gw/physics/plasmon_pole.hpp"
@@ -111,6 +112,8 @@ class OffDiagonalSum {
       // Σ[e] += Σ_n c[e][n] D[n] has real coefficients: one product serves real and imaginary
       // parts of all (l, m).
       const std::int64_t width = 2 * n_left_ * n_left_;
+      const ThreadedBlas threads(2.0 * static_cast<double>(n_energies * width) *
+                                 static_cast<double>(n_right_));
       cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(n_energies),
                   static_cast<int>(width), static_cast<int>(n_right_), 1.0,
                   plan.coefficient.data() + k * n_energies * n_right_, static_cast<int>(n_right_),
