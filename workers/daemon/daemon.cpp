@@ -98,7 +98,6 @@ std::vector<std::string> engine_environment(const WorkerConfig& config) {
                                  "TZ",
                                  "TMPDIR",
                                  "LD_LIBRARY_PATH",
-                                 "CUDA_CACHE_PATH",
                                  "ASAN_OPTIONS",
                                  "UBSAN_OPTIONS",
                                  "TSAN_OPTIONS",

@@ -23,7 +23,8 @@ LaunchPlan plan_of(std::uint32_t cpus, std::uint64_t ram_bytes, std::uint32_t ra
   EngineSettings settings;
   settings.threads = 4;
   settings.max_ram_bytes = max_ram_bytes;
-  return launch_plan(grant, std::vector<WorkerDevice>(n_slots), settings, {});
+  return launch_plan(grant, std::vector<WorkerDevice>(n_slots), settings,
+                     {.cache = "/attempts/7/cache"});
 }
 
 // A job that requests 1,024 threads would stall the jobs beside it.
@@ -33,6 +34,11 @@ TEST(Launch, AJobGetsNoMoreThreadsThanItsSlotsShare) {
   EXPECT_TRUE(has(plan_of(1'024, 0, 0, 1), "OMP_NUM_THREADS=4"));
   EXPECT_TRUE(has(plan_of(1'024, 0, 0, 3), "OPENBLAS_NUM_THREADS=12"));
   EXPECT_TRUE(has(plan_of(1'024, 0, 2, 2), "OMP_NUM_THREADS=4")) << "two ranks share two slots";
+}
+
+// An engine that cannot write a cache compiles the same kernels for each of its plans.
+TEST(Launch, AJobKeepsCompiledKernelsInItsOwnFolder) {
+  EXPECT_TRUE(has(plan_of(0, 0, 0, 1), "CUDA_CACHE_PATH=/attempts/7/cache"));
 }
 
 TEST(Launch, TheMemoryOfAJobIsThatOfAllItsRanks) {

@@ -41,7 +41,8 @@ class Recorder : public ChildEvents {
 class EngineProcess : public testing::Test {
  protected:
   void SetUp() override {
-    for (const char* name : {"in", "out", "ckpt"}) fs::create_directory(directory.path() / name);
+    for (const char* name : {"in", "out", "ckpt", "cache"})
+      fs::create_directory(directory.path() / name);
   }
   LaunchPlan plan() const {
     return {.working_directory = directory.path(),
@@ -268,6 +269,18 @@ TEST_F(EngineProcess, FilesAreLimitedAsConfigured) {
   EXPECT_TRUE(events.exit->signal == SIGXFSZ ||
               events.exit->exit_status == v1::ENGINE_EXIT_STORAGE);
   EXPECT_FALSE(events.has(v1::EngineReport::kResultReady));
+}
+
+// CUDA's libraries compile kernels as they run. Without a cache they do so for each of their plans.
+TEST_F(EngineProcess, ACagedEngineKeepsCompiledKernels) {
+  const fs::path engine = directory.path() / "in" / "engine";
+  std::ofstream(engine) << "#!/bin/sh\n: > cache/kernel\n";
+  fs::permissions(engine, fs::perms::owner_all);
+  LocalSpawner spawner_of_script(loop, {.engine = engine, .cage = Program::path_of("quasi-cage")});
+  child = spawner_of_script.spawn(plan(), events);
+  ASSERT_TRUE(turn_until_exit());
+  EXPECT_EQ(events.exit->exit_status, 0) << text_of(directory.path() / "log.txt");
+  EXPECT_TRUE(fs::exists(directory.path() / "cache" / "kernel"));
 }
 
 TEST_F(EngineProcess, EmitsTheSameBytesForTheSameSeed) {

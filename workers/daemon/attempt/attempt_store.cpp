@@ -42,12 +42,13 @@ AttemptPaths AttemptStore::paths(std::uint64_t fence) const {
           .inputs = root / "in",
           .outputs = root / "out",
           .checkpoints = root / "ckpt",
+          .cache = root / "cache",
           .log = root / "log.txt"};
 }
 
 void AttemptStore::create(const v1::Grant& grant) {
   const AttemptPaths at = paths(grant.attempt().fence());
-  for (const auto& directory : {at.inputs, at.outputs, at.checkpoints})
+  for (const auto& directory : {at.inputs, at.outputs, at.checkpoints, at.cache})
     files_.make_directory(directory);
   files_.sync_directory(attempts_);
   replace_file_durably(files_, at.root / "grant.pb", grant.SerializeAsString());

@@ -17,7 +17,8 @@ struct AttemptPaths {
   std::filesystem::path inputs;       ///< in/, read-only
   std::filesystem::path outputs;      ///< out/; every file in it becomes an artefact
   std::filesystem::path checkpoints;  ///< ckpt/
-  std::filesystem::path log;          ///< log.txt; log messages and standard output of the engine
+  std::filesystem::path cache;  ///< cache/; kernels that libraries of CUDA compile as they run
+  std::filesystem::path log;    ///< log.txt; log messages and standard output of the engine
 };
 
 /// Identifies one process. Process ids are reused, so the start time is part of the identity.

@@ -54,6 +54,9 @@ LaunchPlan launch_plan(const v1::Grant& grant, const std::vector<WorkerDevice>& 
     if (device.cuda) visible += (visible.empty() ? "" : ",") + device.uuid;
   plan.environment.push_back("CUDA_VISIBLE_DEVICES=" + visible);
   plan.environment.push_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");
+  // cuFFT compiles kernels for each plan, and without a cache it compiles them again for the next.
+  // A cache that outlives the job would let one user's engine choose the kernels of another's.
+  plan.environment.push_back("CUDA_CACHE_PATH=" + paths.cache.string());
   // A job may ask for fewer threads than the share of its slots but not for more, because other
   // jobs run on the machine.
   const int share = settings.threads * std::max(1, static_cast<int>(devices.size()));

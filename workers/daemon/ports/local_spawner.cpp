@@ -118,7 +118,7 @@ std::vector<std::string> command_line(const SpawnSettings& settings, const Launc
     const auto attempt = std::filesystem::absolute(plan.working_directory);
     add({settings.cage, "--read", engine.parent_path(), "--read", attempt / "in"});
     for (const auto& path : settings.readable) add({"--read", path});
-    for (const char* folder : {"out", "ckpt"}) add({"--write", attempt / folder});
+    for (const char* folder : {"out", "ckpt", "cache"}) add({"--write", attempt / folder});
     if (plan.starts_ranks)
       add({"--processes", "--read", "/proc", "--write", attempt / kRanksDirectory});
     if (!settings.isolate_network) add({"--network"});
