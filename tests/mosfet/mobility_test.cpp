@@ -45,6 +45,13 @@ TEST(Mobility, FollowsTheSymmetryOfTheFilmAndTheValleyTable) {
   const double along_100 = flat_well_mobility({{"mesh.nw", "200"}});
   EXPECT_NEAR(flat_well_mobility({{"mesh.nw", "200"}, {"orientation", "\"110\""}}) / along_100, 1.0,
               1e-12);
+  // Roughness depends on the distance of two wave vectors, which a shear of the ellipse changes.
+  const Setting rough{"scattering.roughness.height_nm", "1.0"};
+  const double rough_100 = flat_well_mobility({{"mesh.nw", "200"}, rough});
+  EXPECT_LT(rough_100, 0.9 * along_100);
+  EXPECT_NEAR(
+      flat_well_mobility({{"mesh.nw", "200"}, {"orientation", "\"110\""}, rough}) / rough_100, 1.0,
+      1e-12);
   const auto table_mobility = [](double offset_ev) {
     std::string text;
     for (const char* masses :

@@ -72,7 +72,7 @@ TEST_P(BeamDevices, AgreeWithTheOperatorsOfTheHost) {
         const BeamProblem p = problem_of(scatters, fermi, order);
         const BeamGeometry geometry = make_beam_geometry(p.grid, p.levels);
         const BeamScattering scattering(geometry, p.levels, p.processes, p.overlap, p.level_of,
-                                        p.filling);
+                                        {.filling = p.filling});
         const BeamOperator problem(geometry, scattering, p.inflow, order);
         const auto kernels = make_beam_kernels(GetParam());
         const BeamSolution expected =

@@ -39,7 +39,7 @@ struct TestBeam {
       : levels(levels_of(o)),
         geometry(mosfet::make_beam_geometry(grid_of(o, levels), levels)),
         scattering(geometry, levels, processes_of(o), overlap_of(levels), {0},
-                   filling_of(o, geometry)),
+                   {.filling = filling_of(o, geometry)}),
         inflow(mosfet::make_beam_inflow(geometry.grid, drain_fermi(o))),
         problem(geometry, scattering, inflow, o.order) {
     if (o.mirrored) {

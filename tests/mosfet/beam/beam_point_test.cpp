@@ -107,6 +107,36 @@ TEST(BeamPoint, BlockedTransportConverges) {
   EXPECT_LT(points[0].numbers.at("energy_defect_w_per_m"), 1e-4 * 0.2 * current);
 }
 
+// Roughness and impurities lower the current and keep the laws. All kinds of devices give the
+// results of the CPU, which computes them.
+TEST(BeamPoint, RoughnessAndImpuritiesLowerTheCurrent) {
+  const auto deck = [](const char* vds, const std::vector<Setting>& settings) {
+    std::vector<Setting> all{{"mesh.subbands", "1"}};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return beam_deck("0.5", vds, all);
+  };
+  const Setting rough{"scattering.roughness.height_nm", "0.6"},
+      doped{"scattering.impurities", "true"};
+  double before = run(deck("0.3", {}))[0].numbers.at("current_a_per_m");
+  for (const std::vector<Setting>& settings : {std::vector{rough}, {rough, doped}}) {
+    const PointResult point = run(deck("0.3", settings))[0];
+    const double current = point.numbers.at("current_a_per_m");
+    EXPECT_LT(current, 0.995 * before);
+    EXPECT_GT(current, 0.3 * before);
+    EXPECT_LT(point.numbers.at("current_spread_a_per_m"), 1e-6 * current);
+    EXPECT_LT(point.numbers.at("energy_defect_w_per_m"), 1e-6 * 0.3 * current);
+    EXPECT_EQ(point.arrays.at("phonon_power").values.size(), 7u * 33u);
+    before = current;
+  }
+  for (const Device& device : test::one_device_of_each_kind()) {
+    SilentProgress silent;
+    const auto points =
+        run_sweep(deck("[0.0, 0.3]", {rough, doped}), {.devices = {device}}, silent);
+    EXPECT_LT(std::fabs(points[0].numbers.at("current_a_per_m")), 1e-6) << device.name();
+    EXPECT_EQ(points[1].numbers.at("current_a_per_m"), before) << device.name();
+  }
+}
+
 // A job with the beam scheme writes the files of a sweep and its fluxes.
 TEST(BeamPoint, AJobWritesItsFluxes) {
   const test::TemporaryDirectory directory;
@@ -256,7 +286,6 @@ TEST(BeamPoint, TheExampleIsADeck) {
 TEST(BeamPoint, TheDeckNamesWhatTheSchemeLacks) {
   for (const auto& [key, value] : {std::pair{"run.mode", "transient"},
                                    {"contact.inflow", "neutral"},
-                                   {"scattering.impurities", "true"},
                                    {"output.fields", "[\"pdf_w\"]"},
                                    {"scattering.scheme", "paper"}})
     EXPECT_THROW(beam_deck("0.4", "0.2", {{key, value}}), InvalidInput) << key;

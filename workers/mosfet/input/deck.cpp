@@ -156,17 +156,14 @@ void read_contact(const toml::table* table, const std::string& where, Deck* deck
   reader.finish();
 }
 
-// Checks that the beam scheme gets a steady state and isotropic scattering.
+// Checks that the beam scheme gets a steady state and balanced scattering.
 void check_scheme(const TableReader& reader, const Deck& deck) {
-  const auto& s = deck.scattering;
   if (deck.run.scheme != StreamingScheme::kBeam) return;
   if (deck.run.mode != RunMode::kSteady || deck.run.transport == TransportModel::kDriftDiffusion)
     reader.fail("scheme",
                 "= \"beam\" needs run.mode = \"steady\" and the Boltzmann equation; use \"weno\"");
-  if (s.scheme == ScatteringScheme::kPaper || s.impurities || s.roughness.height_nm > 0.0)
-    reader.fail("scheme",
-                "= \"beam\" has no impurities, no roughness and no scattering.scheme = \"paper\"; "
-                "leave them out or use \"weno\"");
+  if (deck.scattering.scheme == ScatteringScheme::kPaper)
+    reader.fail("scheme", "= \"beam\" has no scattering.scheme = \"paper\"; use \"weno\"");
   if (deck.neutral_inflow)
     reader.fail("scheme", "= \"beam\" needs contact.inflow = \"fixed\"; or use \"weno\"");
 }

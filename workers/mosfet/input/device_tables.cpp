@@ -51,11 +51,12 @@ void read_profile(const std::filesystem::path& file, TableReader& reader, Device
 // Along <110> the in-plane ellipses lie at 45° and the band has a mixed term k_x k_y. The force
 // acts along x, so k_y is conserved, and the shear k_x → k_x + c k_y removes the mixed term
 // exactly. The remaining mass is 1/m_x = ½(1/m_l + 1/m_t). m_y follows from the density of states,
-// m_x m_y = m_l m_t.
+// m_x m_y = m_l m_t. Distances of wave vectors belong to the ellipse before the shear.
 std::vector<ValleyPair> silicon_valleys(const std::string& orientation, double ml, double mt) {
   if (orientation == "100") return {{ml, mt, mt, 0}, {mt, ml, mt, 0}, {mt, mt, ml, 0}};
   const double half = 2.0 * ml * mt / (ml + mt);
-  return {{half, 0.5 * (ml + mt), mt, 0}, {half, 0.5 * (ml + mt), mt, 0}, {mt, mt, ml, 0}};
+  const ValleyPair sheared{half, 0.5 * (ml + mt), mt, 0, ml, mt};
+  return {sheared, sheared, {mt, mt, ml, 0}};
 }
 
 }  // namespace

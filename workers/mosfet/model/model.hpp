@@ -11,6 +11,9 @@ struct ValleyPair {
   double my_m0 = 0;
   double mz_m0 = 0;
   double offset_ev = 0;  ///< added to every level of the pair, e.g. by strain
+  /// Masses along the axes of the ellipse in the plane; 0: m_x and m_y. They differ from m_x and
+  /// m_y if a shear has made the ellipse parallel to the axes.
+  double long_axis_m0 = 0, short_axis_m0 = 0;
 };
 
 /// Kinds of scattering processes. A kind decides which pairs of valleys a process joins.

@@ -17,6 +17,8 @@ struct BeamProblem {
   std::vector<int> level_of;    ///< level of a state, its index in `overlap` [n_states]
   std::vector<double> filling;  ///< f̄ of every cell of H, around which blocking is linearised
                                 ///< [n_states][nx][n_h]; empty: no blocking
+  /// Roughness and relaxation as BeamCellTables has them. Kernels of CUDA devices lack both.
+  std::vector<double> roughness, relaxation_fs;
   BeamInflow inflow;
   BeamOrder order = BeamOrder::kThird;
 
@@ -35,7 +37,8 @@ class BeamKernels {
  public:
   virtual ~BeamKernels() = default;
 
-  /// Computes volumes, areas and rates of a problem.
+  /// Computes volumes, areas and rates of a problem. @throws InvalidInput if the device lacks the
+  /// scattering of the problem
   virtual void load(const BeamProblem& problem) = 0;
   /// Returns the norm in which solve() measures its residual.
   virtual BeamNorm norm() const { return BeamNorm::kOccupation; }

@@ -35,7 +35,8 @@ class CpuBeamKernels : public BeamKernels {
   struct Loaded {
     explicit Loaded(const BeamProblem& p)
         : geometry(make_beam_geometry(p.grid, p.levels)),
-          scattering(geometry, p.levels, p.processes, p.overlap, p.level_of, p.filling),
+          scattering(geometry, p.levels, p.processes, p.overlap, p.level_of,
+                     {p.filling, p.roughness, p.relaxation_fs}),
           inflow(p.inflow),
           problem(geometry, scattering, inflow, p.order) {}
     BeamGeometry geometry;

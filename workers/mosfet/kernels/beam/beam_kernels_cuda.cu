@@ -4,6 +4,7 @@
 #include "workers/backend/device/device_buffer.cuh"
 #include "workers/backend/device/library_handle.cuh"
 #include "workers/backend/device/stream.cuh"
+#include "workers/backend/error.hpp"
 #include "workers/mosfet/kernels/beam/beam_kernels.hpp"
 #include "workers/mosfet/kernels/beam/beam_kernels_cuda.cuh"
 #include "workers/mosfet/kernels/beam/gmres.hpp"
@@ -139,6 +140,8 @@ class CudaBeamKernels : public BeamKernels {
   explicit CudaBeamKernels(const Device& device) : device_((use_device(device), device)) {}
 
   void load(const BeamProblem& problem) override {
+    if (!problem.roughness.empty() || !problem.relaxation_fs.empty())
+      throw InvalidInput("the beam scheme has roughness and impurities on the CPU alone");
     grid_ = problem.grid;
     n_processes_ = static_cast<int>(problem.processes.size());
     tables_ = {.n_states = problem.levels.n_states(),

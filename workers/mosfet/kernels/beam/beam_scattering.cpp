@@ -13,6 +13,7 @@ void add_links(const BeamGrid& grid, const ScatteringProcess& process, const Bea
                std::vector<BeamLink>* links) {
   BeamLink added = link;
   added.strength = process.coupling;
+  added.rough = process.kind == ProcessKind::kRoughness;
   if (is_elastic(process.kind)) return links->push_back(added);
   const double cells = process.energy_ev / grid.dh_ev, whole = std::floor(cells);
   const double upper = cells - whole;
@@ -50,13 +51,14 @@ std::vector<BeamLink> make_beam_links(const BeamGrid& grid, int n_states, int su
 BeamScattering::BeamScattering(const BeamGeometry& geometry, const BeamLevels& levels,
                                const std::vector<ScatteringProcess>& processes,
                                const std::vector<double>& overlap, const std::vector<int>& level_of,
-                               std::vector<double> filling)
+                               BeamCellTables cells)
     : geometry_(geometry),
       processes_(static_cast<int>(processes.size())),
+      subbands_(levels.subbands),
       links_(
           make_beam_links(geometry.grid, geometry.n_states, levels.subbands, processes, level_of)),
       overlap_(overlap),
-      filling_(std::move(filling)) {
+      cells_(std::move(cells)) {
   const BeamGrid& grid = geometry.grid;
   const int nx = grid.nx, nk = grid.n_h, nj = grid.n_kappa, ns = geometry.n_states;
   states_.assign(static_cast<std::size_t>(ns) * nx * nk, 0.0);
@@ -64,7 +66,8 @@ BeamScattering::BeamScattering(const BeamGeometry& geometry, const BeamLevels& l
     for (int j = 0; j < nj; ++j) states_[cell] += 2.0 * geometry.volume[cell * nj + j];
   for (int k = 0; k < nk; ++k) inverse_full_.push_back(1.0 / grid.cell(k, 0).full_ev);
   loss_.assign(states_.size(), 0.0);
-  if (!filling_.empty()) source_.assign(states_.size(), 0.0);
+  if (!cells_.relaxation_fs.empty()) loss_ = cells_.relaxation_fs;
+  if (!cells_.filling.empty()) source_.assign(states_.size(), 0.0);
   for (const BeamLink& link : links_)
     for (int i = 0; i < nx; ++i)
       for (int k = 0; k + link.shift < nk; ++k) {
@@ -81,20 +84,25 @@ BeamScattering::BeamScattering(const BeamGeometry& geometry, const BeamLevels& l
 void BeamScattering::add_source(const BeamLink& link, const LinkRates& each, int k, std::size_t low,
                                 std::size_t high) {
   const BeamGrid& grid = geometry_.grid;
-  const double both = filling_[low] * filling_[high];
+  const double both = cells_.filling[low] * cells_.filling[high];
   source_[low] += each.low * (link.rise - 1.0) * both / grid.boltzmann(k);
   source_[high] -= each.high * (1.0 - 1.0 / link.rise) * both / grid.boltzmann(k + link.shift);
 }
 
-BeamScattering::LinkRates BeamScattering::rates(const BeamLink& link, int i, int k) const {
+double BeamScattering::coupling(const BeamLink& link, int i, int k) const {
   const BeamGrid& grid = geometry_.grid;
+  if (!link.rough) return overlap_[static_cast<std::size_t>(link.overlap) * grid.nx + i];
+  const auto pair = static_cast<std::size_t>(link.low) * subbands_ + link.high % subbands_;
+  return cells_.roughness[(pair * grid.nx + i) * grid.n_h + k];
+}
+
+BeamScattering::LinkRates BeamScattering::rates(const BeamLink& link, int i, int k) const {
   const int h = k + link.shift;
   const double below = states_[static_cast<std::size_t>(row(link.low, i) + k)],
                above = states_[static_cast<std::size_t>(row(link.high, i) + h)];
   if (!(below > 0.0 && above > 0.0)) return {};
-  const double rate = link.strength *
-                      overlap_[static_cast<std::size_t>(link.overlap) * grid.nx + i] *
-                      inverse_full_[static_cast<std::size_t>(h)];
+  const double rate =
+      link.strength * coupling(link, i, k) * inverse_full_[static_cast<std::size_t>(h)];
   return {rate * geometry_.states_factor[static_cast<std::size_t>(link.high)] * above,
           rate * geometry_.states_factor[static_cast<std::size_t>(link.low)] * below * link.rise};
 }
@@ -116,6 +124,8 @@ std::vector<double> BeamScattering::mean(const std::vector<double>& g) const {
 std::vector<double> BeamScattering::gain(const std::vector<double>& mean) const {
   const BeamGrid& grid = geometry_.grid;
   std::vector<double> out(mean.size(), 0.0);
+  for (std::size_t cell = 0; cell < cells_.relaxation_fs.size(); ++cell)
+    out[cell] = cells_.relaxation_fs[cell] * mean[cell];
 #pragma omp parallel for schedule(static)
   for (int i = 0; i < grid.nx; ++i)
     for (const BeamLink& link : links_)
@@ -140,8 +150,9 @@ void BeamScattering::for_each_transfer(const std::vector<double>& mean,
                    high = static_cast<std::size_t>(row(link.high, i) + k + link.shift);
         const double transfer = geometry_.density_factor[static_cast<std::size_t>(link.low)] *
                                 states_[low] * rates(link, i, k).low * grid.boltzmann(k);
-        const double f_low = filling_.empty() ? 0.0 : mean[low] * grid.boltzmann(k);
-        const double f_high = filling_.empty() ? 0.0 : mean[high] * grid.boltzmann(k + link.shift);
+        const bool blocks = !cells_.filling.empty();
+        const double f_low = blocks ? mean[low] * grid.boltzmann(k) : 0.0;
+        const double f_high = blocks ? mean[high] * grid.boltzmann(k + link.shift) : 0.0;
         action(link, i, low, high, transfer * mean[low] * (1.0 - f_high),
                transfer * mean[high] * (1.0 - f_low));
       }

@@ -14,6 +14,18 @@ struct BeamLink {
   double strength = 0;  ///< c_μ Z N_μ b_h/ħ²; the column adds its overlap
   int overlap = 0;      ///< index of the two levels in the overlap matrix
   double rise = 1;      ///< e^{(H_h−H_k)/kT}
+  bool rough = false;   ///< the coupling is that of the steps of the interfaces, not the overlap
+};
+
+/// Tables of scattering with one value for every cell of H.
+struct BeamCellTables {
+  /// f̄ around which blocking is linearised [n_states][nx][n_h]; empty: no blocking.
+  std::vector<double> filling;
+  /// |F|²Ŝ(w,w') from a state to the subbands of its valley, eV² nm²
+  /// [n_states][subbands][nx][n_h]; empty: smooth interfaces.
+  std::vector<double> roughness;
+  /// Rate of relaxation to the mean over κ and both branches [n_states][nx][n_h]; empty: none.
+  std::vector<double> relaxation_fs;
 };
 
 /// Lists the links of all processes. @param level_of  level of a state, its index in the overlap
@@ -37,14 +49,12 @@ class BeamScattering {
  public:
   /// @param overlap  W [families·subbands][families·subbands][nx], 1/nm
   /// @param level_of  level of a state, its index in `overlap` [n_states]
-  /// @param filling  f̄ of every cell, around which blocking is linearised [n_states][nx][n_h];
-  /// empty: no blocking
   BeamScattering(const BeamGeometry& geometry, const BeamLevels& levels,
                  const std::vector<ScatteringProcess>& processes,
                  const std::vector<double>& overlap, const std::vector<int>& level_of,
-                 std::vector<double> filling = {});
+                 BeamCellTables cells = {});
 
-  bool scatters() const { return !links_.empty(); }
+  bool scatters() const { return !links_.empty() || !cells_.relaxation_fs.empty(); }
   /// Returns D = Σ_{b,j} V of every cell of H [n_states][nx][n_h], eV.
   const std::vector<double>& states() const { return states_; }
   /// Returns λ [n_states][nx][n_h], 1/fs.
@@ -52,8 +62,8 @@ class BeamScattering {
 
   /// Returns ḡ = Σ_{b,j} V g / D [n_states][nx][n_h]; zero for closed cells.
   std::vector<double> mean(const std::vector<double>& g) const;
-  /// Returns the gain in g per time: Σ over links of their rate times ḡ of the other end
-  /// [n_states][nx][n_h].
+  /// Returns the gain in g per time: Σ over links of their rate times ḡ of the other end, and
+  /// relaxation to ḡ [n_states][nx][n_h].
   std::vector<double> gain(const std::vector<double>& mean) const;
   /// Returns the gain in g per time that depends on `filling` alone [n_states][nx][n_h]; empty
   /// without blocking.
@@ -78,7 +88,11 @@ class BeamScattering {
                                ///< blocking
   };
   LinkRates rates(const BeamLink& link, int i, int k) const;
-  double filling(std::size_t cell) const { return filling_.empty() ? 0.0 : filling_[cell]; }
+  /// Returns the matrix element of a link in column i: overlap, 1/nm, or that of roughness.
+  double coupling(const BeamLink& link, int i, int k) const;
+  double filling(std::size_t cell) const {
+    return cells_.filling.empty() ? 0.0 : cells_.filling[cell];
+  }
   /// Returns the factor of f_low, 1 + (e−1) F_high, in Newton's linearisation of f_low (1 − f_high)
   /// − e f_high (1 − f_low) around the filling F, with e = e^{(H_h−H_k)/kT}. The factor of e f_high
   /// is 1 − (1−1/e) F_low.
@@ -94,12 +108,13 @@ class BeamScattering {
   void for_each_transfer(const std::vector<double>& mean, const Action& action) const;
 
   const BeamGeometry& geometry_;
-  int processes_ = 0;
+  int processes_ = 0, subbands_ = 0;
   std::vector<BeamLink> links_;
   std::vector<double> overlap_;  ///< [pairs of levels][nx]
   std::vector<double> states_;   ///< D [n_states][nx][n_h]
   std::vector<double> loss_;
-  std::vector<double> filling_, source_;
+  BeamCellTables cells_;
+  std::vector<double> source_;
   std::vector<double> inverse_full_;  ///< 1/Ω_k [n_h]
 };
 

@@ -53,6 +53,9 @@ class BeamIteration {
                         .inflow = make_beam_inflow(state.grid, -bias_.vds_v)};
     overlaps(device_.problem, field.subbands.psi.data(), problem.overlap.data());
     problem.filling = filling(problem.rows());
+    problem.roughness =
+        device_.elastic.roughness(device_.problem, state.grid, levels, field.subbands.psi);
+    problem.relaxation_fs = device_.elastic.relaxation_fs(state.grid, levels);
     kernels_.load(problem);
     const double tolerance =
         kernels_.norm() == BeamNorm::kElectrons ? kToleranceInElectrons : kToleranceInOccupation;

@@ -5,6 +5,7 @@
 #include "workers/backend/progress.hpp"
 #include "workers/mosfet/input/deck.hpp"
 #include "workers/mosfet/kernels/beam/beam_kernels.hpp"
+#include "workers/mosfet/solver/beam/elastic_tables.hpp"
 #include "workers/mosfet/solver/sweep/point_result.hpp"
 #include "workers/mosfet/solver/transport/transport_setup.hpp"
 
@@ -15,6 +16,7 @@ struct BeamDevice {
   const DeviceModel& model;
   const Structure& structure;
   const TransportProblem& problem;  ///< processes and constants of the bands
+  const ElasticTables& elastic;
   Contacts contacts;
   BeamMesh mesh;
   double tolerance_v = 1e-6;

@@ -131,9 +131,13 @@ PointResult report_beam_point(const Deck& deck, const BeamDevice& device, const 
   point.add("z", s.z_nm, {nz}, "nm");
   point.add("current_x", scaled(state.fluxes.current, kCurrentUnit_a_m), {nx + 1}, "A/m");
   point.add("energy_flux", scaled(state.fluxes.energy_flux, kPowerUnit_w_m), {nx + 1}, "W/m");
-  if (!state.fluxes.phonon_power.empty())
-    point.add("phonon_power", scaled(state.fluxes.phonon_power, kPowerUnit_w_m * 1e9),
-              {std::ssize(state.fluxes.phonon_power) / nx, nx}, "W/m^2");
+  // The roughness, which takes no power, follows the phonons of the deck.
+  const std::int64_t phonons = std::ssize(deck.scattering.processes);
+  if (phonons > 0 && !state.fluxes.phonon_power.empty()) {
+    std::vector<double> power = scaled(state.fluxes.phonon_power, kPowerUnit_w_m * 1e9);
+    power.resize(static_cast<std::size_t>(phonons * nx));
+    point.add("phonon_power", power, {phonons, nx}, "W/m^2");
+  }
   if (deck.output.has("potential")) point.add("potential", state.field.potential_v, {nx, nz}, "V");
   if (deck.output.has("density")) {
     point.add("density", state.field.density_nm3, {nx, nz}, "nm^-3");

@@ -49,10 +49,17 @@ void run_beam_on_device(SweepState* sweep, const Device& device, std::size_t n_b
   const Deck& deck = sweep->deck;
   const HostThreadShare share(n_beside);
   use_device(device);
-  const std::unique_ptr<BeamKernels> kernels = make_beam_kernels(device);
+  const ElasticTables elastic(deck, sweep->structure);
+  const bool needs_host = device.backend == Backend::kCuda && !elastic.empty();
+  if (needs_host)
+    sweep->log("roughness and impurities of the beam scheme run on the CPU, not on " +
+               device.name());
+  const std::unique_ptr<BeamKernels> kernels =
+      make_beam_kernels(needs_host ? find_device("cpu") : device);
   const BeamDevice shared{.model = deck,
                           .structure = sweep->structure,
                           .problem = sweep->problem,
+                          .elastic = elastic,
                           .contacts = {sweep->source, sweep->drain},
                           .mesh = {.dh_ev = deck.mesh.dh_ev,
                                    .n_kappa = deck.mesh.n_kappa,

@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "workers/backend/error.hpp"
-#include "workers/mosfet/physics/impurity.hpp"
 #include "workers/mosfet/physics/kane_band.hpp"
 #include "workers/mosfet/physics/statistics.hpp"
+#include "workers/mosfet/solver/transport/elastic_rates.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -38,74 +38,20 @@ ScatteringProcess make_process(const DeviceModel& model, const PhononProcess& ph
   return process;
 }
 
-/// Returns Ŝ_ν(w,w'), the mean over both angles of S(|k−k'|)(1−cos(φ−φ')). With this weight an
-/// isotropic rate relaxes momentum like the true angular kernel. It is symmetric in w and w', so
-/// that links stay balanced (docs/theory/mosfet.md 15.2) [goodnick1985].
-std::vector<double> roughness_spectrum(const TransportProblem& problem, const Roughness& roughness,
-                                       const ValleyPair& valley) {
-  constexpr int kAngles =
-      24;  // The mean converges geometrically; 24 points give 1e-4 at Λ = 1.5 nm.
-  const int nw = problem.nw;
-  std::vector<double> kx(static_cast<std::size_t>(nw) * kAngles), ky(kx.size());
-  for (int l = 0; l < nw; ++l) {
-    const double w = problem.grid().w(l),
-                 kinetic = w * (1.0 + problem.alpha_per_ev * w) / kHbar2Over2m0_ev_nm2;
-    for (int m = 0; m < kAngles; ++m) {
-      const double phi = (m + 0.5) * 2.0 * units::kPi / kAngles;
-      kx[static_cast<std::size_t>(l) * kAngles + m] =
-          std::sqrt(kinetic * valley.mx_m0) * std::cos(phi);
-      ky[static_cast<std::size_t>(l) * kAngles + m] =
-          std::sqrt(kinetic * valley.my_m0) * std::sin(phi);
-    }
-  }
-  std::vector<double> spectrum(static_cast<std::size_t>(nw) * nw);
-#pragma omp parallel for schedule(dynamic)
-  for (int a = 0; a < nw; ++a)
-    for (int b = 0; b <= a; ++b) {
-      double sum = 0.0;
-      for (int m = 0; m < kAngles / 2; ++m)  // φ → φ+π changes nothing
-        for (int n = 0; n < kAngles; ++n) {
-          const double x = kx[static_cast<std::size_t>(a) * kAngles + m] -
-                           kx[static_cast<std::size_t>(b) * kAngles + n];
-          const double y = ky[static_cast<std::size_t>(a) * kAngles + m] -
-                           ky[static_cast<std::size_t>(b) * kAngles + n];
-          sum += roughness_power(roughness, x * x + y * y) *
-                 (1.0 - std::cos((m - n) * 2.0 * units::kPi / kAngles));
-        }
-      sum *= 2.0 / (kAngles * kAngles);
-      spectrum[static_cast<std::size_t>(a) * nw + b] = sum;
-      spectrum[static_cast<std::size_t>(b) * nw + a] = sum;
-    }
-  return spectrum;
+// Returns the energies of the w grid.
+std::vector<double> energies_of(const TransportProblem& problem) {
+  std::vector<double> w_ev;
+  for (int l = 0; l < problem.nw; ++l) w_ev.push_back(problem.grid().w(l));
+  return w_ev;
 }
 
-// Momentum relaxation by the donors of each column, screened by the carriers that neutralise them
-// [brooks1955].
-std::vector<double> impurity_rates(const DeviceModel& model, const TransportProblem& problem,
-                                   const Equilibrium& contact) {
-  const Structure& s = problem.structure;
-  double density = 0.0, slope = 0.0;
-  const Structure column = column_structure(s, 0);
-  for (int v = 0; v < s.n_valleys(); ++v)
-    for (int p = 0; p < s.subbands; ++p) {
-      const SheetDensity sheet =
-          sheet_density(model, s.valleys[v], -contact.energy(column, v, p, 0));
-      density += sheet.density_nm2;
-      slope += sheet.slope_nm2_ev;
-    }
+// Returns the rate of momentum relaxation by impurities [n_valleys][nx][nw].
+std::vector<double> impurity_rates(const TransportProblem& problem, const Impurities& impurities) {
   std::vector<double> rates;
-  for (const ValleyPair& valley : s.valleys)
-    for (int i = 0; i < s.nx; ++i) {
-      const double donors =
-          s.doping_nm3[static_cast<std::size_t>(i) * s.nz + (s.silicon_first + s.silicon_last) / 2];
-      const double screening2 =
-          kChargeOverEpsilon0_v_nm / model.material.eps_si * donors * slope / density;
-      for (int l = 0; l < problem.nw; ++l)
-        rates.push_back(donors <= 0.0 ? 0.0
-                                      : brooks_herring_rate(
-                                            problem.grid().w(l), donors, model.material.eps_si,
-                                            std::sqrt(valley.mx_m0 * valley.my_m0), screening2));
-    }
+  for (const ValleyPair& valley : problem.structure.valleys)
+    for (int i = 0; i < problem.structure.nx; ++i)
+      for (const double w_ev : energies_of(problem))
+        rates.push_back(impurities.rate_fs(valley, i, w_ev));
   return rates;
 }
 
@@ -148,6 +94,7 @@ void make_angles(TransportProblem* problem) {
 TransportProblem make_transport_problem(const Deck& deck, const Structure& structure) {
   const auto& scattering = deck.scattering;
   const bool rough = scattering.roughness.height_nm > 0.0;
+  const bool is_beam = deck.run.scheme == StreamingScheme::kBeam;  // has ElasticTables instead
   TransportProblem p;
   p.structure = structure;
   p.nw = deck.mesh.nw;
@@ -183,12 +130,14 @@ TransportProblem make_transport_problem(const Deck& deck, const Structure& struc
         {.kind = ProcessKind::kRoughness,
          .coupling = 0.5 / (2.0 * units::kPi * kHbar_ev_fs * kHbar_ev_fs * kHbar_ev_fs)});
     for (const ValleyPair& valley : structure.valleys) {
-      const std::vector<double> spectrum = roughness_spectrum(p, scattering.roughness, valley);
+      if (is_beam) break;
+      const std::vector<double> spectrum =
+          roughness_spectrum(scattering.roughness, valley, p.alpha_per_ev, energies_of(p));
       p.roughness_spectrum.insert(p.roughness_spectrum.end(), spectrum.begin(), spectrum.end());
     }
   }
-  if (scattering.impurities)
-    p.elastic_rate_fs = impurity_rates(deck, p, solve_contact(deck, structure, 0));
+  if (scattering.impurities && !is_beam)
+    p.elastic_rate_fs = impurity_rates(p, make_impurities(deck, structure));
   const Equilibrium none{.potential_v =
                              std::vector<double>(static_cast<std::size_t>(structure.nz), 0.0)};
   p.fixed = potential_boundary(deck, structure, {}, none, none).fixed;

@@ -1,0 +1,241 @@
+// Tests roughness and impurities of the beam scheme: equilibrium, conservation, and the mobility of
+// a long film.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/mosfet/beam/beam_fixture.hpp"
+#include "tests/mosfet/fixtures.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
+#include "workers/mosfet/kernels/transport/transport_cpu.hpp"
+#include "workers/mosfet/solver/beam/elastic_tables.hpp"
+#include "workers/mosfet/solver/transport/mobility.hpp"
+#include "workers/mosfet/solver/transport/transport_setup.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+using Settings = std::vector<Setting>;
+
+const Settings kRough{{"scattering.enabled", "[]"}, {"scattering.roughness.height_nm", "0.5"}};
+const Settings kDoped{{"scattering.enabled", "[]"}, {"scattering.impurities", "true"}};
+const Settings kBoth{{"scattering.roughness.height_nm", "0.5"}, {"scattering.impurities", "true"}};
+
+Settings joined(Settings all, const Settings& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+/// Choices of a film.
+struct FilmOptions {
+  int tens_nm = 3;  ///< length in units of 10 nm
+  int n_kappa = 8;
+  double barrier_ev = 0.0;  ///< 0: the levels are flat
+  bool fermi = false;
+  double drain_g = 1.0;  ///< g that enters at the drain; 1 enters at the source
+};
+
+/// A uniformly doped film with three pairs and two subbands, at fixed levels.
+struct Film {
+  Film(const Settings& settings, const FilmOptions& o)
+      : deck(deck_of(settings, o)),
+        structure(make_structure(deck)),
+        setup(make_transport_problem(deck, structure)),
+        elastic(deck, structure),
+        levels(levels_of(o)),
+        geometry(make_beam_geometry(grid_of(o), levels)),
+        scattering(geometry, levels, setup.processes, overlap(), {0, 1, 0, 1, 2, 3}, cells(o)),
+        inflow(make_beam_inflow(geometry.grid, 0.0)),
+        problem(geometry, scattering, inflow, BeamOrder::kThird) {
+    for (double& g : inflow.drain) g *= o.drain_g;
+  }
+
+  static Deck deck_of(const Settings& settings, const FilmOptions& o) {
+    const std::string side = std::to_string(4 * o.tens_nm) + ".0";
+    return test::default_deck(10 * o.tens_nm + 1, 17,
+                              joined({{"mesh.subbands", "2"},
+                                      {"mesh.nw", "24"},
+                                      {"geometry.source_nm", side},
+                                      {"geometry.channel_nm", std::to_string(2 * o.tens_nm) + ".0"},
+                                      {"geometry.drain_nm", side},
+                                      {"doping.contact_cm3", "1e19"},
+                                      {"doping.channel_cm3", "1e19"},
+                                      {"statistics.kind", o.fermi ? "fermi" : "maxwell"}},
+                                     settings));
+  }
+  BeamLevels levels_of(const FilmOptions& o) {
+    const Structure& s = structure;
+    field.subbands =
+        solve_subbands(s, std::vector<double>(static_cast<std::size_t>(s.nx) * s.nz, 0.0));
+    BeamLevels made{.valleys = s.valleys, .subbands = 2, .nx = s.nx};
+    for (int v = 0; v < s.n_valleys(); ++v)
+      for (int p = 0; p < s.subbands; ++p)
+        for (int i = 0; i < s.nx; ++i)
+          made.edge_ev.push_back(
+              field.energy(s, v, p, i) - (o.fermi ? 0.15 : 0.0) +
+              test::profile_ev(test::kLength_nm * i / (s.nx - 1), o.barrier_ev, 0.0));
+    return made;
+  }
+  BeamGrid grid_of(const FilmOptions& o) const {
+    return make_beam_grid({.dh_ev = 0.0125, .n_kappa = o.n_kappa}, levels, structure.dx_nm,
+                          setup.alpha_per_ev, {.kt_ev = setup.kt_ev, .fermi = o.fermi});
+  }
+  std::vector<double> overlap() const {
+    std::vector<double> all(16 * static_cast<std::size_t>(structure.nx));
+    overlaps(setup, field.subbands.psi.data(), all.data());
+    return all;
+  }
+  BeamCellTables cells(const FilmOptions& o) const {
+    BeamCellTables tables{
+        .filling = {},
+        .roughness = elastic.roughness(setup, geometry.grid, levels, field.subbands.psi),
+        .relaxation_fs = elastic.relaxation_fs(geometry.grid, levels)};
+    const BeamGrid& grid = geometry.grid;
+    if (!o.fermi || setup.processes.empty()) return tables;
+    tables.filling.resize(static_cast<std::size_t>(6 * grid.nx) * grid.n_h);
+    for (std::size_t at = 0; at < tables.filling.size(); ++at)
+      tables.filling[at] =
+          fermi_function(-grid.centre_ev(static_cast<int>(at % grid.n_h)) / setup.kt_ev);
+    return tables;
+  }
+
+  /// Returns the steady state from a random start.
+  BeamSolution solve(double tolerance) const {
+    const std::size_t rows = scattering.states().size();
+    BeamSolution found =
+        solve_beam(problem, scattering, {tolerance, 400}, test::random_values(rows, 0.9, 1.1, 7));
+    EXPECT_TRUE(found.converged) << found.residual;
+    return found;
+  }
+  /// Returns the current of every cell of H through a face, one valley of each pair.
+  std::vector<double> current(const std::vector<double>& g, int face) const {
+    const std::vector<double> all = problem.face_currents(g);
+    const int nk = geometry.grid.n_h;
+    std::vector<double> sum(static_cast<std::size_t>(nk));
+    for (std::size_t at = 0; at < all.size(); ++at)
+      if (static_cast<int>(at / nk) % (structure.nx + 1) == face) sum[at % nk] += all[at];
+    return sum;
+  }
+
+  Deck deck;
+  Structure structure;
+  TransportProblem setup;
+  ElasticTables elastic;
+  Equilibrium field;
+  BeamLevels levels;
+  BeamGeometry geometry;
+  BeamScattering scattering;
+  BeamInflow inflow;
+  BeamOperator problem;
+};
+
+// Elastic scattering leaves every f(H) alone, on any levels.
+TEST(BeamElastic, EveryFunctionOfTheTotalEnergyIsSteady) {
+  for (const Settings& settings : {kRough, kDoped, joined(kRough, kDoped)}) {
+    const Film film(settings, {.barrier_ev = 0.2});
+    const BeamGrid& grid = film.geometry.grid;
+    const std::vector<double> of_h = test::random_values(grid.n_h, 0.1, 1.0, 5);
+    std::vector<double> g(film.problem.size());
+    for (std::size_t at = 0; at < g.size(); ++at) g[at] = of_h[at / grid.n_kappa % grid.n_h];
+    const std::vector<double> mean = film.scattering.mean(g), gain = film.scattering.gain(mean);
+    double lost = 0.0;
+    for (std::size_t row = 0; row < mean.size(); ++row) {
+      if (!(film.scattering.states()[row] > 0.0)) continue;
+      const double rate = film.scattering.loss()[row];
+      ASSERT_NEAR(gain[row], rate * mean[row], 1e-13 * rate) << row;
+      lost = std::max(lost, rate);
+    }
+    EXPECT_GT(lost, 1e-3);
+  }
+}
+
+// Together with all phonons the steady state without bias is the equilibrium, with either
+// statistics.
+TEST(BeamElastic, TheSteadyStateWithoutBiasIsTheEquilibrium) {
+  for (const bool fermi : {false, true}) {
+    const Film film(kBoth, {.barrier_ev = 0.15, .fermi = fermi});
+    const BeamGrid& grid = film.geometry.grid;
+    std::vector<double> g(film.problem.size());
+    for (std::size_t at = 0; at < g.size(); ++at)
+      g[at] = film.inflow.source[at / grid.n_kappa % grid.n_h];
+    const std::vector<double> found = beam_sheet_density(film.geometry, film.solve(1e-13).g),
+                              expected = beam_sheet_density(film.geometry, g);
+    for (std::size_t at = 0; at < found.size(); ++at)
+      EXPECT_NEAR(found[at] / expected[at], 1.0, fermi ? 1e-8 : 1e-10) << fermi << ' ' << at;
+  }
+}
+
+// Roughness and impurities keep the energy of every electron, so that each cell of H carries the
+// same current through every column, and phonons take no power.
+TEST(BeamElastic, EveryEnergyKeepsItsCurrent) {
+  const Film film(joined(kRough, kDoped), {.drain_g = 0.5});
+  const BeamSolution found = film.solve(1e-13);
+  const std::vector<double> entering = film.current(found.g, 0);
+  const double scale = test::largest(entering);
+  EXPECT_GT(scale, 0.0);
+  for (const int face : {10, 20, 30}) {
+    const std::vector<double> passing = film.current(found.g, face);
+    for (std::size_t k = 0; k < passing.size(); ++k)
+      EXPECT_NEAR(passing[k], entering[k], 1e-9 * scale) << face << ' ' << k;
+  }
+  EXPECT_EQ(test::largest(film.scattering.phonon_power(found.mean)), 0.0);
+}
+
+/// Acoustic phonons so strong that electrons of all energies relax within a few nm.
+const Settings kAcoustic{{"scattering.enabled", "[\"ac\"]"}, {"scattering.acoustic_ev", "20.0"}};
+const Settings kSteep = joined(kAcoustic, {{"scattering.roughness.height_nm", "2.0"}});
+
+/// Returns the mobility of the long film in cm²/Vs by Einstein's relation. The resistance of a cell
+/// of H is that of the contacts and L/σ; two lengths give σ.
+double mobility_of_films(const Settings& settings) {
+  const Film shorter(settings, {.n_kappa = 12, .drain_g = 0.5}),
+      longer(settings, {.tens_nm = 6, .n_kappa = 12, .drain_g = 0.5});
+  const std::vector<double> low = shorter.current(shorter.solve(1e-6).g, 15),
+                            high = longer.current(longer.solve(1e-6).g, 30);
+  double sigma = 0.0, density = 0.0;
+  for (std::size_t k = 0; k < low.size(); ++k)
+    if (low[k] > 0.0 && high[k] > 0.0) sigma += 30.0 / (0.5 / high[k] - 0.5 / low[k]);
+  const std::vector<double> sheet =
+      beam_sheet_density(longer.geometry, std::vector<double>(longer.problem.size(), 1.0));
+  for (int state = 0; state < 6; ++state)
+    density += sheet[static_cast<std::size_t>(state) * longer.structure.nx + 30];
+  return sigma / (density * longer.setup.kt_ev) * kMobilityUnit_cm2_v_s;
+}
+
+/// Returns the low-field mobility of the scheme `weno` in the same film.
+double mobility_of_weno(const Settings& settings) {
+  const Deck deck = Film::deck_of(joined(settings, {{"mesh.nw", "400"}}), {});
+  const Structure column = column_structure(make_structure(deck), 0);
+  const Subbands levels =
+      solve_subbands(column, std::vector<double>(static_cast<std::size_t>(column.nz), 0.0));
+  return low_field_mobility(deck, make_transport_problem(deck, column), levels, {-0.2})
+             .mean_nm2_v_fs[0] *
+         kMobilityUnit_cm2_v_s;
+}
+
+// A long film has the mobility of the linear response of the scheme `weno`, which has the same
+// formulas on another grid. Cells of 12.5 meV and 12 cells of κ give 5 % less for acoustic phonons.
+// This error cancels to 1.5 % when another process is added, which has one rate for each cell.
+TEST(BeamElastic, ALongFilmHasTheMobilityOfTheLinearResponse) {
+  const double found = mobility_of_films(kAcoustic), expected = mobility_of_weno(kAcoustic);
+  EXPECT_NEAR(found / expected, 1.0, 5e-2);
+  for (const Settings& settings :
+       {kSteep, joined(kAcoustic, {{"scattering.impurities", "true"}})}) {
+    const double ratio = mobility_of_weno(settings) / expected;
+    EXPECT_LT(ratio, 0.7);
+    EXPECT_NEAR(mobility_of_films(settings) / found, ratio, 1.5e-2 * ratio);
+  }
+}
+
+// A (001) film has a fourfold axis, so that roughness is as strong along <110> as along <100>. The
+// limit covers columns of 1 nm, which are not the same part of a mean free path in both.
+TEST(BeamElastic, RoughnessIsEqualAlongBothAxesOfTheFilm) {
+  const Setting along_110{"orientation", "\"110\""};
+  EXPECT_NEAR(mobility_of_films(joined(kSteep, {along_110})) / mobility_of_films(kSteep), 1.0,
+              1e-3);
+}
+
+}  // namespace
+}  // namespace quasi::mosfet

@@ -1,0 +1,74 @@
+#include "workers/mosfet/solver/transport/elastic_rates.hpp"
+
+#include <cmath>
+
+#include "workers/mosfet/physics/impurity.hpp"
+#include "workers/mosfet/solver/equilibrium/equilibrium.hpp"
+
+namespace quasi::mosfet {
+
+std::vector<double> roughness_spectrum(const Roughness& roughness, const ValleyPair& valley,
+                                       double alpha_per_ev, const std::vector<double>& w_ev) {
+  // The mean converges geometrically; 24 points give 1e-4 at Λ = 1.5 nm.
+  constexpr int kAngles = 24;
+  const double long_m0 = valley.long_axis_m0 > 0.0 ? valley.long_axis_m0 : valley.mx_m0,
+               short_m0 = valley.short_axis_m0 > 0.0 ? valley.short_axis_m0 : valley.my_m0;
+  const std::size_t n = w_ev.size();
+  std::vector<double> kx(n * kAngles), ky(kx.size());
+  for (std::size_t l = 0; l < n; ++l) {
+    const double kinetic = w_ev[l] * (1.0 + alpha_per_ev * w_ev[l]) / kHbar2Over2m0_ev_nm2;
+    for (int m = 0; m < kAngles; ++m) {
+      const double phi = (m + 0.5) * 2.0 * units::kPi / kAngles;
+      kx[l * kAngles + m] = std::sqrt(kinetic * long_m0) * std::cos(phi);
+      ky[l * kAngles + m] = std::sqrt(kinetic * short_m0) * std::sin(phi);
+    }
+  }
+  std::vector<double> spectrum(n * n);
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t a = 0; a < n; ++a)
+    for (std::size_t b = 0; b <= a; ++b) {
+      double sum = 0.0;
+      for (int m = 0; m < kAngles / 2; ++m)  // φ → φ+π changes nothing
+        for (int other = 0; other < kAngles; ++other) {
+          const double x = kx[a * kAngles + m] - kx[b * kAngles + other];
+          const double y = ky[a * kAngles + m] - ky[b * kAngles + other];
+          sum += roughness_power(roughness, x * x + y * y) *
+                 (1.0 - std::cos((m - other) * 2.0 * units::kPi / kAngles));
+        }
+      sum *= 2.0 / (kAngles * kAngles);
+      spectrum[a * n + b] = sum;
+      spectrum[b * n + a] = sum;
+    }
+  return spectrum;
+}
+
+double Impurities::rate_fs(const ValleyPair& valley, int column, double w_ev) const {
+  const auto i = static_cast<std::size_t>(column);
+  if (!(donors_nm3[i] > 0.0 && w_ev > 0.0)) return 0.0;
+  return brooks_herring_rate(w_ev, donors_nm3[i], eps_r, std::sqrt(valley.mx_m0 * valley.my_m0),
+                             screening2_nm2[i]);
+}
+
+Impurities make_impurities(const DeviceModel& model, const Structure& s) {
+  const Equilibrium contact = solve_contact(model, s, 0);
+  const Structure column = column_structure(s, 0);
+  double density = 0.0, slope = 0.0;
+  for (int v = 0; v < s.n_valleys(); ++v)
+    for (int p = 0; p < s.subbands; ++p) {
+      const SheetDensity sheet = sheet_density(model, s.valleys[static_cast<std::size_t>(v)],
+                                               -contact.energy(column, v, p, 0));
+      density += sheet.density_nm2;
+      slope += sheet.slope_nm2_ev;
+    }
+  Impurities impurities{.donors_nm3 = {}, .screening2_nm2 = {}, .eps_r = model.material.eps_si};
+  for (int i = 0; i < s.nx; ++i) {
+    const double donors =
+        s.doping_nm3[static_cast<std::size_t>(i) * s.nz + (s.silicon_first + s.silicon_last) / 2];
+    impurities.donors_nm3.push_back(donors);
+    impurities.screening2_nm2.push_back(kChargeOverEpsilon0_v_nm / model.material.eps_si * donors *
+                                        slope / density);
+  }
+  return impurities;
+}
+
+}  // namespace quasi::mosfet
