@@ -164,8 +164,6 @@ void check_scheme(const TableReader& reader, const Deck& deck) {
                 "= \"beam\" needs run.mode = \"steady\" and the Boltzmann equation; use \"weno\"");
   if (deck.scattering.scheme == ScatteringScheme::kPaper)
     reader.fail("scheme", "= \"beam\" has no scattering.scheme = \"paper\"; use \"weno\"");
-  if (deck.neutral_inflow)
-    reader.fail("scheme", "= \"beam\" needs contact.inflow = \"fixed\"; or use \"weno\"");
 }
 
 void read_run(const toml::table* table, const std::string& where, Deck* deck) {

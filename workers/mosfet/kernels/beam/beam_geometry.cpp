@@ -114,4 +114,13 @@ BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels) 
   return g;
 }
 
+double beam_states(const BeamGrid& grid, double node_ev, const double* faces_ev, int k) {
+  BeamCell cell = grid.cell(k, 0);
+  cell.kappa_high = grid.n_kappa * grid.dkappa;
+  const auto volume = [&](double edge_ev) {
+    return beam_volume(cell, grid.shape, grid.alpha_per_ev, edge_ev);
+  };
+  return 2.0 * (volume(faces_ev[0]) + 4.0 * volume(node_ev) + volume(faces_ev[1])) / 6.0;
+}
+
 }  // namespace quasi::mosfet

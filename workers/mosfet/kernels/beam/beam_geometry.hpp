@@ -69,4 +69,8 @@ BeamFactors make_beam_factors(const BeamLevels& levels);
 /// Computes volumes and areas of all cells.
 BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels);
 
+/// Returns D = Σ_{b,j} V of the cells with number k in H of one column and state, eV. @param
+/// node_ev ε of the column @param faces_ev  ε of its two faces
+double beam_states(const BeamGrid& grid, double node_ev, const double* faces_ev, int k);
+
 }  // namespace quasi::mosfet

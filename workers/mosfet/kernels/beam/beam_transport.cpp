@@ -8,6 +8,10 @@
 namespace quasi::mosfet {
 
 BeamInflow make_beam_inflow(const BeamGrid& grid, double drain_fermi_ev) {
+  return make_beam_inflow(grid, grid.shape.fermi_ev, drain_fermi_ev);
+}
+
+BeamInflow make_beam_inflow(const BeamGrid& grid, double source_fermi_ev, double drain_fermi_ev) {
   const BeamShape& shape = grid.shape;
   const auto g_at = [&](int k, double fermi_ev) {
     const double distance_kt = (fermi_ev - shape.fermi_ev) / shape.kt_ev;
@@ -16,7 +20,7 @@ BeamInflow make_beam_inflow(const BeamGrid& grid, double drain_fermi_ev) {
   };
   BeamInflow inflow;
   for (int k = 0; k < grid.n_h; ++k) {
-    inflow.source.push_back(g_at(k, shape.fermi_ev));
+    inflow.source.push_back(g_at(k, source_fermi_ev));
     inflow.drain.push_back(g_at(k, drain_fermi_ev));
   }
   return inflow;

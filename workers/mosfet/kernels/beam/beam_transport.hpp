@@ -6,8 +6,9 @@
 
 namespace quasi::mosfet {
 
-/// Returns the quasi-Fermi levels of the contacts and the inflow that belongs to them, in units of
-/// g.
+/// Returns the inflow of contacts with these Fermi levels, in units of g.
+BeamInflow make_beam_inflow(const BeamGrid& grid, double source_fermi_ev, double drain_fermi_ev);
+/// Returns the inflow with the Fermi level of the grid's shape at the source.
 BeamInflow make_beam_inflow(const BeamGrid& grid, double drain_fermi_ev);
 
 /// Norm in which a residual of ḡ is measured.

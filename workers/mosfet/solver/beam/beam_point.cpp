@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/kernels/electrostatics/largest_magnitude.hpp"
 #include "workers/mosfet/kernels/transport/transport_cpu.hpp"
 #include "workers/mosfet/solver/beam/anderson.hpp"
+#include "workers/mosfet/solver/beam/neutral_contacts.hpp"
+#include "workers/mosfet/solver/sweep/point_limits.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 
 namespace quasi::mosfet {
@@ -29,6 +33,7 @@ class BeamIteration {
         level_of_.push_back(s.family_of[static_cast<std::size_t>(valley)] * s.subbands + subband);
     boundary_ =
         potential_boundary(device.model, s, bias, device.contacts.source, device.contacts.drain);
+    if (device.model.neutral_inflow) neutral_.emplace(device.model, s, device.contacts, bias);
   }
 
   /// Solves transport at the levels of `field`. If the grid does not contain the levels, a new grid
@@ -45,12 +50,13 @@ class BeamIteration {
     }
     const std::size_t pairs =
         static_cast<std::size_t>(s.n_families() * s.subbands) * s.n_families() * s.subbands;
-    BeamProblem problem{.grid = state.grid,
-                        .levels = levels,
-                        .processes = device_.problem.processes,
-                        .overlap = std::vector<double>(pairs * s.nx),
-                        .level_of = level_of_,
-                        .inflow = make_beam_inflow(state.grid, -bias_.vds_v)};
+    BeamProblem problem{
+        .grid = state.grid,
+        .levels = levels,
+        .processes = device_.problem.processes,
+        .overlap = std::vector<double>(pairs * s.nx),
+        .level_of = level_of_,
+        .inflow = make_beam_inflow(state.grid, shifts_ev_[0], shifts_ev_[1] - bias_.vds_v)};
     overlaps(device_.problem, field.subbands.psi.data(), problem.overlap.data());
     problem.filling = filling(problem.rows());
     problem.roughness =
@@ -69,6 +75,9 @@ class BeamIteration {
     state.sweeps += found.sweeps;
     ++state.outer;
     sheet_nm2_ = kernels_.sheet_density();
+    if (!neutral_) return;
+    changes_ev_ = neutral_->changes_ev(state.grid, levels, sheet_nm2_);
+    state.inflow_scale = neutral_->inflow_scales(levels, shifts_ev_);
   }
 
   /// Solves Schrödinger and Poisson with a quasi-Fermi level for every subband and column. At the
@@ -99,11 +108,29 @@ class BeamIteration {
                        tolerance_v);
   }
 
-  /// Returns levels and wave functions at a potential, without densities.
-  Equilibrium levels_at(const std::vector<double>& potential_v) const {
+  /// Returns V of a field, followed by the shifts of E_F of a neutral inflow.
+  std::vector<double> unknowns(const Equilibrium& field) const {
+    std::vector<double> x = field.potential_v;
+    if (neutral_) x.insert(x.end(), shifts_ev_.begin(), shifts_ev_.end());
+    return x;
+  }
+  /// Returns the unknowns after a Gummel step.
+  std::vector<double> image(const Equilibrium& next) const {
+    std::vector<double> x = unknowns(next);
+    for (std::size_t at = next.potential_v.size(); at < x.size(); ++at)
+      x[at] += changes_ev_[at - next.potential_v.size()];
+    return x;
+  }
+  /// Sets the shifts of unknowns, and returns levels and wave functions at their potential, without
+  /// densities.
+  Equilibrium levels_at(std::vector<double> unknowns) {
     Equilibrium field;
-    field.potential_v = potential_v;
-    field.subbands = solve_subbands(device_.structure, potential_v);
+    if (neutral_) {
+      std::copy(unknowns.end() - 2, unknowns.end(), shifts_ev_.begin());
+      unknowns.resize(unknowns.size() - 2);
+    }
+    field.potential_v = std::move(unknowns);
+    field.subbands = solve_subbands(device_.structure, field.potential_v);
     return field;
   }
 
@@ -162,6 +189,8 @@ class BeamIteration {
   std::vector<double> sheet_nm2_;  ///< ϱ of the last transport solution, one valley [n_states][nx]
   PotentialBoundary boundary_;
   std::vector<int> level_of_;
+  std::optional<NeutralContacts> neutral_;
+  std::array<double, 2> shifts_ev_{}, changes_ev_{};  ///< of E_F at source and drain
 };
 
 std::string steps_text(const std::vector<double>& steps) {
@@ -188,8 +217,9 @@ BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias
     iteration.transport(field);
     iteration.state.transport_s += std::chrono::duration<double>(Clock::now() - begin).count();
     Equilibrium next = iteration.gummel_step(field);
-    std::vector<double> change(next.potential_v);
-    for (std::size_t k = 0; k < change.size(); ++k) change[k] -= field.potential_v[k];
+    const std::vector<double> x = iteration.unknowns(field), image = iteration.image(next);
+    std::vector<double> change(image);
+    for (std::size_t k = 0; k < change.size(); ++k) change[k] -= x[k];
     steps_v.push_back(largest_magnitude(change));
     if (!std::isfinite(steps_v.back()))
       throw NotConverged(name_of(bias) +
@@ -200,21 +230,21 @@ BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias
       state.total_s = std::chrono::duration<double>(Clock::now() - start).count();
       state.field = std::move(next);
       state.last_step_v = steps_v.back();
+      check_inflow_scale(bias, state.inflow_scale, "");
       return state;
     }
     if (iteration.state.outer >= kMaxOuter)
       throw NotConverged(name_of(bias) + ": the outer iteration did not converge; |δV| in V was " +
                          steps_text(steps_v) + " in " + std::to_string(kMaxOuter) + " outer steps");
-    std::vector<double> mixed = mixing.next(field.potential_v, next.potential_v);
+    std::vector<double> mixed = mixing.next(x, image);
     double largest = 0.0;
     for (std::size_t k = 0; k < mixed.size(); ++k)
-      largest = std::max(largest, std::fabs(mixed[k] - field.potential_v[k]));
+      largest = std::max(largest, std::fabs(mixed[k] - x[k]));
     // The mixed step is too large, so a shortened Gummel step replaces it.
     if (largest > kLargestMove_v) {
       mixing.forget();
       const double share = std::min(1.0, kLargestMove_v / steps_v.back());
-      for (std::size_t k = 0; k < mixed.size(); ++k)
-        mixed[k] = field.potential_v[k] + share * change[k];
+      for (std::size_t k = 0; k < mixed.size(); ++k) mixed[k] = x[k] + share * change[k];
     }
     field = iteration.levels_at(mixed);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "workers/backend/progress.hpp"
@@ -27,6 +28,8 @@ struct BeamSteadyState {
   Equilibrium field;  ///< V, levels and densities of the last Schrödinger–Poisson solution
   BeamGrid grid;
   std::vector<double> mean;  ///< ḡ [n_states][nx][n_h]
+  /// Factors of the electrons that enter at source and drain; 1 for fixed inflow.
+  std::array<double, 2> inflow_scale{1.0, 1.0};
   BeamFluxes fluxes;
   int outer = 0;   ///< number of solutions of the transport problem
   int sweeps = 0;  ///< number of line solves in all of them

@@ -49,15 +49,10 @@ std::vector<double> kinetic_energy(const BeamDevice& device, const BeamSteadySta
 #pragma omp parallel for schedule(static)
     for (int i = 0; i < s.nx; ++i)
       for (int k = 0; k < grid.n_h; ++k) {
-        BeamCell cell = grid.cell(k, 0);
-        cell.kappa_high = grid.n_kappa * grid.dkappa;
-        const auto volume = [&](double edge_ev) {
-          return beam_volume(cell, grid.shape, grid.alpha_per_ev, edge_ev);
-        };
-        const double all = (volume(faces[i]) + 4.0 * volume(nodes[i]) + volume(faces[i + 1])) / 6.0;
         const std::size_t column = static_cast<std::size_t>(at) * s.nx + i;
-        sum[column] += factors.density[at] * 2.0 * all * grid.boltzmann(k) *
-                       state.mean[column * grid.n_h + k] * (grid.centre_ev(k) - nodes[i]);
+        sum[column] += factors.density[at] * beam_states(grid, nodes[i], &faces[i], k) *
+                       grid.boltzmann(k) * state.mean[column * grid.n_h + k] *
+                       (grid.centre_ev(k) - nodes[i]);
       }
   }
   return sum;
@@ -105,15 +100,21 @@ void add_numbers(const BeamDevice& device, const BeamSteadyState& state, PointRe
   n["ballistic_a_per_m"] = ballistic;
   n["barrier_height_ev"] =
       barrier_height_ev(device.structure, state.field.subbands.energy_ev, point->bias.vds_v);
+  if (device.model.neutral_inflow) {
+    n["inflow_scale_source"] = state.inflow_scale[0];
+    n["inflow_scale_drain"] = state.inflow_scale[1];
+  }
   n["ballistic_ratio"] = ballistic_ratio(n["current_a_per_m"], ballistic);
   n["gate_charge_per_nm"] = terminal_charge(device.problem, state.field.potential_v).gate;
   n["energy_defect_w_per_m"] = state.fluxes.energy_defect * kPowerUnit_w_m;
   n["top_share"] = top_share(state);
-  add_judged_numbers(device.model, device.structure,
-                     {.bias = point->bias,
-                      .energy_ev = state.field.subbands.energy_ev,
-                      .sheet_nm2 = state.fluxes.sheet_nm2},
-                     point);
+  add_judged_numbers(
+      device.model, device.structure,
+      {.bias = point->bias,
+       .energy_ev = state.field.subbands.energy_ev,
+       .sheet_nm2 = state.fluxes.sheet_nm2,
+       .inflow_scale = std::max({1.0, state.inflow_scale[0], state.inflow_scale[1]})},
+      point);
 }
 
 }  // namespace

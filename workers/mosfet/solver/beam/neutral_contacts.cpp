@@ -53,8 +53,9 @@ std::array<double, 2> NeutralContacts::changes_ev(const BeamGrid& grid, const Be
         doping_nm2_[side] * equilibrium_on_grid(grid, levels, side) / exact.density_nm2;
     double present = 0.0;
     for (int state = 0; state < levels.n_states(); ++state)
-      present += 2.0 * sheet_nm2[static_cast<std::size_t>(state) * levels.nx +
-                                 (side == 0 ? 0 : levels.nx - 1)];
+      present +=
+          2.0 *
+          sheet_nm2[static_cast<std::size_t>(state) * levels.nx + (side == 0 ? 0 : levels.nx - 1)];
     changes[side] = (wanted - present) / exact.slope_nm2_ev;
   }
   return changes;

@@ -24,12 +24,7 @@ void check_point(const BiasPoint& bias, const PointProgress& at, double time_fs,
     throw InvalidInput(name_of(bias) + ": the highest energy cell holds " + brief(at.top_share) +
                        " of the largest occupation (limit 1e-2); raise mesh.wmax_ev above " +
                        brief(largest_w_ev) + " and mesh.nw with it");
-  for (const int side : {0, 1})
-    if (!(at.inflow_scale[side] > kLeastInflow && at.inflow_scale[side] < 1.0 / kLeastInflow))
-      throw NotConverged(name_of(bias) + ": neutrality would need " + shown(at.inflow_scale[side]) +
-                         " times the inflow of the " + (side == 0 ? "source" : "drain") +
-                         " at t = " + shown(time_fs) +
-                         " fs (limits 0.2 and 5); use contact.inflow = \"fixed\"");
+  check_inflow_scale(bias, at.inflow_scale, " at t = " + shown(time_fs) + " fs");
   if (at.filling.lowest < -kNegativeError || at.filling.highest > kOverfilledError)
     throw NotConverged(
         name_of(bias) + ": the mean occupation of a cell reached " +
@@ -37,6 +32,15 @@ void check_point(const BiasPoint& bias, const PointProgress& at, double time_fs,
                                              : shown(at.filling.highest) + " (limit 1.25)") +
         "; " + shown(at.filling.outside) + " cells lie outside 0 … 1 at t = " + shown(time_fs) +
         " fs; refine mesh.nw and mesh.nx or lower run.cfl");
+}
+
+void check_inflow_scale(const BiasPoint& bias, const std::array<double, 2>& scale,
+                        const std::string& when) {
+  for (const int side : {0, 1})
+    if (!(scale[side] > kLeastInflow && scale[side] < 1.0 / kLeastInflow))
+      throw NotConverged(name_of(bias) + ": neutrality would need " + shown(scale[side]) +
+                         " times the inflow of the " + (side == 0 ? "source" : "drain") + when +
+                         " (limits 0.2 and 5); use contact.inflow = \"fixed\"");
 }
 
 std::vector<std::string> warnings_of(const BiasPoint& bias, const PointProgress& at) {
