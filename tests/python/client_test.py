@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import quasi
+from conftest import BINARIES
 from quasi import access, config, transfer
 from quasi.client import Client, JobError
 
@@ -115,6 +116,30 @@ def test_a_token_file_is_private(mode: int, says: str, tmp_path: Path) -> None:
     tokens = access.Tokens(config.Place("localhost:1", str(file)))
     with pytest.raises(access.AccessError, match=says):
         tokens.metadata()
+
+
+@pytest.mark.parametrize("has_engine", [True, False])
+def test_the_files_of_a_deck_are_found(has_engine: bool, tmp_path: Path,
+                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the engine, which knows what a kind reads, and without it."""
+    engine = str(BINARIES / "quasi-engine") if has_engine else None
+    monkeypatch.delenv("QUASI_ENGINE", raising=False)
+    monkeypatch.setattr(transfer.shutil, "which", lambda name: engine)
+    slot, inputs = transfer.collect("thermal", SILICON)
+    names = [item.slot for item in inputs]
+    assert slot == "deck" and {"deck/CONTROL", "deck/FORCE_CONSTANTS_3RD"} <= set(names)
+    assert ("deck/README.md" in names) != has_engine
+    deck = SOURCE / "examples/thermal/silicon-renormalised.toml"
+    slot, inputs = transfer.collect("thermal", deck)
+    names = [item.slot for item in inputs]
+    assert slot == names[0] == f"deck/{deck.name}"
+    assert "deck/silicon/FORCE_CONSTANTS_3RD" in names
+    bad = tmp_path / "sub/bad.toml"
+    bad.parent.mkdir()
+    (tmp_path / "WFN").write_text("w")
+    bad.write_text('kind = "gw"\n[meanfield]\nwfn = "../WFN"\n')
+    with pytest.raises(transfer.TransferError, match="'../WFN', which lies outside"):
+        transfer.collect("gw", bad)
 
 
 def test_decks_that_cannot_travel(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import quasi
-from conftest import run_engine
+from conftest import SOURCE, run_engine
 from quasi import plot, report
 from quasi.__main__ import main
 from quasi.plot.style import PlotError
-from quasi.plot.thermal import lines_of_the_mesh
+from quasi.plot.thermal import lines_of_the_mesh, ticks_of_path
 
 PICTURES = Path(__file__).parent / "pictures"
 
@@ -121,6 +121,40 @@ def test_an_unknown_figure_gets_the_nearest_name(made_thermal: Path) -> None:
 def test_a_figure_without_data_says_what_there_is(made_thermal: Path) -> None:
     with pytest.raises(PlotError, match="not in .*; it has: kappa, rates, dos"):
         quasi.open(made_thermal).plot(what="dispersion")
+
+
+def test_the_gallery_shows_every_figure() -> None:
+    gallery = (SOURCE / "docs/gallery.md").read_text()
+    for kind in ("thermal", "mosfet", "gw"):
+        for name in plot._figures(kind):
+            pictures = re.findall(rf"figures/{kind}/{kind}-{name}\.(?:svg|png)", gallery)
+            assert len(pictures) == 1, f"{kind} {name}"
+            assert re.search(rf"^quasi plot \S+( {name})?( -o \S+)?$", gallery, re.M), name
+
+
+def test_dispersion_follows_the_path_of_the_deck(tmp_path: Path) -> None:
+    folder = run_engine("thermal", SOURCE / "examples/thermal/silicon", tmp_path, "ngrid=4,4,4",
+                        "path=G 0 0 0 X 0.5 0 0.5 U 0.625 0.25 0.625 | K 0.375 0.375 0.75 G 0 0 0",
+                        "path_points=11")
+    result = quasi.open(folder)
+    places, names = ticks_of_path(result)
+    assert names == ["Γ", "X", "U|K", "Γ"]
+    assert places[0] == 0.0 and places == sorted(places)
+    axes = plot.draw([result], "dispersion").axes[0]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == names
+    # Six bands on three segments, each with the colours of its linewidths.
+    lines = axes.get_lines()
+    assert len(lines) == 18
+    assert sorted(float(line.get_ydata()[0]) for line in lines[:3]) == pytest.approx([0, 0, 0],
+                                                                                     abs=0.05)
+    (widths,) = [image for image in axes.collections if image.get_array() is not None]
+    assert 100 < len(widths.get_array()) <= 180 and np.all(widths.get_array() > 0.0)
+
+
+def test_curves_that_coincide_share_one_name(silicon: Path) -> None:
+    axes = plot.draw([quasi.open(silicon)], "dos").axes[0]
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["total", "atoms 1, 2"]
 
 
 def test_epsilon_alone_has_no_figure(tmp_path: Path) -> None:

@@ -127,6 +127,7 @@ class Client:
         place = config.place_of(context, server)
         self.address = place.address
         self.timeout_s = timeout_s
+        self._has_ca = bool(place.ca)
         self._tokens = access.Tokens(place)
         self._channel = access.open_channel(place)
         self.jobs = job_service_pb2_grpc.JobServiceStub(self._channel)
@@ -142,19 +143,27 @@ class Client:
         """Closes the connection."""
         self._channel.close()
 
+    def _failure(self, error: Any) -> JobError:
+        """The sentence about a call that failed."""
+        is_unavailable = error.code() == grpc.StatusCode.UNAVAILABLE
+        may_need_ca = not self._has_ca and not self.address.startswith("unix:")
+        hint = "; if this server speaks TLS, run: quasi login CODE"
+        sentence = f"{self.address}: {error.details() or error.code().name}"
+        return JobError(sentence + (hint if is_unavailable and may_need_ca else ""))
+
     def call(self, method: Any, request: Any) -> Any:
         """Makes one unary call; a refusal raises ``JobError`` with the server's sentence."""
         try:
             return method(request, timeout=self.timeout_s, metadata=self._tokens.metadata())
         except grpc.RpcError as error:
-            raise JobError(f"{self.address}: {error.details() or error.code().name}") from error
+            raise self._failure(error) from error
 
     def stream(self, method: Any, request: Any) -> Iterator[Any]:
         """Makes one streaming call without a time limit."""
         try:
             yield from method(request, metadata=self._tokens.metadata())
         except grpc.RpcError as error:
-            raise JobError(f"{self.address}: {error.details() or error.code().name}") from error
+            raise self._failure(error) from error
 
     def submit(self, kind: str, deck: Any, name: str = "", device: str = "auto",
                **settings: Any) -> Job:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
+import tomllib
 import uuid
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 CHUNK_BYTES = 1 << 20
 INPUTS_MAX = 64
+NAME_MAX = 1024  #: a longer text is not a file name
 
 
 class TransferError(Exception):
@@ -46,7 +48,52 @@ def _engine_names(kind: str, deck: Path) -> list[str] | None:
                             check=False)
     if answer.returncode != 0:
         return None
-    return [entry["name"] for entry in json.loads(answer.stdout).get("files", [])]
+    return [entry["path"] for entry in json.loads(answer.stdout)["files"]]
+
+
+def _texts(node: Any) -> Iterator[str]:
+    """Every text of a TOML tree."""
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, dict):
+        for value in node.values():
+            yield from _texts(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _texts(value)
+
+
+def _named_in(deck: Path) -> list[str]:
+    """Existing files that a TOML deck names, and the files of the folders that it names. A TOML
+    file in such a folder is another deck for the same files."""
+    try:
+        table = tomllib.loads(deck.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise TransferError(f"'{deck}' is no TOML file: {error}") from error
+    names: list[str] = []
+    for text in _texts(table):
+        if not text or "\n" in text or len(text) > NAME_MAX:
+            continue
+        place = deck.parent / text
+        if place.is_file():
+            names.append(os.path.normpath(text))
+        elif place.is_dir():
+            names += [os.path.normpath(Path(text, file.name)) for file in sorted(place.iterdir())
+                      if file.is_file() and file.suffix != ".toml" and file.name[0] != "."]
+    return names
+
+
+def _inputs_of_toml(kind: str, deck: Path) -> list[LocalInput]:
+    """The deck and the files that it names, all below its folder."""
+    names = _engine_names(kind, deck)
+    if names is None:
+        names = _named_in(deck)
+    for name in names:
+        if os.path.isabs(name) or name.split("/")[0] == "..":
+            raise TransferError(f"{deck} names '{name}', which lies outside the deck's folder; "
+                                "put the file beside the deck and name it there")
+    return [_input(f"deck/{name}", deck.parent / name)
+            for name in dict.fromkeys([deck.name, *names])]
 
 
 def _input(slot: str, path: Path) -> LocalInput:
@@ -59,7 +106,7 @@ def collect(kind: str, deck: Path) -> tuple[str, list[LocalInput]]:
     Raises ``TransferError`` where there is none, or too many for one job.
     """
     if deck.is_file():
-        return f"deck/{deck.name}", [_input(f"deck/{deck.name}", deck)]
+        return f"deck/{deck.name}", _inputs_of_toml(kind, deck)
     if not deck.is_dir():
         raise TransferError(f"'{deck}' does not exist; a deck is a folder or a TOML file")
     names = _engine_names(kind, deck)

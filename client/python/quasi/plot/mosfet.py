@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from quasi.mosfet import MosfetResult
-from quasi.plot.style import COLOURS, MARKERS, legend
+from quasi.plot.style import COLOURS, MARKERS, alike, enumeration, legend
 
 PER_CM3 = 1e21  #: one per nm³, in cm⁻³
 
@@ -103,11 +103,11 @@ def subbands(results: list[MosfetResult], labels: list[str], figure: Any) -> Non
     x = np.asarray(result.at(index, "x"))
     levels = np.asarray(result.at(index, "subband_energy"))
     levels = levels.reshape(levels.shape[0], -1, x.size) if levels.ndim == 2 else levels
-    for valley, of_valley in enumerate(levels):
-        for number, level in enumerate(np.atleast_2d(of_valley)):
+    for valleys in alike(list(levels)):
+        for number, level in enumerate(np.atleast_2d(levels[valleys[0]])):
             axes.plot(
-                x, level, color=COLOURS[valley % len(COLOURS)], linewidth=1.4 - 0.15 * number,
-                label=f"valley pair {valley + 1}" if number == 0 else None,
+                x, level, color=COLOURS[valleys[0] % len(COLOURS)], linewidth=1.4 - 0.15 * number,
+                label=enumeration("valley pair", valleys) if number == 0 else None,
             )
     axes.set_xlim(x[0], x[-1])
     axes.set_xlabel("$x$ (nm)")

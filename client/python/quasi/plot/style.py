@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 #: Colours that colour-blind readers can tell apart (Okabe and Ito), in the order of use.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -62,6 +64,33 @@ def styled() -> Iterator[Any]:
 
     with matplotlib.rc_context(_RC):
         yield pyplot
+
+
+def alike(curves: list[np.ndarray]) -> list[list[int]]:
+    """Groups of curves that lie over each other, so that none hides another.
+
+    >>> alike([np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([1.0, 2.0])])
+    [[0, 2], [1]]
+    """
+    groups: list[list[int]] = []
+    scale = max(float(np.abs(curve).max()) for curve in curves)
+    for number, curve in enumerate(curves):
+        for group in groups:
+            if np.abs(curve - curves[group[0]]).max() < 1e-6 * scale:
+                group.append(number)
+                break
+        else:
+            groups.append([number])
+    return groups
+
+
+def enumeration(noun: str, indices: list[int]) -> str:
+    """Name of one or of several numbered things, which count from 1.
+
+    >>> enumeration("atom", [0]), enumeration("atom", [0, 1, 3])
+    ('atom 1', 'atoms 1, 2, 4')
+    """
+    return f"{noun}{'s' if len(indices) > 1 else ''} {', '.join(str(i + 1) for i in indices)}"
 
 
 def legend(axes: Any, **options: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from quasi.plot.style import COLOURS, MARKERS, legend
+from quasi.plot.style import COLOURS, MARKERS, alike, enumeration, legend
 from quasi.thermal import RAD_PS_PER_THZ, ThermalResult
 
 KAPPA_LABEL = "thermal conductivity (W m$^{-1}$ K$^{-1}$)"
@@ -144,9 +144,9 @@ def dos(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
                   else "total")
         if len(results) == 1:
             by_atom = np.asarray(result["density_of_states/by_atom"]) * RAD_PS_PER_THZ
-            for atom in range(by_atom.shape[1]):
-                axes.plot(frequency, by_atom[:, atom], "--", color=COLOURS[(atom + 1) % 7],
-                          linewidth=1.0, label=f"atom {atom + 1}")
+            for atoms in alike(list(by_atom.T)):
+                axes.plot(frequency, by_atom[:, atoms[0]], "--", color=COLOURS[(atoms[0] + 1) % 7],
+                          linewidth=1.0, label=enumeration("atom", atoms))
     axes.set_xlim(left=0.0)
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel("frequency (THz)")
@@ -170,12 +170,103 @@ def lines_of_the_mesh(mesh: np.ndarray) -> tuple[np.ndarray, list[int], list[str
     return np.array(points), [0, count[0], sum(count)], names
 
 
-def dispersion(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
-    """Frequencies at the points of the mesh along lines through Γ; the colour of a point is its
-    linewidth, the sum of all rates over 2π, at the temperature nearest to 300 K."""
+def ticks_of_path(result: ThermalResult) -> tuple[list[float], list[str]]:
+    """Places and names of the corners of a path. Two names share a place where the line breaks."""
+    distance = np.asarray(result["path/distance"])
+    segment = np.asarray(result["path/segment"])
+    places: list[float] = []
+    names: list[str] = []
+    for number in np.unique(segment):
+        points = np.flatnonzero(segment == number)
+        for point in (points[0], points[-1]):
+            word = result["path/label"][point]
+            name = word.decode() if isinstance(word, bytes) else str(word)
+            name = "Γ" if name in ("G", "Gamma", "GAMMA") else name
+            if places and abs(distance[point] - places[-1]) < 1e-9 * (1.0 + distance[-1]):
+                if names[-1] != name:
+                    names[-1] += f"|{name}"
+            else:
+                places.append(float(distance[point]))
+                names.append(name)
+    return places, names
+
+
+def _path_of(result: ThermalResult, colour: str | None, axes: Any) -> Any:
+    """Draws the bands of a path in one colour, or coloured by linewidth at the temperature nearest
+    to 300 K. Returns the image that a colour bar explains, or nothing."""
+    from matplotlib.collections import LineCollection
     from matplotlib.colors import LogNorm
 
+    distance = np.asarray(result["path/distance"])
+    segment = np.asarray(result["path/segment"])
+    frequency = np.asarray(result["path/omega"]) / RAD_PS_PER_THZ
+    order = np.argsort(np.asarray(result["path/band"]), axis=1, kind="stable")
+    frequency = np.take_along_axis(frequency, order, axis=1)
+    pieces: list[np.ndarray] = []
+    widths: list[float] = []
+    width = None
+    if colour is None and "path/rate" in result:
+        t = int(np.argmin(np.abs(np.asarray(result.temperature) - 300.0)))
+        rate = np.take_along_axis(np.asarray(result["path/rate"])[t], order, axis=1)
+        width = rate / (2.0 * np.pi)
+    for number in np.unique(segment):
+        points = np.flatnonzero(segment == number)
+        for band in range(frequency.shape[1]):
+            axes.plot(distance[points], frequency[points, band], linewidth=0.8,
+                      color=colour or "#999999")
+            if width is None:
+                continue
+            line = np.stack([distance[points], frequency[points, band]], axis=1)
+            pieces += list(np.stack([line[:-1], line[1:]], axis=1))
+            widths += list(0.5 * (width[points[:-1], band] + width[points[1:], band]))
+    shown = np.isfinite(widths) & (np.array(widths) > 0.0)
+    if not shown.any():
+        return None
+    lines = LineCollection(np.array(pieces)[shown], array=np.array(widths)[shown], cmap="viridis",
+                           norm=LogNorm(), linewidths=2.0, capstyle="round", zorder=3)
+    return axes.add_collection(lines)
+
+
+def _path_dispersion(results: list[ThermalResult], labels: list[str], axes: Any) -> Any:
+    """Draws results with paths over each other, and returns what a colour bar explains."""
+    image = None
+    for number, result in enumerate(results):
+        colour = None if len(results) == 1 else COLOURS[number % len(COLOURS)]
+        first = len(axes.get_lines())
+        image = _path_of(result, colour, axes)
+        axes.get_lines()[first].set_label(labels[number])
+    places, names = ticks_of_path(results[0])
+    axes.set_xticks(places)
+    axes.set_xticklabels(names)
+    axes.set_xlim(places[0], places[-1])
+    return image
+
+
+def dispersion(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
+    """Frequencies along the path of the deck, or at the points of the mesh along lines through Γ.
+    The colour is the linewidth, the sum of all rates over 2π, at the temperature nearest to
+    300 K."""
     axes = figure.subplots()
+    if all("path/omega" in result for result in results):
+        image = _path_dispersion(results, labels, axes)
+    else:
+        image = _mesh_dispersion(results, labels, axes)
+    if image is not None:
+        temperature = _middle_temperature(results[0])
+        figure.colorbar(image, ax=axes, label=f"linewidth at {temperature:g} K (THz)")
+    axes.grid(axis="x", color="#bbbbbb", linewidth=0.6)
+    axes.tick_params(axis="x", which="both", top=False, bottom=False)
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    axes.set_ylabel("frequency (THz)")
+    if len(results) > 1:
+        legend(axes)
+
+
+def _mesh_dispersion(results: list[ThermalResult], labels: list[str], axes: Any) -> Any:
+    """Draws frequencies at points of the mesh, and returns what a colour bar explains."""
+    from matplotlib.colors import LogNorm
+
+    image = None
     for number, (result, label) in enumerate(zip(results, labels)):
         mesh = np.asarray(result.mesh, dtype=int)
         points, corners, names = lines_of_the_mesh(mesh)
@@ -201,13 +292,7 @@ def dispersion(results: list[ThermalResult], labels: list[str], figure: Any) -> 
         image = axes.scatter(place[shown], frequency[shown], c=width[shown], s=9.0, zorder=3,
                              cmap="viridis", norm=LogNorm(), linewidths=0.0,
                              clip_on=False)
-        figure.colorbar(image, ax=axes, label=f"linewidth at {temperature:g} K (THz)")
-    axes.grid(axis="x", color="#bbbbbb", linewidth=0.6)
-    axes.tick_params(axis="x", which="both", top=False, bottom=False)
-    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    axes.set_ylabel("frequency (THz)")
-    if len(results) > 1:
-        legend(axes)
+    return image
 
 
 def convergence(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
@@ -242,6 +327,7 @@ FIGURES = {
     "cumulative": (cumulative, ("by_temperature/cumulative_by_path/kappa",
                                 "temperature_000/cumulative_by_path/kappa"), 1.8),
     "dos": (dos, ("density_of_states/total",), 1.0),
-    "dispersion": (dispersion, ("by_temperature/rate_total", "temperature_000/rate_total"), 1.2),
+    "dispersion": (dispersion, ("path/omega", "by_temperature/rate_total",
+                                "temperature_000/rate_total"), 1.2),
     "convergence": (convergence, ("convergence/kappa_by_mesh",), 1.8),
 }
