@@ -51,6 +51,39 @@ TEST(Deck, SettingsOverrideTheFile) {
   EXPECT_EQ(deck.run.mode, RunMode::kEquilibrium);
 }
 
+// Steady states have the beam scheme. The other modes and what the scheme lacks have weno.
+TEST(Deck, TheSchemeFollowsFromTheMode) {
+  const auto scheme = [](const char* text) { return parse(text).run.scheme; };
+  EXPECT_EQ(scheme(""), StreamingScheme::kBeam);
+  EXPECT_EQ(scheme("[run]\ntransport = \"ballistic\""), StreamingScheme::kBeam);
+  EXPECT_EQ(scheme("[run]\nscheme = \"weno\""), StreamingScheme::kWeno);
+  for (const char* text :
+       {"[run]\nmode = \"transient\"", "[run]\nmode = \"mobility\"",
+        "[run]\nmode = \"equilibrium\"", "[run]\ntransport = \"drift-diffusion\"",
+        "[scattering]\nscheme = \"paper\""}) {
+    EXPECT_EQ(scheme(text), StreamingScheme::kWeno) << text;
+  }
+}
+
+// A key that weno alone has chooses weno, and the deck notes it. With a named beam scheme the deck
+// notes that the key has no effect.
+TEST(Deck, AKeyOfWenoAloneChoosesWeno) {
+  for (const char* text : {"[mesh]\nnw = 24", "[run]\ncfl = 0.5", "[mesh]\nrange = \"full\""}) {
+    SCOPED_TRACE(text);
+    const Deck deck = parse(text);
+    EXPECT_EQ(deck.run.scheme, StreamingScheme::kWeno);
+    ASSERT_EQ(deck.notes.size(), 1u);
+    EXPECT_NE(deck.notes[0].find("run.scheme = \"weno\" follows from "), std::string::npos);
+    EXPECT_TRUE(parse(text, {{"run.scheme", "weno"}}).notes.empty());
+    const Deck beam = parse(text, {{"run.scheme", "beam"}});
+    EXPECT_EQ(beam.run.scheme, StreamingScheme::kBeam);
+    ASSERT_EQ(beam.notes.size(), 1u);
+    EXPECT_NE(beam.notes[0].find(" has no effect with run.scheme = \"beam\""), std::string::npos);
+  }
+  EXPECT_NE(parse("[mesh]\nnw = 24").notes[0].find("mesh.nw"), std::string::npos);
+  EXPECT_TRUE(parse("[mesh]\nnw = 24\n[run]\nmode = \"transient\"").notes.empty());
+}
+
 TEST(Deck, MeshThatMissesAnInterfaceNamesItsNeighbours) {
   const std::string message = error_of("[mesh]\nnx = 60");
   EXPECT_NE(message.find("33 and 65"), std::string::npos) << message;
@@ -286,6 +319,7 @@ coupling_1e8_eV_cm = 2.0
 [scattering]
 set = "custom"
 [run]
+scheme = "weno"
 tol_V = 1e-7
 checkpoint_s = 5.0
 )");

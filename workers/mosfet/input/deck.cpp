@@ -156,6 +156,32 @@ void read_contact(const toml::table* table, const std::string& where, Deck* deck
   reader.finish();
 }
 
+// Returns the first key of a deck that the scheme `weno` alone has; empty: none.
+std::string key_of_weno(const toml::table& root) {
+  for (const char* key : {"mesh.nw", "mesh.nphi", "mesh.wmax_ev", "mesh.range", "mesh.phi_flux",
+                          "run.t_end_fs", "run.cfl", "run.window_fs", "run.weno_epsilon",
+                          "run.refresh_steps", "run.plasma_damping", "run.coarse_start"})
+    if (root.at_path(key)) return key;
+  return "";
+}
+
+// Returns the scheme of a run whose mode and transport are known. Steady states of the Boltzmann
+// equation have the beam scheme, unless the deck asks for something that it lacks.
+StreamingScheme read_scheme(TableReader& reader, const std::string& weno_key, Deck* deck) {
+  const bool is_steady =
+      deck->run.mode == RunMode::kSteady && deck->run.transport != TransportModel::kDriftDiffusion;
+  const bool fits = is_steady && deck->scattering.scheme != ScatteringScheme::kPaper;
+  const bool is_named = reader.has("scheme");
+  const bool is_beam =
+      reader.choice("scheme", fits && weno_key.empty() ? 0 : 1, {"beam", "weno"}) == 0;
+  if (!is_named && fits && !is_beam)
+    deck->notes.push_back("run.scheme = \"weno\" follows from " + weno_key +
+                          ", which \"beam\" lacks; set run.scheme to choose");
+  if (is_beam && is_steady && !weno_key.empty())
+    deck->notes.push_back(weno_key + " has no effect with run.scheme = \"beam\"");
+  return is_beam ? StreamingScheme::kBeam : StreamingScheme::kWeno;
+}
+
 // Checks that the beam scheme gets a steady state and balanced scattering.
 void check_scheme(const TableReader& reader, const Deck& deck) {
   if (deck.run.scheme != StreamingScheme::kBeam) return;
@@ -166,15 +192,15 @@ void check_scheme(const TableReader& reader, const Deck& deck) {
     reader.fail("scheme", "= \"beam\" has no scattering.scheme = \"paper\"; use \"weno\"");
 }
 
-void read_run(const toml::table* table, const std::string& where, Deck* deck) {
+void read_run(const toml::table* table, const std::string& where, const std::string& weno_key,
+              Deck* deck) {
   TableReader reader(table, "run", where);
   auto& r = deck->run;
   r.mode = read_mode(reader);
   r.transport = std::array{TransportModel::kBoltzmann, TransportModel::kBallistic,
                            TransportModel::kDriftDiffusion}[reader.choice(
       "transport", 0, {"boltzmann", "ballistic", "drift-diffusion"})];
-  r.scheme = reader.choice("scheme", 0, {"weno", "beam"}) == 0 ? StreamingScheme::kWeno
-                                                               : StreamingScheme::kBeam;
+  r.scheme = read_scheme(reader, weno_key, deck);
   const bool is_transient = r.mode == RunMode::kTransient;
   if (r.transport == TransportModel::kDriftDiffusion && r.mode != RunMode::kSteady)
     reader.fail("transport",
@@ -310,7 +336,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   deck.run.mode = read_mode(run);
   read_bias(reader.table("bias"), where, &deck);
   read_mesh(reader.table("mesh"), where, &deck);
-  read_run(reader.table("run"), where, &deck);
+  read_run(reader.table("run"), where, key_of_weno(root), &deck);
   if (reader.boolean("convergence_study", false)) {  // set by the option --converge
     if (deck.run.mode != RunMode::kSteady || deck.run.transport == TransportModel::kDriftDiffusion)
       reader.fail("convergence_study",
