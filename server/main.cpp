@@ -9,6 +9,7 @@
 #include "server/server.hpp"
 #include "server/service/log.hpp"
 #include "server/service/notify.hpp"
+#include "server/setup/check.hpp"
 #include "server/setup/setup.hpp"
 #include "server/store/data_directory.hpp"
 #include "server/store/file_system.hpp"
@@ -69,6 +70,7 @@ int main(int argc, char** argv) {
   ::umask(0077);  // only the owner may read the database, jobs and results
   try {
     if (argc > 1 && std::string(argv[1]) == "init") return init_command(argc - 1, argv + 1);
+    if (argc > 1 && std::string(argv[1]) == "check") return check_command(argc - 1, argv + 1);
     const CommandLine line = parse_command_line(argc, argv);
     switch (line.action) {
       case Action::kExit:

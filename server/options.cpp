@@ -109,11 +109,15 @@ void check_tls(const CommandLine& line) {
   require("worker_listen", line.options.worker_listen);
 }
 
+constexpr char kAbout[] =
+    "The front server of Quasi. For others to reach it: quasi-server init --help. Who did what: "
+    "quasi-server check --audit";
+
 }  // namespace
 
 CommandLine parse_command_line(int argc, const char* const* argv) {
   CommandLine result;
-  CLI::App app{"The front server of Quasi. For others to reach it: quasi-server init --help"};
+  CLI::App app{kAbout};
   app.set_version_flag("--version", std::string("quasi-server ") + QUASI_VERSION);
   std::string config;
   bool print = false;

@@ -309,6 +309,9 @@ std::vector<Entry> retention_entries() {
           "passing_events", "progress, log and checkpoint events are kept for this time", 60,
           365 * kDay, [](O & o) -> auto& { return o.retention.passing_events_ms; }),
       seconds(
+          "audit_retention", "rows of the audit are kept for this time", kDay, 3'650 * kDay,
+          [](O & o) -> auto& { return o.retention.audit_ms; }),
+      seconds(
           "scrub_period", "every file is read and hashed again once in this time", 60, 3650 * kDay,
           [](O & o) -> auto& { return o.scrub.period_ms; }),
       integer(

@@ -7,6 +7,7 @@
 #include "proto/wire/digest.hpp"
 #include "proto/wire/limits.hpp"
 #include "server/access/sealed.hpp"
+#include "server/api/access/act.hpp"
 #include "server/api/access/job_rights.hpp"
 #include "server/api/calls.hpp"
 #include "server/api/convert.hpp"
@@ -158,18 +159,18 @@ grpc::ServerUnaryReactor* JobServiceApi::SubmitJobs(grpc::CallbackServerContext*
     command->body_sha256 = body_digest(*request);
     for (const v1::JobSpec& spec : request->jobs()) command->jobs.push_back(to_new_job(spec));
   }
-  return write_call(
-      services_, context, violations, "SubmitJobs",
-      [this, context, request, command, response](WriteContext& write, const Caller& caller) {
-        require_storage(services_);
-        const std::string forbidden = forbidden_priority(request->jobs(), caller);
-        if (!forbidden.empty())
-          throw Refused(Refusal::kPermissionDenied, wire::reason::kRoleRequired, forbidden);
-        command->scope = scope_of(caller);
-        const Submitted submitted = write.queue.apply(*command, write.now);
-        for (const std::string& uid : submitted.uids) response->add_job_ids(uid);
-        if (submitted.replayed) context->AddTrailingMetadata("quasi-replayed", "1");
-      });
+  return jobs_call(services_, context, violations, {"submit", "SubmitJobs"},
+                   [this, request, command, response](WriteContext& write, const Caller& caller) {
+                     require_storage(services_);
+                     const std::string forbidden = forbidden_priority(request->jobs(), caller);
+                     if (!forbidden.empty())
+                       throw Refused(Refusal::kPermissionDenied, wire::reason::kRoleRequired,
+                                     forbidden);
+                     command->scope = scope_of(caller);
+                     const Submitted submitted = write.queue.apply(*command, write.now);
+                     for (const std::string& uid : submitted.uids) response->add_job_ids(uid);
+                     return JobsChanged{.uids = submitted.uids, .replayed = submitted.replayed};
+                   });
 }
 
 grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContext* context,
@@ -283,9 +284,9 @@ grpc::ServerUnaryReactor* JobServiceApi::ListJobs(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* JobServiceApi::CancelJobs(grpc::CallbackServerContext* context,
                                                     const v1::CancelJobsRequest* request,
                                                     v1::CancelJobsResponse* response) {
-  return write_call(
-      services_, context, violations_of(*request), "CancelJobs",
-      [context, request, response](WriteContext& write, const Caller& caller) {
+  return jobs_call(
+      services_, context, violations_of(*request), {"cancel", "CancelJobs"},
+      [request, response](WriteContext& write, const Caller& caller) {
         server::CancelJobs command{.scope = scope_of(caller),
                                    .request_id = request->request_id(),
                                    .body_sha256 = body_digest(*request),
@@ -298,24 +299,24 @@ grpc::ServerUnaryReactor* JobServiceApi::CancelJobs(grpc::CallbackServerContext*
           result.set_state(
               static_cast<v1::JobState>(cancelled.states[static_cast<std::size_t>(i)]));
         }
-        if (cancelled.replayed) context->AddTrailingMetadata("quasi-replayed", "1");
+        return JobsChanged{.uids = command.uids, .replayed = cancelled.replayed};
       });
 }
 
 grpc::ServerUnaryReactor* JobServiceApi::DeleteJobs(grpc::CallbackServerContext* context,
                                                     const v1::DeleteJobsRequest* request,
                                                     v1::DeleteJobsResponse*) {
-  return write_call(services_, context, violations_of(*request), "DeleteJobs",
-                    [context, request](WriteContext& write, const Caller& caller) {
-                      const server::DeleteJobs command{
-                          .scope = scope_of(caller),
-                          .request_id = request->request_id(),
-                          .body_sha256 = body_digest(*request),
-                          .uids = {request->job_ids().begin(), request->job_ids().end()},
-                          .reason = request->reason()};
-                      if (write.queue.apply(command, write.now).replayed)
-                        context->AddTrailingMetadata("quasi-replayed", "1");
-                    });
+  return jobs_call(services_, context, violations_of(*request), {"delete", "DeleteJobs"},
+                   [request](WriteContext& write, const Caller& caller) {
+                     const server::DeleteJobs command{
+                         .scope = scope_of(caller),
+                         .request_id = request->request_id(),
+                         .body_sha256 = body_digest(*request),
+                         .uids = {request->job_ids().begin(), request->job_ids().end()},
+                         .reason = request->reason()};
+                     const Deleted deleted = write.queue.apply(command, write.now);
+                     return JobsChanged{.uids = command.uids, .replayed = deleted.replayed};
+                   });
 }
 
 grpc::ServerWriteReactor<v1::WatchEvent>* JobServiceApi::WatchJobs(

@@ -22,6 +22,22 @@ void report(const std::exception_ptr& error) {
 
 }  // namespace
 
+void delete_by_server(WriteContext& write, const std::vector<std::string>& uids,
+                      const std::string& reason) {
+  write.queue.apply(DeleteJobs{.scope = Scope::everything(),
+                               .request_id = {},
+                               .body_sha256 = {},
+                               .uids = uids,
+                               .reason = reason},
+                    write.now);
+  write.audit.append({.time_ms = write.now.wall_ms,
+                      .principal = "server",
+                      .method = "DeleteJobs",
+                      .target = join_lines(uids),
+                      .outcome = "OK",
+                      .detail = reason});
+}
+
 void remove_unknown_staging(SqliteStore& store, BlobStore& blobs) {
   std::set<std::string> known;
   for (const UploadRow& upload : store.uploads()) known.insert(upload.upload_id);
@@ -64,14 +80,9 @@ void choose_garbage(WriteContext& write, const RetentionOptions& options, Garbag
   if (options.result_retention_ms > 0) {
     const auto old = write.store.jobs_ended_before(now - options.result_retention_ms, kStep);
     found.more = old.size() >= kStep;
-    if (!old.empty())
-      write.queue.apply(DeleteJobs{.scope = Scope::everything(),
-                                   .request_id = {},
-                                   .body_sha256 = {},
-                                   .uids = old,
-                                   .reason = "it has expired"},
-                        write.now);
+    if (!old.empty()) delete_by_server(write, old, "it has expired");
   }
+  found.more = write.audit.prune(now - options.audit_ms, kStep) >= kStep || found.more;
   found.more =
       write.store.prune(now, now - options.passing_events_ms, kStep) >= kStep || found.more;
   found.blobs = write.store.unreferenced_blobs(now - options.blob_grace_ms, kStep);

@@ -17,7 +17,8 @@ struct RetentionOptions {
   std::int64_t blob_grace_ms = 24 * 3'600'000LL;   ///< least life of unreferenced blobs
   std::int64_t upload_idle_ms = 24 * 3'600'000LL;  ///< life of broken uploads
   std::int64_t passing_events_ms =
-      30 * 86'400'000LL;                 ///< life of progress, log and checkpoint events
+      30 * 86'400'000LL;                       ///< life of progress, log and checkpoint events
+  std::int64_t audit_ms = 400 * 86'400'000LL;  ///< life of rows of the audit
   std::int64_t result_retention_ms = 0;  ///< life of ended jobs; 0: until they are deleted by hand
   std::int64_t user_result_bytes = 0;    ///< most bytes of one owner's ended jobs; 0: no limit
   std::int64_t total_result_bytes = 0;   ///< most bytes of all ended jobs; 0: no limit
@@ -36,6 +37,10 @@ void reconcile_files(SqliteStore& store, BlobStore& blobs, const NewestMark& mar
 /// Removes the files of blobs that are marked as being deleted, then their rows.
 void delete_marked_blobs(SqliteStore& store, BlobStore& blobs,
                          const std::vector<std::string>& digests);
+
+/// Deletes jobs that have ended by a rule of the server, and writes the deletion into the audit.
+void delete_by_server(WriteContext& write, const std::vector<std::string>& uids,
+                      const std::string& reason);
 
 /// The things that one step of a collection removes.
 struct Garbage {

@@ -54,6 +54,7 @@ QueueEngine::QueueEngine(const Place& place, LogStore& logs, RandomSource& rando
       database_(place.database_path, Database::Mode::kWriter, place.vfs),
       store_((migrate(database_, place), database_)),
       access_(database_),
+      audit_(database_),
       queue_(store_, logs, random, options),
       mark_(place.mark) {
   if (place.before_writing) place.before_writing(store_);
@@ -120,7 +121,8 @@ GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
   try {
     const std::int64_t changes_before = database_.total_changes();
     database_.execute("BEGIN IMMEDIATE");
-    WriteContext context{.queue = queue_, .store = store_, .access = access_, .now = clock_.now()};
+    WriteContext context{
+        .queue = queue_, .store = store_, .access = access_, .audit = audit_, .now = clock_.now()};
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       database_.execute("SAVEPOINT task");
       try {

@@ -12,6 +12,7 @@
 #include "server/queue/queue_core.hpp"
 #include "server/service/event_lines.hpp"
 #include "server/store/access_store.hpp"
+#include "server/store/audit/audit_store.hpp"
 #include "server/store/log_store.hpp"
 #include "server/store/newest_mark.hpp"
 #include "server/store/sqlite_store.hpp"
@@ -30,6 +31,7 @@ struct WriteContext {
   QueueCore& queue;
   SqliteStore& store;
   AccessStore& access;
+  AuditStore& audit;
   Now now;
 };
 
@@ -102,6 +104,7 @@ class QueueEngine {
   Database database_;
   SqliteStore store_;
   AccessStore access_;
+  AuditStore audit_;
   QueueCore queue_;
   NewestMark* mark_;
   std::string store_id_;

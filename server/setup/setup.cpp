@@ -17,9 +17,11 @@
 #include "server/api/local_address.hpp"
 #include "server/queue/clock.hpp"
 #include "server/store/access_store.hpp"
+#include "server/store/audit/audit_store.hpp"
 #include "server/store/data_directory.hpp"
 #include "server/store/file_system.hpp"
 #include "server/store/schema.hpp"
+#include "server/store/sqlite_store.hpp"
 
 namespace quasi::server {
 namespace {
@@ -107,8 +109,8 @@ std::string configuration_of(const SetupOptions& options, const Paths& paths) {
 }
 
 /// Creates a principal and a code for it. @return the code as text.
-std::string invite(AccessStore& access, Principal principal, const wire::JoinCode& place,
-                   std::int64_t now_ms) {
+std::string invite(AccessStore& access, AuditStore& audit, Principal principal,
+                   const wire::JoinCode& place, std::int64_t now_ms) {
   principal.tenant = "default";
   principal.created_ms = now_ms;
   principal = access.save(principal);
@@ -117,6 +119,13 @@ std::string invite(AccessStore& access, Principal principal, const wire::JoinCod
                       .principal_id = principal.id,
                       .created_ms = now_ms,
                       .expires_ms = now_ms + kCodeMs});
+  audit.append({.time_ms = now_ms,
+                .principal = "server",
+                .peer = {},
+                .method = "CreateCode",
+                .target = join_lines({principal.name}),
+                .outcome = "OK",
+                .detail = "role=" + std::string(word_of(principal.role))});
   wire::JoinCode whole = place;
   whole.secret = code.secret;
   return wire::to_text(whole);
@@ -131,11 +140,12 @@ Codes make_database(const DataDirectory& directory, const wire::JoinCode& place)
   Database database(directory.database_path(), Database::Mode::kWriter);
   prepare_schema(database, {.path = directory.database_path(), .vfs = {}, .files = system_files()});
   AccessStore access(database);
+  AuditStore audit(database);
   const std::int64_t now_ms = SystemClock().now().wall_ms;
   database.execute("BEGIN IMMEDIATE");
   Codes codes;
-  codes.admin = invite(access, {.name = "admin", .role = Role::kAdmin}, place, now_ms);
-  codes.worker = invite(access, {.name = "worker", .role = Role::kWorker}, place, now_ms);
+  codes.admin = invite(access, audit, {.name = "admin", .role = Role::kAdmin}, place, now_ms);
+  codes.worker = invite(access, audit, {.name = "worker", .role = Role::kWorker}, place, now_ms);
   database.execute("COMMIT");
   return codes;
 }

@@ -12,7 +12,8 @@ quasi_add_test(server_queue_test
           server/server_result_limits_test.cpp
   LIBS quasi_service LABELS unit service)
 quasi_add_test(server_calls_test
-  SOURCES server/server_access_test.cpp server/server_blobs_test.cpp server/server_calls_test.cpp
+  SOURCES server/server_access_test.cpp server/server_audit_test.cpp
+          server/server_blobs_test.cpp server/server_calls_test.cpp
           server/server_deletion_test.cpp server/server_login_limits_test.cpp
           server/server_owners_test.cpp
           server/server_fuzz_test.cpp server/server_malformed_jobs_test.cpp

@@ -6,9 +6,9 @@
 #include "proto/wire/access/tls.hpp"
 #include "proto/wire/checks.hpp"
 #include "proto/wire/digest.hpp"
+#include "server/api/access/act.hpp"
 #include "server/api/calls.hpp"
 #include "server/api/convert.hpp"
-#include "server/service/log.hpp"
 
 namespace quasi::server {
 namespace {
@@ -107,6 +107,7 @@ grpc::ServerUnaryReactor* AccessServiceApi::RedeemCode(grpc::CallbackServerConte
                                                        const v1::RedeemCodeRequest* request,
                                                        v1::RedeemCodeResponse* response) {
   auto tables = std::make_shared<AccessTables>();
+  auto act = std::make_shared<Act>(*context, "login", "RedeemCode");
   return write_call(
       services_, context, violations_of_secret(*request), "RedeemCode",
       [=, this](WriteContext& write) {
@@ -119,6 +120,7 @@ grpc::ServerUnaryReactor* AccessServiceApi::RedeemCode(grpc::CallbackServerConte
               grant_token(write.access, owner, now_ms, *response->mutable_expires()));
           response->set_principal(owner.name);
           response->set_role(static_cast<v1::Role>(owner.role));
+          act->record(write, owner.name, {.names = {owner.name}});
         } catch (const Refused& refused) {
           throw refuse_login(services_, *context, refused, "RedeemCode");
         }
@@ -126,7 +128,7 @@ grpc::ServerUnaryReactor* AccessServiceApi::RedeemCode(grpc::CallbackServerConte
       },
       [=, this] {
         services_.directory.replace(*tables);
-        log(Level::kInfo, "login", {{"by", response->principal()}, {"peer", context->peer()}});
+        act->log_committed();
       });
 }
 
@@ -134,6 +136,7 @@ grpc::ServerUnaryReactor* AccessServiceApi::RenewToken(grpc::CallbackServerConte
                                                        const v1::RenewTokenRequest*,
                                                        v1::RenewTokenResponse* response) {
   auto tables = std::make_shared<AccessTables>();
+  auto act = std::make_shared<Act>(*context, "token_renewed", "RenewToken");
   return write_call(
       services_, context, {}, "RenewToken",
       [=](WriteContext& write, const Caller& caller) {
@@ -146,17 +149,19 @@ grpc::ServerUnaryReactor* AccessServiceApi::RenewToken(grpc::CallbackServerConte
         const Principal owner = require_active(write.access, caller.principal_id);
         response->set_token(grant_token(write.access, owner, now_ms, *response->mutable_expires()));
         write.access.end_token(key_id, now_ms + kOverlapMs, 0);
+        act->record(write, caller.name, {.names = {key_id}});
         *tables = write.access.all();
       },
       [=, this] {
         services_.directory.replace(*tables);
-        log(Level::kInfo, "token_renewed", {{"key", key_id_of(*context)}});
+        act->log_committed();
       });
 }
 
 grpc::ServerUnaryReactor* AccessServiceApi::CreateCode(grpc::CallbackServerContext* context,
                                                        const v1::CreateCodeRequest* request,
                                                        v1::CreateCodeResponse* response) {
+  auto act = std::make_shared<Act>(*context, "admin", "CreateCode");
   return write_call(
       services_, context, violations_of_code(*request), "CreateCode",
       [=, this](WriteContext& write, const Caller& caller) {
@@ -177,9 +182,9 @@ grpc::ServerUnaryReactor* AccessServiceApi::CreateCode(grpc::CallbackServerConte
         code.secret = made.secret;
         response->set_code(wire::to_text(code));
         *response->mutable_expires() = to_timestamp(expires_ms);
-        log(Level::kInfo, "admin",
-            {{"method", "CreateCode"}, {"by", caller.name}, {"target", owner->name}});
-      });
+        act->record(write, caller.name, {.names = {owner->name}});
+      },
+      [act] { act->log_committed(); });
 }
 
 }  // namespace quasi::server

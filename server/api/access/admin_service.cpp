@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "proto/wire/limits.hpp"
+#include "server/api/access/act.hpp"
 #include "server/api/calls.hpp"
 #include "server/api/convert.hpp"
-#include "server/service/log.hpp"
 
 namespace quasi::server {
 namespace {
@@ -39,6 +39,13 @@ Principal require_principal(AccessStore& access, const std::string& name) {
   return *found;
 }
 
+/// The values of a principal that an admin sets, as the audit keeps them.
+std::string values_of(const Principal& principal) {
+  return "role=" + std::string(word_of(principal.role)) + " tenant=" + principal.tenant +
+         " uid=" + (principal.uid ? std::to_string(*principal.uid) : "none") +
+         " disabled=" + (principal.disabled ? "true" : "false");
+}
+
 /// Refuses a user id that another principal has.
 void require_free_uid(AccessStore& access, const Principal& principal) {
   for (const Principal& other : access.all().principals)
@@ -52,20 +59,18 @@ void require_free_uid(AccessStore& access, const Principal& principal) {
 /// after the commit and before the answer.
 grpc::ServerUnaryReactor* admin_call(Services& services, grpc::CallbackServerContext* context,
                                      const wire::Violations& violations, const char* method,
-                                     std::function<std::string(WriteContext&)> body) {
+                                     std::function<Act::Target(WriteContext&)> body) {
   auto tables = std::make_shared<AccessTables>();
-  auto target = std::make_shared<std::string>();
-  auto actor = std::make_shared<std::string>();
+  auto act = std::make_shared<Act>(*context, "admin", method);
   return write_call(
       services, context, violations, method,
       [=, body = std::move(body)](WriteContext& write, const Caller& caller) {
-        *actor = caller.name;
-        *target = body(write);
+        act->record(write, caller.name, body(write));
         *tables = write.access.all();
       },
       [=, &services] {
         services.directory.replace(*tables);
-        log(Level::kInfo, "admin", {{"method", method}, {"by", *actor}, {"target", *target}});
+        act->log_committed();
       });
 }
 
@@ -88,7 +93,7 @@ grpc::ServerUnaryReactor* AdminServiceApi::SavePrincipal(grpc::CallbackServerCon
         principal.disabled = wanted.disabled();
         require_free_uid(write.access, principal);
         *response->mutable_principal() = to_message(write.access.save(principal));
-        return principal.name;
+        return Act::Target{.names = {principal.name}, .detail = values_of(principal)};
       });
 }
 
@@ -127,7 +132,9 @@ grpc::ServerUnaryReactor* AdminServiceApi::CreateToken(grpc::CallbackServerConte
                       write.access.insert_token(row);
                       response->set_token(token.text);
                       *response->mutable_info() = to_message(row);
-                      return owner.name + " " + token.key_id;
+                      return Act::Target{.names = {token.key_id},
+                                         .detail = "of=" + owner.name +
+                                                   " expires_ms=" + std::to_string(row.expires_ms)};
                     });
 }
 
@@ -142,7 +149,8 @@ grpc::ServerUnaryReactor* AdminServiceApi::RevokeToken(grpc::CallbackServerConte
                                                   delay_ms > 0 ? 0 : now_ms))
                         throw Refused(Refusal::kNotFound, wire::reason::kToken,
                                       "there is no token with the key id " + request->key_id());
-                      return request->key_id();
+                      return Act::Target{.names = {request->key_id()},
+                                         .detail = "delay_ms=" + std::to_string(delay_ms)};
                     });
 }
 

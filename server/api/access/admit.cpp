@@ -3,6 +3,7 @@
 #include "proto/wire/limits.hpp"
 #include "proto/wire/status.hpp"
 #include "server/access/rules.hpp"
+#include "server/api/access/act.hpp"
 #include "server/api/status.hpp"
 #include "server/service/log.hpp"
 
@@ -46,7 +47,10 @@ Refused refuse_login(Services& services, const grpc::CallbackServerContext& cont
   const std::int64_t count = ++services.refused_tokens;
   const std::int64_t now_ms = services.clock.now().monotonic_ms;
   const std::int64_t wait_ms = services.failed_logins.add(host_of_peer(context.peer()), now_ms);
-  if (services.refused_logged_s.exchange(now_ms / 1'000) != now_ms / 1'000)
+  // The limit of the peer bounds the rows of the audit and these lines of the log. Of the calls
+  // that wait, one a second has a line.
+  if (wait_ms == 0) record_failed_login(services.writer, context.peer(), method, refused.reason);
+  if (wait_ms == 0 || services.refused_logged_s.exchange(now_ms / 1'000) != now_ms / 1'000)
     log(Level::kWarning, "login_failed",
         {{"reason", refused.reason},
          {"method", std::string(method)},

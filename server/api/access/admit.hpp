@@ -24,8 +24,9 @@ namespace quasi::server {
 Caller admit(Services& services, const grpc::CallbackServerContext& context,
              std::string_view method);
 
-/// Counts a login that was refused, and logs it in at most one line a second, so that a caller
-/// cannot fill the disk.
+/// Counts a login that was refused, and writes it into the log and the audit. A login of a peer
+/// that has failed too often is not written into the audit, and the log has at most one such line a
+/// second, so that a caller cannot fill the disk.
 /// @return the refusal for the caller: `refused`, or RESOURCE_EXHAUSTED / RATE_LIMITED with the
 ///         time to wait if its peer has failed more often than `failed_logins_per_minute`.
 Refused refuse_login(Services& services, const grpc::CallbackServerContext& context,

@@ -44,30 +44,37 @@ std::optional<Principal> enrol(Services& services, std::int64_t uid, Role role) 
   auto tables = std::make_shared<AccessTables>();
   auto result = std::make_shared<std::promise<bool>>();
   auto committed = result->get_future();
-  const bool posted =
-      services.writer.post({.body =
-                                [=](WriteContext& write) {
-                                  Principal principal{.name = name_of_uid(uid),
-                                                      .role = role,
-                                                      .tenant = "default",
-                                                      .uid = uid,
-                                                      .created_ms = write.now.wall_ms};
-                                  for (const Principal& known : write.access.all().principals)
-                                    if (known.uid == uid) {
-                                      principal = known;
-                                      principal.role = role;
-                                    }
-                                  // An admin may have given the login name to another principal.
-                                  if (principal.id == 0 && write.access.find(principal.name))
-                                    principal.name = "uid-" + std::to_string(uid);
-                                  *saved = write.access.save(principal);
-                                  *tables = write.access.all();
-                                },
-                            .done =
-                                [=, &services](const std::exception_ptr& error) {
-                                  if (!error) services.directory.replace(*tables);
-                                  result->set_value(!error);
-                                }});
+  const bool posted = services.writer.post(
+      {.body =
+           [=](WriteContext& write) {
+             Principal principal{.name = name_of_uid(uid),
+                                 .role = role,
+                                 .tenant = "default",
+                                 .uid = uid,
+                                 .created_ms = write.now.wall_ms};
+             for (const Principal& known : write.access.all().principals)
+               if (known.uid == uid) {
+                 principal = known;
+                 principal.role = role;
+               }
+             // An admin may have given the login name to another principal.
+             if (principal.id == 0 && write.access.find(principal.name))
+               principal.name = "uid-" + std::to_string(uid);
+             *saved = write.access.save(principal);
+             write.audit.append({.time_ms = write.now.wall_ms,
+                                 .principal = saved->name,
+                                 .peer = "unix:uid=" + std::to_string(uid),
+                                 .method = "Enrol",
+                                 .target = join_lines({saved->name}),
+                                 .outcome = "OK",
+                                 .detail = "role=" + std::string(word_of(role))});
+             *tables = write.access.all();
+           },
+       .done =
+           [=, &services](const std::exception_ptr& error) {
+             if (!error) services.directory.replace(*tables);
+             result->set_value(!error);
+           }});
   if (!posted || !committed.get()) return std::nullopt;
   log(Level::kInfo, "principal_enrolled",
       {{"name", saved->name}, {"role", std::string(word_of(role))}, {"uid", std::to_string(uid)}});

@@ -60,14 +60,9 @@ ResultLimits result_limits(const RetentionOptions& options, std::int64_t now_ms)
 
 void delete_excess_result(WriteContext& write, const ExcessResult& result) {
   if (!write.store.find_job(Scope::everything(), result.uid)) return;
-  write.queue.apply(
-      DeleteJobs{.scope = Scope::everything(),
-                 .request_id = {},
-                 .body_sha256 = {},
-                 .uids = {result.uid},
-                 .reason = result.of_user ? "the files of its owner's jobs exceed user_result_bytes"
-                                          : "the files of all jobs exceed total_result_bytes"},
-      write.now);
+  delete_by_server(write, {result.uid},
+                   result.of_user ? "the files of its owner's jobs exceed user_result_bytes"
+                                  : "the files of all jobs exceed total_result_bytes");
 }
 
 void delete_excess_results(Readers& readers, Writer& writer, const RetentionOptions& options,

@@ -153,10 +153,43 @@ CREATE TRIGGER join_codes_are_used_once BEFORE UPDATE ON join_codes WHEN OLD.use
 BEGIN SELECT RAISE(ABORT, 'a code is used once'); END;
 )sql";
 
+// Who did what, as a chain of hashes (server/store/audit). The anchor stands for the rows that were
+// removed by their age. Rows behind it neither change nor go.
+constexpr char kAudit[] = R"sql(
+CREATE TABLE audit (
+  seq       INTEGER PRIMARY KEY AUTOINCREMENT,
+  time_ms   INTEGER NOT NULL,
+  principal TEXT    NOT NULL,
+  peer      TEXT    NOT NULL,
+  method    TEXT    NOT NULL,
+  target    TEXT    NOT NULL,
+  outcome   TEXT    NOT NULL,
+  detail    TEXT    NOT NULL,
+  sha256    BLOB    NOT NULL CHECK (length(sha256) = 32)
+) STRICT;
+CREATE TABLE audit_anchor (
+  id     INTEGER PRIMARY KEY CHECK (id = 1),
+  seq    INTEGER NOT NULL,
+  sha256 BLOB    NOT NULL CHECK (length(sha256) = 32)
+) STRICT;
+INSERT INTO audit_anchor VALUES (1, 0, zeroblob(32));
+
+CREATE TRIGGER audit_does_not_change BEFORE UPDATE ON audit
+BEGIN SELECT RAISE(ABORT, 'a row of the audit does not change'); END;
+CREATE TRIGGER audit_goes_up_to_its_anchor BEFORE DELETE ON audit
+WHEN OLD.seq > (SELECT seq FROM audit_anchor)
+BEGIN SELECT RAISE(ABORT, 'a row of the audit goes by its age alone'); END;
+CREATE TRIGGER audit_anchor_moves_to_a_row BEFORE UPDATE ON audit_anchor
+WHEN NEW.seq <= OLD.seq OR NEW.sha256 IS NOT (SELECT sha256 FROM audit WHERE seq = NEW.seq)
+BEGIN SELECT RAISE(ABORT, 'the anchor of the audit moves to a newer row of it'); END;
+CREATE TRIGGER audit_anchor_stays BEFORE DELETE ON audit_anchor
+BEGIN SELECT RAISE(ABORT, 'the audit has one anchor'); END;
+)sql";
+
 constexpr Migration kMigrations[] = {
     {1, kVersion1},   {2, kIsolationOfAttempts}, {3, kIndexOfNames},
     {4, kPrincipals}, {5, kDeletedJobs},         {6, kLogTails},
-    {7, kOwners},     {8, kJoinCodes},
+    {7, kOwners},     {8, kJoinCodes},           {9, kAudit},
 };
 
 }  // namespace

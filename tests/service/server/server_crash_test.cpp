@@ -153,12 +153,31 @@ void expect_nothing_left_of_deleted(ServerStory& story) {
             0);
 }
 
+/// The audit is an unbroken chain. Each submission has its row unless its age has removed it, and
+/// no row names a submission that did not take effect.
+void expect_audit_kept(Database& database) {
+  const AuditReport report = check_audit(database);
+  EXPECT_EQ(report.fault, "");
+  EXPECT_EQ(number(database,
+                   "SELECT count(*) FROM jobs j WHERE created_ms >= (SELECT min(time_ms) FROM "
+                   "audit) AND NOT EXISTS (SELECT 1 FROM audit a WHERE a.method='SubmitJobs' "
+                   "AND a.target = j.uid || char(10))"),
+            0)
+      << "an act without its row";
+  EXPECT_EQ(number(database,
+                   "SELECT count(*) FROM audit WHERE method='SubmitJobs' AND target NOT IN "
+                   "(SELECT uid || char(10) FROM jobs)"),
+            0)
+      << "a row without its act";
+}
+
 /// Checks the invariants that hold after any restart, before and after the work is finished.
 void check(ServerStory& story) {
   expect_sound_database(story.database());
   expect_promises_kept(story);
   expect_consistent_rows(story.database());
   expect_events_kept(story);
+  expect_audit_kept(story.database());
   expect_files_kept(story);
 }
 

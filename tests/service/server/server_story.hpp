@@ -65,9 +65,18 @@ class ServerStory {
   void submit(int number) {
     pending_request_ = number;
     const std::string request = uuid_of(static_cast<std::uint64_t>(number));
-    const auto submitted = world_->apply(SubmitJobs{.request_id = request,
-                                                    .body_sha256 = "body",
-                                                    .jobs = {simple_job(std::to_string(number))}});
+    Submitted submitted;
+    world_->run([&](WriteContext& write) {
+      submitted = write.queue.apply(SubmitJobs{.request_id = request,
+                                               .body_sha256 = "body",
+                                               .jobs = {simple_job(std::to_string(number))}},
+                                    write.now);
+      if (!submitted.replayed)
+        write.audit.append({.time_ms = write.now.wall_ms,
+                            .method = "SubmitJobs",
+                            .target = join_lines(submitted.uids),
+                            .outcome = "OK"});
+    });
     told_.job_of_request[request] = submitted.uids.at(0);
     pending_request_.reset();
     see_events();
@@ -318,7 +327,8 @@ class ServerStory {
   /// One step of the housekeeping, as Writer and WorkPool run it.
   void collect_deleted() {
     Garbage garbage;
-    const RetentionOptions options{.blob_grace_ms = -1};
+    // The rows of the audit from before the cut go.
+    const RetentionOptions options{.blob_grace_ms = -1, .audit_ms = 30'000};
     world_->run([&](WriteContext& write) {
       choose_garbage(write, options, garbage);
       // The choice may survive a power cut before its answer.
@@ -338,6 +348,9 @@ class ServerStory {
     });
     world_->blobs.remove(digest);
     world_->run([&](WriteContext& write) { write.store.delete_blob(digest); });
+    world_->run([&](WriteContext& write) {
+      EXPECT_GT(write.audit.prune(write.now.wall_ms - 1'000, 256), 0);
+    });
   }
 
   PowerCutDisk& disk_;
