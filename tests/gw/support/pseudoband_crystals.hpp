@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workers/gw/model/empirical_crystal.hpp"
+#include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/self_energy/quasiparticle.hpp"
 
 namespace quasi::gw::test {
@@ -40,6 +41,23 @@ inline std::pair<double, double> edges(const MeanField& field,
   const auto list = quasiparticles(field, sums, {}, options, {Derivative::kAnalytic, 0.0}, false);
   const auto top = static_cast<std::size_t>(field.n_occupied - options.band_min);
   return {list.at(top).sigma_ev, list.at(top + 1).sigma_ev};
+}
+
+/// Mean field of a built-in crystal by one of the eigensolvers.
+inline MeanField loaded(const std::string& crystal, double cutoff_ry, int bands,
+                        const char* solver) {
+  SilentProgress silent;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  const Deck deck = parse_deck("[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\ncrystal = \"" +
+                                   crystal + "\"\ncutoff_ry = " + std::to_string(cutoff_ry) +
+                                   "\nbands = " + std::to_string(bands) + "\nsolver = \"" + solver +
+                                   "\"\n[epsilon]\ncutoff_ry = 3.0\n[pseudobands]\nvectors = 1\n",
+                               {}, "test", ".");
+  return load_mean_field(deck.mean_field, demand_of(deck), *kernels, silent);
+}
+/// Number of plane waves of such a crystal at Γ.
+inline int plane_waves(const std::string& crystal, double cutoff_ry) {
+  return static_cast<int>(loaded(crystal, cutoff_ry, 30, "dense").waves.waves[0].g.size());
 }
 
 }  // namespace quasi::gw::test

@@ -4,6 +4,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/berkeleygw_inputs.hpp"
+#include "workers/gw/input/deck_pseudobands.hpp"
 #include "workers/gw/input/deck_sigma.hpp"
 #include "workers/io/renamed_keys.hpp"
 #include "workers/io/table_reader.hpp"
@@ -241,52 +242,6 @@ void read_checks(const toml::table* table, const std::string& where, Deck* deck)
   reader.finish();
 }
 
-void read_pseudobands(const toml::table* table, const std::string& where, Deck* deck) {
-  TableReader reader(table, "pseudobands", where);
-  PseudobandOptions& p = deck->pseudobands;
-  p.vectors = reader.integer("vectors", 0, 1, kMaxBandCount);
-  p.protected_ry = reader.number("protected_ry", p.protected_ry, 0.01, 1000.0);
-  p.ratio = reader.number("ratio", p.ratio, 0.01, 1.0);
-  p.seed = reader.integer("seed", p.seed, 0, 2147483647);
-  p.blocks = reader.integer("blocks", 0, 3, 16);
-  p.closure = static_cast<Closure>(reader.choice("closure", 0, {"auto", "sigma", "none"}));
-  if (p.blocks > 0 && p.vectors % p.blocks != 0)
-    reader.fail("blocks", "= " + std::to_string(p.blocks) + " does not divide vectors = " +
-                              std::to_string(p.vectors) + "; blocks must be of equal size");
-  for (const char* key : {"protected_ry", "ratio", "seed", "blocks", "closure"})
-    if (!p.wanted() && reader.has(key))
-      reader.fail(key, "has no effect without vectors, the random vectors of each window");
-  reader.finish();
-}
-
-/// Refuses settings that need states which pseudobands replace.
-void check_pseudobands(const Deck& deck, const std::string& where) {
-  if (!deck.pseudobands.wanted()) return;
-  const auto refuse_if = [&](bool condition, const char* key, const char* why) {
-    if (condition)
-      throw InvalidInput(where + ": pseudobands.vectors is not allowed with " + key + ", " + why);
-  };
-  refuse_if(deck.epsilon.bands > 0, "epsilon.bands",
-            "since pseudobands stand for all bands of the mean field; leave it out");
-  refuse_if(deck.sigma.bands > 0, "sigma.bands",
-            "since pseudobands stand for all bands of the mean field; leave it out");
-  refuse_if(uses_frequencies(deck.sigma.method) && !deck.stop_after_epsilon, "this sigma.method",
-            "which needs resonances of single states; use \"hl-gpp\", \"gn-gpp\" or \"cohsex\"");
-  refuse_if(deck.epsilon.frequencies == FrequencySet::kReal ||
-                deck.epsilon.frequencies == FrequencySet::kBoth,
-            "this epsilon.frequencies", "whose real axis meets resonances of single states");
-  refuse_if(deck.sigma.outer.kind != OuterLoop::kNone, "sigma.outer_loop",
-            "which changes the energies of single states");
-  refuse_if(deck.sigma.wants_matrix(), "sigma.full_matrix", "which is not tested with them");
-  refuse_if(!deck.sigma.path.corners.empty(), "sigma.band_path",
-            "which compares single states with those along the path");
-  refuse_if(!deck.mean_field.wfn_outer.empty(), "meanfield.wfn_outer",
-            "whose states would need vectors of their own");
-  refuse_if(deck.pseudobands.blocks > 0 && deck.stop_after_epsilon, "stop_after = \"epsilon\"",
-            "which has no energies; leave out pseudobands.blocks");
-  refuse_if(deck.study.wanted, "--converge", "whose changes the noise would hide");
-}
-
 /// Checks settings of one table against those of another.
 void check_across_tables(const Deck& deck, const std::string& where) {
   if (!deck.mean_field.wfn_outer.empty()) {
@@ -338,7 +293,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   read_epsilon(reader.table("epsilon"), where, directory, &deck);
   read_sigma(TableReader(reader.table("sigma"), "sigma", where), &deck);
   read_coulomb(reader.table("coulomb"), where, directory, &deck);
-  read_pseudobands(reader.table("pseudobands"), where, &deck);
+  read_pseudobands(TableReader(reader.table("pseudobands"), "pseudobands", where), &deck);
   read_checks(reader.table("checks"), where, &deck);
   deck.study.wanted = reader.boolean("convergence_study", false);
   read_convergence(reader.table("converge"), where, &deck);

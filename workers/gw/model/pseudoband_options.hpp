@@ -9,6 +9,12 @@ enum class Closure {
   kNone        ///< not used
 };
 
+/// Form of windows that polynomials of H make (docs/theory/gw.md 9.5).
+enum class WindowForm {
+  kSplines,  ///< roots of cubic B-splines, whose squares add up to 1
+  kJackson   ///< indicators of slices damped by Jackson factors, which lose weight at every edge
+};
+
 /// Table [pseudobands] of a deck (docs/theory/gw.md 9.3).
 struct PseudobandOptions {
   int vectors = 0;            ///< random vectors of each window; 0: no pseudobands
@@ -17,7 +23,10 @@ struct PseudobandOptions {
   int seed = 1;               ///< key of the random numbers
   int blocks = 0;             ///< blocks of vectors for error bars; 0: no error bars
   Closure closure = Closure::kAutomatic;
-  int left_out = -1;  ///< block whose vectors are left out; −1: none
+  WindowForm windows = WindowForm::kSplines;
+  int degree = 0;                    ///< of the polynomials; 0: by max_identity_error
+  double max_identity_error = 1e-3;  ///< largest departure of Σ_k p_k² from 1
+  int left_out = -1;                 ///< block whose vectors are left out; −1: none
 
   bool wanted() const { return vectors > 0; }
 };

@@ -120,6 +120,10 @@ void add_pseudobands(const Calculation& run, nlohmann::json& summary) {
                             {"seed", p.seed},
                             {"identity_error", p.identity_error},
                             {"statistical_error", "not examined"}};
+  if (p.filter != nullptr) {
+    summary["pseudobands"]["degree"] = p.filter->degree();
+    summary["pseudobands"]["lost_weight"] = p.filter->lost_weight();
+  }
   if (!run.pseudoband_errors) return;
   const PseudobandErrors& e = *run.pseudoband_errors;
   summary["pseudobands"]["statistical_error"] = {

@@ -8,6 +8,11 @@
 
 namespace quasi::gw {
 
+/// Returns e + h²/(3(e + b)), a node moved by the excess of the second moment of its window.
+inline double moved_node(double node, double width, double pole) {
+  return node + width * width / (3.0 * (node + pole));
+}
+
 /// Windows of energy for stochastic pseudobands (docs/theory/gw.md 9.3; altman2024). Energies x are
 /// distances from midgap, x > 0, in any one unit. The weight of a window is a cubic B-spline
 /// B_k(x) whose knots grow by the factor 1 + F. The window function is g_k = √B_k, so that
@@ -43,13 +48,13 @@ class EnergyWindows {
   /// Returns e_k.
   double node(std::size_t k) const { return (knots_[k + 1] + knots_[k + 2] + knots_[k + 3]) / 3.0; }
 
+  /// Returns h_k = (t_(k+4) − t_k)/4.
+  double width(std::size_t k) const { return (knots_[k + 4] - knots_[k]) / 4.0; }
+
   /// Returns the energy that stands for window k, its node moved by the excess of the second
   /// moment: E_k = e_k + h_k²/(3(e_k + b)), h_k = (t_(k+4) − t_k)/4. Then Σ_k g_k² /(E_k + b) is
   /// 1/(x + b) to second order in h. @param pole  b
-  double energy(std::size_t k, double pole) const {
-    const double h = (knots_[k + 4] - knots_[k]) / 4.0;
-    return node(k) + h * h / (3.0 * (node(k) + pole));
-  }
+  double energy(std::size_t k, double pole) const { return moved_node(node(k), width(k), pole); }
 
  private:
   std::vector<double> knots_;

@@ -166,6 +166,113 @@ void HamiltonianOperator::filter_in_batches(const ChebyshevFilter& filter,
   }
 }
 
+namespace {
+
+/// Complex vectors whose series one thread adds up at a time, and terms added in one product.
+constexpr std::int64_t kSeriesBatch = 2, kTermsPerProduct = 16;
+
+double norm_of(const Cplx* x, std::int64_t n) {
+  double sum = 0.0;
+  for (std::int64_t i = 0; i < n; ++i) sum += std::norm(x[i]);
+  return std::sqrt(sum);
+}
+
+/// Terms T_l x of one batch of vectors, and the sums of the series over them.
+class SeriesOfBatch {
+ public:
+  SeriesOfBatch(const ChebyshevSeries& series, std::int64_t n)
+      : series_(series),
+        n_(n),
+        terms_(static_cast<std::size_t>(kSeriesBatch * kTermsPerProduct * n)),
+        sums_(static_cast<std::size_t>(kSeriesBatch * series.coefficients.extent[0] * n)) {}
+
+  void begin() { std::fill(sums_.begin(), sums_.end(), Cplx{}); }
+  /// Takes T_l x of all vectors of the batch, [count][n], and adds the terms when enough are there.
+  void take(std::int64_t l, const Cplx* x, std::int64_t count) {
+    const std::int64_t slot = l % kTermsPerProduct, last = series_.coefficients.extent[1] - 1;
+    for (std::int64_t v = 0; v < count; ++v)
+      std::copy_n(x + v * n_, n_, terms_.data() + (v * kTermsPerProduct + slot) * n_);
+    if (slot + 1 == kTermsPerProduct || l == last) add(l - slot, slot + 1, count);
+  }
+  /// Returns f_k(H) of vector v.
+  const Cplx* sum(std::int64_t v, std::int64_t k) const {
+    return sums_.data() + (v * series_.coefficients.extent[0] + k) * n_;
+  }
+
+ private:
+  /// Adds `terms` terms from T_first on. Coefficients are real, so that the product is one of real
+  /// matrices with twice the columns.
+  void add(std::int64_t first, std::int64_t terms, std::int64_t count) {
+    const std::int64_t functions = series_.coefficients.extent[0];
+    for (std::int64_t v = 0; v < count; ++v)
+      cblas_dgemm(
+          CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(functions),
+          static_cast<int>(2 * n_), static_cast<int>(terms), 1.0, series_.coefficients.data + first,
+          static_cast<int>(series_.coefficients.extent[1]),
+          reinterpret_cast<const double*>(terms_.data() + v * kTermsPerProduct * n_),
+          static_cast<int>(2 * n_), 1.0,
+          reinterpret_cast<double*>(sums_.data() + v * functions * n_), static_cast<int>(2 * n_));
+  }
+
+  const ChebyshevSeries& series_;
+  std::int64_t n_;
+  std::vector<Cplx> terms_, sums_;
+};
+
+}  // namespace
+
+template <typename T>
+double HamiltonianOperator::expand_in_batches(const ChebyshevSeries& series,
+                                              View<const T, 2> states, View<T, 3> result) const {
+  const std::int64_t per_batch = kSeriesBatch * kStatesPerVector<T>, n_states = states.extent[0],
+                     functions = series.coefficients.extent[0],
+                     degree = series.coefficients.extent[1] - 1;
+  const auto work = static_cast<std::size_t>(kSeriesBatch * size());
+  double growth = 0.0;
+#pragma omp parallel reduction(max : growth)
+  {
+    Worker worker(*this);
+    SeriesOfBatch sums(series, size());
+    std::vector<Cplx> before(work), now(work), image(work);
+#pragma omp for schedule(dynamic)
+    for (std::int64_t first = 0; first < n_states; first += per_batch) {
+      const std::int64_t count = std::min(per_batch, n_states - first);
+      const std::int64_t vectors = (count - 1) / kStatesPerVector<T> + 1;
+      const auto values = static_cast<std::size_t>(vectors * size());
+      sums.begin();
+      load(states, first, count, now.data());
+      const double start = norm_of(now.data(), vectors * size());
+      for (std::int64_t l = 0; l <= degree; ++l) {
+        sums.take(l, now.data(), vectors);
+        growth = std::max(growth, norm_of(now.data(), vectors * size()) / start);
+        if (l == degree) break;
+        worker.apply(now.data(), image.data(), vectors);
+        const double factor = (l == 0 ? 1.0 : 2.0) / series.half_ry;
+        for (std::size_t i = 0; i < values; ++i)
+          before[i] =
+              (image[i] - series.centre_ry * now[i]) * factor - (l == 0 ? Cplx{} : before[i]);
+        std::swap(before, now);
+      }
+      std::vector<Cplx> of_function(values);
+      for (std::int64_t k = 0; k < functions; ++k) {
+        for (std::int64_t v = 0; v < vectors; ++v)
+          std::copy_n(sums.sum(v, k), size(), of_function.data() + v * size());
+        store(of_function.data(), first, count,
+              View<T, 2>{result.data + k * n_states * size(), {n_states, size()}});
+      }
+    }
+  }
+  return growth;
+}
+
+double HamiltonianOperator::expand(const ChebyshevSeries& series, View<const Cplx, 2> states,
+                                   View<Cplx, 3> result) const {
+  return expand_in_batches(series, states, result);
+}
+double HamiltonianOperator::expand(const ChebyshevSeries& series, View<const double, 2> states,
+                                   View<double, 3> result) const {
+  return expand_in_batches(series, states, result);
+}
 void HamiltonianOperator::apply(View<const Cplx, 2> states, View<Cplx, 2> result) const {
   apply_in_batches(states, result);
 }

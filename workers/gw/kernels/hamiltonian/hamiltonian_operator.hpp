@@ -30,6 +30,12 @@ struct ChebyshevFilter {
   int degree = 20;
 };
 
+/// Functions of H as series f_k(H) = Σ_l c_kl T_l((H − centre)/half) of Chebyshev polynomials.
+struct ChebyshevSeries {
+  double centre_ry = 0.0, half_ry = 1.0;  ///< of an interval that holds the spectrum of H
+  View<const double, 2> coefficients;     ///< c_kl, [n_functions][degree + 1]
+};
+
 /// Begin here: the mean-field Hamiltonian as an operator on blocks of states, on the processor
 /// (docs/theory/gw.md 9.1):
 ///
@@ -58,6 +64,14 @@ class HamiltonianOperator {
   void filter(const ChebyshevFilter& filter, View<Cplx, 2> states) const;
   void filter(const ChebyshevFilter& filter, View<double, 2> states) const;
 
+  /// Calculates result[k][n] = f_k(H) states[n]; [n_functions][n_states][n_pw]. All functions share
+  /// the recursion of T_l(H) states[n]. @pre is_real() for real states
+  /// @return the largest ‖T_l x‖/‖x‖, which exceeds 1 only if the interval lacks an eigenvalue
+  double expand(const ChebyshevSeries& series, View<const Cplx, 2> states,
+                View<Cplx, 3> result) const;
+  double expand(const ChebyshevSeries& series, View<const double, 2> states,
+                View<double, 3> result) const;
+
  private:
   class Worker;
   HamiltonianParts parts_;
@@ -69,6 +83,9 @@ class HamiltonianOperator {
   void apply_in_batches(View<const T, 2> states, View<T, 2> result) const;
   template <typename T>
   void filter_in_batches(const ChebyshevFilter& filter, View<T, 2> states) const;
+  template <typename T>
+  double expand_in_batches(const ChebyshevSeries& series, View<const T, 2> states,
+                           View<T, 3> result) const;
 };
 
 }  // namespace quasi::gw

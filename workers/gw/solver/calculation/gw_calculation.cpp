@@ -324,6 +324,8 @@ Preparation prepare(const Deck& deck, const Workplace& place, Progress& progress
 MeanFieldDemand demand_of(const Deck& deck) {
   return {.bands = std::max(deck.epsilon.bands, deck.sigma.bands),
           .screening = deck.epsilon.stored.gamma.empty(),
+          .hamiltonian = deck.pseudobands.wanted() &&
+                         deck.mean_field.eigensolver.method == Eigensolver::kOperator,
           .molecule = deck.coulomb.truncation == Truncation::kBox ||
                       deck.coulomb.truncation == Truncation::kSphere};
 }
@@ -380,7 +382,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     run.field = std::move(*ready.outer);
   }
   if (ready.given) {
-    take_pseudobands_of_sigma(*ready.given, run);
+    take_pseudobands_of_sigma(std::move(*ready.given), run);
     ready.given.reset();
   }
   solve_states(deck, ready.vxc, context, screening_checks, run);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/solver/mean_field/filtered_pseudobands.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
@@ -40,6 +41,25 @@ std::int64_t bytes_of(const Wavefunctions& waves) {
   return bytes;
 }
 
+/// Makes the pseudobands of a plan from the states that are now in `run.field`.
+Wavefunctions made_for(const Calculation& run, PseudobandUse use) {
+  if (run.pseudobands->filter != nullptr)
+    return filtered_pseudobands(run.field, *run.pseudobands, use);
+  return pseudobands(run.field.waves, *run.pseudobands, use);
+}
+
+/// Says what the pseudobands of polynomials stand for.
+std::string stand_for(const WindowPolynomials& filter, WindowForm form) {
+  const std::string form_text =
+      form == WindowForm::kSplines
+          ? "; the windows add up to 1 within " + shown(filter.identity_error())
+          : "; slices damped by Jackson factors add up to 1 only within " +
+                shown(filter.identity_error()) + " and lose " +
+                shown(100.0 * filter.lost_weight()) + " % of the weight of all states";
+  return "all other states of H by polynomials of degree " + std::to_string(filter.degree()) +
+         form_text;
+}
+
 /// Notes in the plan how pseudobands replace states.
 void note_pseudobands(const Deck& deck, Calculation& run) {
   const PseudobandPlan& p = *run.pseudobands;
@@ -50,8 +70,11 @@ void note_pseudobands(const Deck& deck, Calculation& run) {
                 " bands are kept, because there would be no fewer random vectors"
           : "pseudobands: " + std::to_string(p.kept) + " protected bands and " +
                 std::to_string(p.used.size()) + " windows of " + std::to_string(p.vectors) +
-                " random vectors stand for " + std::to_string(p.given) +
-                " bands; the windows add up to 1 within " + shown(p.identity_error) +
+                " random vectors stand for " +
+                (p.filter != nullptr
+                     ? stand_for(*p.filter, deck.pseudobands.windows)
+                     : std::to_string(p.given) + " bands; the windows add up to 1 within " +
+                           shown(p.identity_error)) +
                 (deck.pseudobands.blocks > 0
                      ? "; " + std::to_string(deck.pseudobands.blocks) +
                            " blocks of vectors give the statistical error of the energies"
@@ -90,9 +113,12 @@ void plan_closed_sum(const Deck& deck, const Wavefunctions& given, Calculation& 
 }  // namespace
 
 Wavefunctions replace_by_pseudobands(const Deck& deck, Calculation& run) {
-  run.pseudobands = plan_pseudobands(run.field, deck.pseudobands, deck.mean_field.empirical);
+  const bool top_is_whole = deck.mean_field.empirical;
+  run.pseudobands = run.field.hamiltonian
+                        ? plan_filtered_pseudobands(run.field, deck.pseudobands, top_is_whole)
+                        : plan_pseudobands(run.field, deck.pseudobands, top_is_whole);
   require_protected(deck.sigma.band_max, *run.pseudobands);
-  Wavefunctions made = pseudobands(run.field.waves, *run.pseudobands, PseudobandUse::kScreening);
+  Wavefunctions made = made_for(run, PseudobandUse::kScreening);
   return std::exchange(run.field.waves, std::move(made));
 }
 
@@ -105,11 +131,13 @@ void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, Calcu
   plan_closed_sum(deck, given, run);
 }
 
-void take_pseudobands_of_sigma(const Wavefunctions& given, Calculation& run) {
-  run.field.waves = pseudobands(given, *run.pseudobands, PseudobandUse::kSelfEnergy);
+void take_pseudobands_of_sigma(Wavefunctions given, Calculation& run) {
+  run.field.waves = std::move(given);
+  Wavefunctions made = made_for(run, PseudobandUse::kSelfEnergy);
   if (run.plan.sigma.closed_sum_x_ry)
     run.field.complement =
-        complement_vectors(given, *run.pseudobands, run.plan.sigma.screened_cutoff_ry);
+        complement_vectors(run.field.waves, *run.pseudobands, run.plan.sigma.screened_cutoff_ry);
+  run.field.waves = std::move(made);
 }
 
 std::vector<SelfCheck> unexamined_states() {

@@ -20,8 +20,8 @@ Wavefunctions replace_by_pseudobands(const Deck& deck, Calculation& run);
 void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, Calculation& run);
 
 /// Replaces the pseudobands of χ in `run.field` by those of Σ, and adds the vectors of the
-/// complement where Σ subtracts the closed sum.
-void take_pseudobands_of_sigma(const Wavefunctions& given, Calculation& run);
+/// complement where Σ subtracts the closed sum. @param given  states that pseudobands replace
+void take_pseudobands_of_sigma(Wavefunctions given, Calculation& run);
 
 /// Lists the laws of Σ without values. Random vectors split multiplets, and their static CH is all
 /// of CH except for noise.

@@ -15,10 +15,12 @@
 namespace quasi::gw {
 namespace {
 
-/// Replaces the states of WFN by those of H if more bands are needed than WFN holds.
-void add_bands(const MeanFieldOptions& files, int wanted, Wavefunctions& waves, GwKernels& kernels,
-               Progress& progress) {
-  if (wanted <= waves.n_bands || files.vsc.empty()) return;
+/// Replaces the states of WFN by those of H if more bands are needed than WFN holds, or if H is
+/// needed beside its states.
+void add_bands(const MeanFieldOptions& files, const MeanFieldDemand& demand, Wavefunctions& waves,
+               GwKernels& kernels, Progress& progress) {
+  const int wanted = std::max(demand.bands, waves.n_bands);
+  if ((wanted == waves.n_bands && !demand.hamiltonian) || files.vsc.empty()) return;
   if (!files.vxc.empty() && !is_fortran_file(files.vxc))
     throw InvalidInput("meanfield.vxc = '" + files.vxc.filename().string() +
                        "' holds matrix elements of other states than the " +
@@ -61,15 +63,36 @@ PlaneWaveField density_of(const MeanFieldOptions& files, Wavefunctions& waves, G
           .values = summed_density(waves, zone, occupied, waves.header.g, kernels)};
 }
 
+using HamiltonianAt = std::function<HamiltonianParts(const Wavefunctions&, int spin, int ik)>;
+
+HamiltonianAt hamiltonian_of_crystal(const EmpiricalCrystal& crystal) {
+  return [potential = empirical_potential(crystal)](const Wavefunctions& waves, int, int ik) {
+    const auto at = static_cast<std::size_t>(ik);
+    return local_parts(waves.header.crystal, waves.k[at], waves.waves[at].g, potential);
+  };
+}
+
+HamiltonianAt hamiltonian_of_files(const MeanFieldOptions& files) {
+  auto potential = std::make_shared<const PlaneWaveField>(read_field(files.vsc, "VSC"));
+  auto projectors = std::make_shared<const Projectors>(read_projectors(files.vkb));
+  return [potential, projectors](const Wavefunctions& waves, int spin, int ik) {
+    return hamiltonian_parts(waves, ik, spin, *potential, *projectors);
+  };
+}
+
 }  // namespace
 
 MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand& demand,
                           GwKernels& kernels, Progress& progress, StepTimes* times) {
-  if (source.empirical) return empirical_mean_field(source.crystal, kernels, progress, times);
+  if (source.empirical) {
+    MeanField field = empirical_mean_field(source.crystal, kernels, progress, times);
+    if (demand.hamiltonian) field.hamiltonian = hamiltonian_of_crystal(source.crystal);
+    return field;
+  }
   std::optional<Wavefunctions> shifted;
   if (!source.wfnq.empty()) shifted = read_wavefunctions(source.wfnq);
   Wavefunctions waves = read_wavefunctions(source.wfn);
-  add_bands(source, demand.bands, waves, kernels, progress);
+  add_bands(source, demand, waves, kernels, progress);
   std::shared_ptr<const RadialProjectors> nonlocal;
   if (source.long_wave != LongWave::kStates && demand.screening) {
     nonlocal = projectors_between(source, waves.header, progress);
@@ -84,6 +107,7 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
   PlaneWaveField density = density_of(source, waves, kernels);
   MeanField field = make_mean_field(std::move(waves), std::move(shifted), std::move(density));
   field.nonlocal = nonlocal;
+  if (demand.hamiltonian) field.hamiltonian = hamiltonian_of_files(source);
   // The truncated interaction of a molecule is finite at q = 0, where ⟨v|c⟩ = 0. The head is then 1
   // and needs no second set of states.
   if (demand.molecule && !field.shifted) {

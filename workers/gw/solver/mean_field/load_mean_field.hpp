@@ -11,8 +11,9 @@ namespace quasi::gw {
 /// Parts of a mean field that the later steps of a job need.
 struct MeanFieldDemand {
   int bands = 0;  ///< if WFN has fewer bands, more are made from VSC and VKB; 0: those of WFN
-  bool screening = true;  ///< ε⁻¹ is calculated, so that q → 0 is needed
-  bool molecule = false;  ///< the interaction is truncated to a box or a sphere
+  bool screening = true;     ///< ε⁻¹ is calculated, so that q → 0 is needed
+  bool hamiltonian = false;  ///< the states are those of H, which is kept (MeanField::hamiltonian)
+  bool molecule = false;     ///< the interaction is truncated to a box or a sphere
 };
 
 /// Reads the files of a mean field, or diagonalises the built-in crystal.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,8 @@
 // dense_hamiltonian.hpp calculates further states, gauge.hpp fixes their phases, density.hpp sums
 // their density, and local_matrix.cpp calculates matrix elements of potentials.
 namespace quasi::gw {
+
+struct HamiltonianParts;
 
 /// A mean field ready for GW: wavefunctions with their full zone, the shifted set for q → 0, the
 /// density and quantities derived from them.
@@ -38,6 +41,9 @@ struct MeanField {
   int n_occupied = 0;      ///< occupied bands per spin, the same at every k
   std::vector<int> n_occupied_of_spin;
   int added_k = 0;  ///< points −k at the end of the list that WFN left to time reversal
+
+  /// Returns the parts of H at a k-point of a list of states; empty: H is not at hand.
+  std::function<HamiltonianParts(const Wavefunctions&, int spin, int ik)> hamiltonian;
 
   /// Energies of the mean field itself, [spin][k][band], where an outer loop has put others into
   /// waves.energy_ry, which are those of G; else empty.

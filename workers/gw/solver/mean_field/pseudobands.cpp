@@ -2,27 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "workers/backend/error.hpp"
-#include "workers/backend/philox.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/mean_field/random_factors.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
 namespace {
 
 constexpr double kLargestIdentityError = 1e-10;  ///< rounding of the sum of windows
-
-/// Second key of the random numbers, so that no other use of an equal seed shares them.
-constexpr std::uint32_t kKeyOfPseudobands = 0x70736575u;
-
-/// Calls `visit(spin, ik)` for every spin and k-point.
-template <class Visit>
-void for_each_point(const Wavefunctions& waves, const Visit& visit) {
-  for (int spin = 0; spin < waves.header.n_spins; ++spin)
-    for (int ik = 0; ik < waves.n_k(); ++ik) visit(spin, ik);
-}
 
 double midgap_of(const MeanField& field) {
   double top = -1e300, bottom = 1e300;
@@ -32,17 +21,6 @@ double midgap_of(const MeanField& field) {
     bottom = std::min(bottom, field.waves.energy(spin, ik, n_v));
   });
   return 0.5 * (top + bottom);
-}
-
-/// Returns the largest number of states of one spin and k below an energy.
-int largest_count_below(const Wavefunctions& waves, double energy_ry, int given) {
-  int most = 0;
-  for_each_point(waves, [&](int spin, int ik) {
-    int n = 0;
-    while (n < given && waves.energy(spin, ik, n) < energy_ry) ++n;
-    most = std::max(most, n);
-  });
-  return most;
 }
 
 /// Returns the largest number of states of one spin and k between two energies.
@@ -99,35 +77,6 @@ void choose_windows(const Wavefunctions& waves, PseudobandPlan& plan) {
     if (largest[k] > 0.0) plan.used.push_back(k);
 }
 
-/// Random factors θ of one spin and k-point.
-class RandomFactors {
- public:
-  /// @param use  0, 1: PseudobandUse; 2: complement_vectors()
-  RandomFactors(const PseudobandPlan& plan, std::uint32_t use, int spin, int ik, bool real)
-      : seed_(static_cast<std::uint32_t>(plan.seed)),
-        ik_(static_cast<std::uint32_t>(ik)),
-        stream_(use < 2 ? 2 * static_cast<std::uint32_t>(spin) + use
-                        : 4 + static_cast<std::uint32_t>(spin)),
-        real_(real) {}
-  /// Returns θ of one vector and one state, or one plane wave.
-  Cplx at(int vector, int state) const {
-    const Philox random =
-        Philox::at(static_cast<std::uint32_t>(state), static_cast<std::uint32_t>(vector), ik_,
-                   stream_, seed_, kKeyOfPseudobands);
-    if (real_) return (random.word[0] & 1u) != 0 ? 1.0 : -1.0;
-    return std::polar(1.0, 2.0 * kPi * random.unit());
-  }
-
- private:
-  std::uint32_t seed_, ik_, stream_;
-  bool real_;
-};
-
-bool is_real(std::span<const Cplx> coefficients) {
-  return std::all_of(coefficients.begin(), coefficients.end(),
-                     [](const Cplx& c) { return c.imag() == 0.0; });
-}
-
 /// Replaces the states beyond plan.kept of one spin and k-point; [bands][n_pw].
 std::vector<Cplx> replaced_states(const Wavefunctions& given, const PseudobandPlan& plan,
                                   PseudobandUse use, int spin, int ik) {
@@ -136,7 +85,7 @@ std::vector<Cplx> replaced_states(const Wavefunctions& given, const PseudobandPl
   const std::size_t n_pw = at.g.size(), kept = static_cast<std::size_t>(plan.kept);
   const auto first = states.begin() + static_cast<std::ptrdiff_t>(kept * n_pw);
   const bool real = is_real(std::span(states).subspan(kept * n_pw));
-  const RandomFactors factors(plan, static_cast<std::uint32_t>(use), spin, ik, real);
+  const RandomFactors factors(plan.seed, static_cast<std::uint32_t>(use), spin, ik, real);
   std::vector<Cplx> made(states.begin(), first);
   made.resize(static_cast<std::size_t>(plan.bands()) * n_pw);
   const auto vectors = static_cast<int>(plan.chosen.size());
@@ -159,22 +108,6 @@ std::vector<Cplx> replaced_states(const Wavefunctions& given, const PseudobandPl
   return made;
 }
 
-/// Copies everything except plane waves, coefficients, energies and occupations.
-Wavefunctions without_states(const Wavefunctions& given, int n_bands) {
-  return {.header = given.header,
-          .n_bands = n_bands,
-          .wavefunction_cutoff_ry = given.wavefunction_cutoff_ry,
-          .k_grid = given.k_grid,
-          .k_shift = given.k_shift,
-          .k = given.k,
-          .weight = given.weight,
-          .first_occupied = given.first_occupied,
-          .last_occupied = given.last_occupied,
-          .energy_ry = {},
-          .occupation = {},
-          .waves = {}};
-}
-
 /// Random vectors of the complement of the given states of one spin and k-point, on the plane
 /// waves `g`; [vectors][n_pw].
 std::vector<Cplx> complement_at(const Wavefunctions& given, const PseudobandPlan& plan, int spin,
@@ -190,7 +123,7 @@ std::vector<Cplx> complement_at(const Wavefunctions& given, const PseudobandPlan
                          shown(given.wavefunction_cutoff_ry) + " Ry; correct WFN");
     place.push_back(static_cast<std::size_t>(found));
   }
-  const RandomFactors factors(plan, 2, spin, ik, is_real(states));
+  const RandomFactors factors(plan.seed, 2, spin, ik, is_real(states));
   const double scale = 1.0 / std::sqrt(static_cast<double>(plan.chosen.size()));
   std::vector<Cplx> made(plan.chosen.size() * g.size());
   // A thread makes whole vectors, so that the order of each sum does not depend on their number.
@@ -201,7 +134,10 @@ std::vector<Cplx> complement_at(const Wavefunctions& given, const PseudobandPlan
       eta[i] = scale * factors.at(plan.chosen[r], static_cast<int>(i));
     std::vector<Cplx> inside(place.size());
     for (std::size_t i = 0; i < place.size(); ++i) inside[i] = eta[place[i]];
-    for (int band = 0; band < plan.given; ++band) {
+    // Polynomials of H leave no state of the sphere out.
+    if (plan.filter != nullptr)
+      for (const std::size_t i : place) eta[i] = 0.0;
+    for (int band = 0; band < (plan.filter != nullptr ? 0 : plan.given); ++band) {
       const Cplx* const state = states.data() + static_cast<std::size_t>(band) * place.size();
       Cplx overlap;
       for (std::size_t i = 0; i < place.size(); ++i) overlap += std::conj(state[i]) * inside[i];
@@ -213,11 +149,24 @@ std::vector<Cplx> complement_at(const Wavefunctions& given, const PseudobandPlan
 
 }  // namespace
 
-PseudobandPlan plan_pseudobands(const MeanField& field, const PseudobandOptions& options,
-                                bool top_is_whole) {
+int largest_count_below(const Wavefunctions& waves, double energy_ry, int given) {
+  int most = 0;
+  for_each_point(waves, [&](int spin, int ik) {
+    int n = 0;
+    while (n < given && waves.energy(spin, ik, n) < energy_ry) ++n;
+    most = std::max(most, n);
+  });
+  return most;
+}
+
+PseudobandPlan begin_plan(const MeanField& field, const PseudobandOptions& options,
+                          bool top_is_whole) {
   const Wavefunctions& waves = field.waves;
-  PseudobandPlan plan{
-      .given = waves.n_bands, .vectors = options.vectors, .seed = options.seed, .used = {}};
+  PseudobandPlan plan{.given = waves.n_bands,
+                      .vectors = options.vectors,
+                      .seed = options.seed,
+                      .filter = {},
+                      .used = {}};
   for (int r = 0; r < options.vectors; ++r)
     if (options.left_out < 0 || r * options.blocks / options.vectors != options.left_out)
       plan.chosen.push_back(r);
@@ -227,6 +176,13 @@ PseudobandPlan plan_pseudobands(const MeanField& field, const PseudobandOptions&
   }
   plan.midgap_ry = midgap_of(field);
   plan.plasma_ry = std::sqrt(16.0 * kPi * field.n_electrons() / field.crystal().volume_bohr3);
+  return plan;
+}
+
+PseudobandPlan plan_pseudobands(const MeanField& field, const PseudobandOptions& options,
+                                bool top_is_whole) {
+  const Wavefunctions& waves = field.waves;
+  PseudobandPlan plan = begin_plan(field, options, top_is_whole);
   const double end = protected_energy(waves, options, plan);
   const int below = largest_count_below(waves, plan.midgap_ry + end, plan.given);
   const auto whole = whole_band_counts(waves, std::max(below, field.n_occupied + 1), plan.given);
@@ -246,21 +202,42 @@ PseudobandPlan plan_pseudobands(const MeanField& field, const PseudobandOptions&
   return plan;
 }
 
-Wavefunctions pseudobands(const Wavefunctions& given, const PseudobandPlan& plan,
-                          PseudobandUse use) {
-  Wavefunctions made = without_states(given, plan.bands());
+Wavefunctions without_states(const Wavefunctions& given, int n_bands) {
+  return {.header = given.header,
+          .n_bands = n_bands,
+          .wavefunction_cutoff_ry = given.wavefunction_cutoff_ry,
+          .k_grid = given.k_grid,
+          .k_shift = given.k_shift,
+          .k = given.k,
+          .weight = given.weight,
+          .first_occupied = given.first_occupied,
+          .last_occupied = given.last_occupied,
+          .energy_ry = {},
+          .occupation = {},
+          .waves = {}};
+}
+
+void set_energies(const Wavefunctions& given, const PseudobandPlan& plan, PseudobandUse use,
+                  Wavefunctions& made) {
   const double pole = use == PseudobandUse::kSelfEnergy ? plan.plasma_ry : 0.0;
-  for (const KPointWaves& at : given.waves) made.waves.push_back({.g = at.g, .coefficients = {}});
   for_each_point(given, [&](int spin, int ik) {
     for (int band = 0; band < plan.kept; ++band) {
       made.energy_ry.push_back(given.energy(spin, ik, band));
       made.occupation.push_back(given.occupied(spin, ik, band));
     }
-    for (const std::size_t window : plan.used)
-      for (std::size_t i = 0; i < plan.chosen.size(); ++i) {
-        made.energy_ry.push_back(plan.midgap_ry + plan.windows.energy(window, pole));
-        made.occupation.push_back(0.0);
-      }
+    for (const std::size_t window : plan.used) {
+      made.energy_ry.insert(made.energy_ry.end(), plan.chosen.size(), plan.energy_ry(window, pole));
+      made.occupation.insert(made.occupation.end(), plan.chosen.size(), 0.0);
+    }
+  });
+}
+
+Wavefunctions pseudobands(const Wavefunctions& given, const PseudobandPlan& plan,
+                          PseudobandUse use) {
+  Wavefunctions made = without_states(given, plan.bands());
+  for (const KPointWaves& at : given.waves) made.waves.push_back({.g = at.g, .coefficients = {}});
+  set_energies(given, plan, use, made);
+  for_each_point(given, [&](int spin, int ik) {
     made.waves[static_cast<std::size_t>(ik)].coefficients.push_back(
         replaced_states(given, plan, use, spin, ik));
   });
@@ -269,6 +246,7 @@ Wavefunctions pseudobands(const Wavefunctions& given, const PseudobandPlan& plan
 
 double start_of_complement(const Wavefunctions& given, const PseudobandPlan& plan) {
   double start = given.wavefunction_cutoff_ry;
+  if (plan.filter != nullptr) return start;
   for_each_point(given, [&](int spin, int ik) {
     start = std::min(start, given.energy(spin, ik, plan.given - 1) - plan.midgap_ry);
   });

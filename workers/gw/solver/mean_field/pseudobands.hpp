@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "workers/gw/model/pseudoband_options.hpp"
 #include "workers/gw/physics/energy_windows.hpp"
+#include "workers/gw/solver/mean_field/eigensolver/window_polynomials.hpp"
 #include "workers/gw/solver/mean_field/problem.hpp"
 
 namespace quasi::gw {
@@ -19,10 +21,18 @@ struct PseudobandPlan {
   double midgap_ry = 0.0;
   double plasma_ry = 0.0;  ///< ω_p of the density of the occupied states
   EnergyWindows windows{1.0, 2.0, 1.0};
+  /// Polynomials of H in place of `windows`, which then stand for all states above the protected
+  /// ones (filtered_pseudobands.hpp); null: the windows act on given states.
+  std::shared_ptr<const WindowPolynomials> filter;
   std::vector<std::size_t> used;  ///< windows with a state at some k, by increasing energy
   double identity_error = 0.0;    ///< max |Σ_k g_k(E_n)² − 1| over all states that are replaced
 
-  bool keeps_all() const { return kept == given; }
+  bool keeps_all() const { return filter == nullptr && kept == given; }
+  /// Returns the energy that stands for a window, Ry. @param pole_ry  b of EnergyWindows::energy()
+  double energy_ry(std::size_t window, double pole_ry) const {
+    return midgap_ry +
+           (filter != nullptr ? filter->energy(window, pole_ry) : windows.energy(window, pole_ry));
+  }
   /// Number of bands of the states that pseudobands() returns.
   int bands() const { return kept + static_cast<int>(used.size() * chosen.size()); }
 };
@@ -30,6 +40,19 @@ struct PseudobandPlan {
 /// Use of pseudobands. Their energies suit the poles of χ or of Σ, and their random vectors are
 /// independent of those of the other use. Equal vectors in W and G would add a large bias.
 enum class PseudobandUse { kScreening = 0, kSelfEnergy = 1 };
+
+/// Steps of plan_pseudobands() and of plan_filtered_pseudobands().
+///
+/// Sets everything but the protected states and the windows.
+PseudobandPlan begin_plan(const MeanField& field, const PseudobandOptions& options,
+                          bool top_is_whole);
+/// Returns the largest number of the first `given` states of one spin and k below an energy.
+int largest_count_below(const Wavefunctions& waves, double energy_ry, int given);
+/// Copies everything except plane waves, coefficients, energies and occupations.
+Wavefunctions without_states(const Wavefunctions& given, int n_bands);
+/// Adds the energies and occupations of protected bands and windows to `made`.
+void set_energies(const Wavefunctions& given, const PseudobandPlan& plan, PseudobandUse use,
+                  Wavefunctions& made);
 
 /// Divides the states of `field`. States below midgap + protected_ry are kept in whole multiplets.
 /// That energy rises by 1 + F while the next interval has no more states than vectors at every k,

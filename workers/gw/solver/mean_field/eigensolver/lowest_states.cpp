@@ -216,4 +216,10 @@ LowestStates lowest_states(const HamiltonianOperator& h, int wanted,
   return SubspaceIteration<Cplx>(h, wanted, options).run();
 }
 
+double spectrum_bound_ry(const HamiltonianOperator& h) {
+  const SingleThreadedBlas guard;
+  std::int64_t applications = 0;
+  return h.is_real() ? upper_bound<double>(h, &applications) : upper_bound<Cplx>(h, &applications);
+}
+
 }  // namespace quasi::gw

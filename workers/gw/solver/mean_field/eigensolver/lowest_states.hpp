@@ -29,4 +29,8 @@ struct LowestStates {
 LowestStates lowest_states(const HamiltonianOperator& h, int wanted,
                            const EigensolverOptions& options);
 
+/// Returns a bound of the largest eigenvalue of H after twelve Lanczos steps from a seeded vector:
+/// the largest Ritz value plus the norm of the last residual [zhou2006].
+double spectrum_bound_ry(const HamiltonianOperator& h);
+
 }  // namespace quasi::gw

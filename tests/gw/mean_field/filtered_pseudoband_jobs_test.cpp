@@ -1,0 +1,86 @@
+// Jobs with pseudobands by polynomials of H (docs/theory/gw.md 9.5).
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/gw/support/pseudoband_crystals.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/gw/output/summary.hpp"
+
+namespace quasi::gw {
+namespace {
+
+using test::plane_waves;
+
+constexpr const char* kDeck =
+    "[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\ncutoff_ry = 8.0\n"
+    "[epsilon]\ncutoff_ry = 3.0\n[sigma]\nband_min = 14\nband_max = 18\n";
+
+Calculation run(int bands, const std::string& solver, const std::string& pseudobands,
+                int devices = 1) {
+  SilentProgress silent;
+  DeviceTeam team(std::vector<Device>(static_cast<std::size_t>(devices), find_device("cpu")));
+  return run_calculation(parse_deck(kDeck + pseudobands,
+                                    {Setting{"meanfield.solver", solver},
+                                     Setting{"meanfield.bands", std::to_string(bands)}},
+                                    "test", "."),
+                         {.team = team, .memory_budget_bytes = std::int64_t{1} << 30}, silent);
+}
+std::string refusal_of(int bands, const std::string& solver, const std::string& pseudobands) {
+  try {
+    run(bands, solver, pseudobands);
+  } catch (const InvalidInput& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A job calculates 70 of 420 states, and its interval holds the energies of the job of all bands.
+TEST(FilteredPseudobandJobs, AgreeWithAllBandsAndHaveTheSameBitsOnThreeDevices) {
+  const std::string wanted = "[pseudobands]\nvectors = 8\nblocks = 4\n";
+  const Calculation all = run(plane_waves("silicon", 8.0), "dense", ""),
+                    found = run(70, "operator", wanted), three = run(70, "operator", wanted, 3);
+  EXPECT_GT(all.plan.sigma.bands, 400);
+  ASSERT_TRUE(found.pseudoband_errors);
+  ASSERT_EQ(found.quasiparticles.size(), all.quasiparticles.size());
+  for (std::size_t i = 0; i < all.quasiparticles.size(); ++i) {
+    EXPECT_EQ(found.quasiparticles[i].sigma_ev, three.quasiparticles[i].sigma_ev);
+    EXPECT_NEAR(found.pseudoband_errors->estimate_ev[i], all.quasiparticles[i].sigma_ev,
+                1.5 * found.pseudoband_errors->half_width_ev[i] + 0.01);
+  }
+  const auto summary = summary_of(found, find_device("cpu"), 1).at("pseudobands");
+  EXPECT_LE(summary.at("given_bands").get<int>(), 70);
+  EXPECT_GT(summary.at("degree").get<int>(), 100);
+  EXPECT_LE(summary.at("identity_error").get<double>(), 1e-3);
+}
+
+TEST(FilteredPseudobandJobs, TheBiasOfJacksonDampedSlicesIsPrinted) {
+  const Calculation found =
+      run(70, "operator", "[pseudobands]\nvectors = 2\nwindows = \"jackson\"\n");
+  bool printed = false;
+  for (const std::string& note : found.plan.notes)
+    printed = printed || note.find("% of the weight of all states") != std::string::npos;
+  EXPECT_TRUE(printed);
+  const auto summary = summary_of(found, find_device("cpu"), 1).at("pseudobands");
+  EXPECT_GT(summary.at("lost_weight").get<double>(), 0.01);
+}
+
+TEST(FilteredPseudobandJobs, KeysAndBandsThatDoNotFitAreRefused) {
+  const std::string wanted = "[pseudobands]\nvectors = 1\n";
+  EXPECT_NE(
+      refusal_of(30, "operator", wanted + "protected_ry = 2.0\n").find("pseudobands.protected_ry"),
+      std::string::npos);
+  for (const char* line : {"windows = \"jackson\"\n", "degree = 100\n"})
+    EXPECT_NE(refusal_of(70, "dense", wanted + line).find("meanfield.solver"), std::string::npos);
+  EXPECT_NE(refusal_of(70, "operator", wanted + "degree = 60\n").find("max_identity_error"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal_of(70, "operator", wanted + "windows = \"jackson\"\nmax_identity_error = 1e-4\n")
+          .find("max_identity_error"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace quasi::gw
