@@ -84,6 +84,20 @@ TEST(Deck, AKeyOfWenoAloneChoosesWeno) {
   EXPECT_TRUE(parse("[mesh]\nnw = 24\n[run]\nmode = \"transient\"").notes.empty());
 }
 
+// With Maxwell statistics the mobility rises with the doping beyond 1e19 cm⁻³. A deck with
+// impurities notes it.
+TEST(Deck, ImpuritiesBeyondMaxwellStatisticsGetANote) {
+  const std::string impurities = "[scattering]\nimpurities = true\n";
+  const Deck deck = parse(impurities);
+  ASSERT_EQ(deck.notes.size(), 1u);
+  EXPECT_EQ(deck.notes[0],
+            "scattering.impurities is too weak beyond 1e19 cm-3 with Maxwell statistics, and the "
+            "doping is up to 1e+20 cm-3; use statistics.kind = \"fermi\"");
+  EXPECT_TRUE(parse(impurities + "[doping]\ncontact_cm3 = 1e19\n").notes.empty());
+  EXPECT_TRUE(parse(impurities + "[statistics]\nkind = \"fermi\"\n").notes.empty());
+  EXPECT_TRUE(parse("").notes.empty());
+}
+
 TEST(Deck, MeshThatMissesAnInterfaceNamesItsNeighbours) {
   const std::string message = error_of("[mesh]\nnx = 60");
   EXPECT_NE(message.find("33 and 65"), std::string::npos) << message;

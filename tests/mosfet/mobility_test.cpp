@@ -73,7 +73,8 @@ TEST(Mobility, FollowsTheSymmetryOfTheFilmAndTheValleyTable) {
 }
 
 // Impurities alone, parabolic bands, one round valley: μ = (e/m)∫τ w e^{−w/kT}dw / ∫w e^{−w/kT}dw
-// with the τ of Brooks and Herring, written out in the test. The limit of 5 % covers the w grid.
+// with the τ of Brooks and Herring, written out in the test. The limit of 5 % covers the w grid. At
+// 1e17 cm⁻³ the carriers that screen have Maxwell's distribution.
 TEST(Mobility, LimitedByImpuritiesIsTheClosedForm) {
   const double mass = 0.4;
   const Deck deck = parse_deck("[[valley]]\nmx = 0.4\nmy = 0.4\nmz = 0.4\n",
@@ -85,15 +86,15 @@ TEST(Mobility, LimitedByImpuritiesIsTheClosedForm) {
                                 {"material.alpha_per_ev", "0.0"},
                                 {"scattering.enabled", "[]"},
                                 {"scattering.impurities", "true"},
-                                {"doping.contact_cm3", "1e19"},
-                                {"doping.channel_cm3", "1e19"}},
+                                {"doping.contact_cm3", "1e17"},
+                                {"doping.channel_cm3", "1e17"}},
                                "test deck", ".");
   const Structure column = column_structure(make_structure(deck), 16);
   const TransportProblem problem = make_transport_problem(deck, column);
   const Subbands levels = solve_subbands(column, std::vector<double>(65, 0.0));
   const double found = low_field_mobility(deck, problem, levels, {-0.2}).mean_nm2_v_fs[0];
 
-  const double kt = deck.kt_ev(), coulomb = kChargeOverEpsilon0_v_nm / 11.7, donors = 0.01;
+  const double kt = deck.kt_ev(), coulomb = kChargeOverEpsilon0_v_nm / 11.7, donors = 1e-4;
   const double m = mass * kElectronMass_ev_fs2_nm2,
                screening2 =
                    coulomb * donors / kt;  // Debye screening, the slope of Maxwell statistics
@@ -108,6 +109,33 @@ TEST(Mobility, LimitedByImpuritiesIsTheClosedForm) {
     below += w * std::exp(-w / kt);
   }
   EXPECT_NEAR(found / (above / below / m), 1.0, 5e-2);
+}
+
+// The mobility of a uniformly doped film falls with its impurities. With Maxwell statistics of the
+// transport it falls up to the doping beyond which a deck gets a warning.
+TEST(Mobility, FallsWithTheDopingOfTheFilm) {
+  const std::vector<std::string> up_to_1e19{"1e17", "1e18", "1e19"};
+  std::vector<std::string> all = up_to_1e19;
+  all.insert(all.end(), {"2e19", "3e19", "1e20"});
+  for (const auto& [statistics, dopings] : {std::pair{"maxwell", up_to_1e19}, {"fermi", all}}) {
+    double last = 1e4;
+    for (const std::string& doping_cm3 : dopings) {
+      const Deck deck = test::default_deck(33, 65,
+                                           {{"mesh.nw", "300"},
+                                            {"mesh.wmax_ev", "0.9"},
+                                            {"statistics.kind", statistics},
+                                            {"scattering.impurities", "true"},
+                                            {"doping.contact_cm3", doping_cm3},
+                                            {"doping.channel_cm3", doping_cm3}});
+      const Structure device = make_structure(deck), column = column_structure(device, 0);
+      const double mobility = low_field_mobility(deck, make_transport_problem(deck, column),
+                                                 solve_contact(deck, device, 0).subbands, {0.0})
+                                  .mean_nm2_v_fs[0] *
+                              kMobilityUnit_cm2_v_s;
+      EXPECT_LT(mobility, 0.99 * last) << statistics << ' ' << doping_cm3;
+      last = mobility;
+    }
+  }
 }
 
 // The force of a step on a level is the level's shift per thickness of film: F = −½ ∂ε/∂t for the

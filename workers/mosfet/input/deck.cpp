@@ -292,6 +292,23 @@ void note_doping(Deck* deck) {
       "; dopings are in cm-3, and 1e19 m-3 are 1e13 cm-3");
 }
 
+// Notes impurities at dopings where the transport's Maxwell statistics let the mobility rise with
+// the doping (docs/theory/mosfet.md 15.3).
+void note_impurities(Deck* deck) {
+  constexpr double kDegenerate_nm3 = 1.000001e19 / kPerNm3_cm3;
+  const Doping& d = deck->doping;
+  double largest_nm3 = std::max(d.contact_nm3, d.channel_nm3);
+  if (!d.profile_nm3.empty())
+    largest_nm3 = *std::max_element(d.profile_nm3.begin(), d.profile_nm3.end());
+  if (!deck->scattering.impurities || deck->statistics == StatisticsKind::kFermi ||
+      largest_nm3 <= kDegenerate_nm3)
+    return;
+  deck->notes.push_back(
+      "scattering.impurities is too weak beyond 1e19 cm-3 with Maxwell statistics, "
+      "and the doping is up to " +
+      shown(largest_nm3 * kPerNm3_cm3) + " cm-3; use statistics.kind = \"fermi\"");
+}
+
 /// Old names of keys, which are still read.
 const std::vector<RenamedKey> kRenamedKeys{
     {"gate.workfunction_eV", "gate.workfunction_ev"},
@@ -331,6 +348,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   read_valleys(reader, where, &deck);
   read_scattering(reader.table("scattering"), where, &deck.scattering);
   read_statistics(reader.table("statistics"), where, &deck);
+  note_impurities(&deck);
   read_contact(reader.table("contact"), where, &deck);
   TableReader run(reader.table("run"), "run", where);
   deck.run.mode = read_mode(run);

@@ -1,8 +1,10 @@
 #include "workers/mosfet/solver/transport/elastic_rates.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "workers/mosfet/physics/impurity.hpp"
+#include "workers/mosfet/physics/statistics.hpp"
 #include "workers/mosfet/solver/equilibrium/equilibrium.hpp"
 
 namespace quasi::mosfet {
@@ -49,24 +51,48 @@ double Impurities::rate_fs(const ValleyPair& valley, int column, double w_ev) co
                              screening2_nm2[i]);
 }
 
+namespace {
+
+// Returns ∂n/∂E_F of a film with the levels of the contact column that holds `sheet_nm2` electrons,
+// nm⁻² eV⁻¹, in Fermi statistics. Newton's iteration acts on ln n, which is concave in E_F.
+double fermi_slope(const DeviceModel& model, const Structure& s, const Equilibrium& contact,
+                   double sheet_nm2) {
+  const Structure column = column_structure(s, 0);
+  double fermi_ev = 0.0;
+  SheetDensity sum{0.0, 0.0};
+  for (int step = 0; step < 100; ++step) {
+    sum = {0.0, 0.0};
+    for (int v = 0; v < s.n_valleys(); ++v)
+      for (int p = 0; p < s.subbands; ++p) {
+        const ValleyPair& valley = s.valleys[static_cast<std::size_t>(v)];
+        const SheetDensity one =
+            sheet_fermi({valley.mx_m0, valley.my_m0, model.material.alpha_per_ev}, model.kt_ev(),
+                        fermi_ev - contact.energy(column, v, p, 0));
+        sum.density_nm2 += 2.0 * one.density_nm2;
+        sum.slope_nm2_ev += 2.0 * one.slope_nm2_ev;
+      }
+    const double change =
+        std::log(sheet_nm2 / sum.density_nm2) * sum.density_nm2 / sum.slope_nm2_ev;
+    fermi_ev += std::clamp(change, -1.0, 1.0);
+    if (std::fabs(change) < 1e-12) break;
+  }
+  return sum.slope_nm2_ev;
+}
+
+}  // namespace
+
 Impurities make_impurities(const DeviceModel& model, const Structure& s) {
   const Equilibrium contact = solve_contact(model, s, 0);
-  const Structure column = column_structure(s, 0);
-  double density = 0.0, slope = 0.0;
-  for (int v = 0; v < s.n_valleys(); ++v)
-    for (int p = 0; p < s.subbands; ++p) {
-      const SheetDensity sheet = sheet_density(model, s.valleys[static_cast<std::size_t>(v)],
-                                               -contact.energy(column, v, p, 0));
-      density += sheet.density_nm2;
-      slope += sheet.slope_nm2_ev;
-    }
+  const double film_nm = (s.silicon_last - s.silicon_first) * s.dz_nm;
   Impurities impurities{.donors_nm3 = {}, .screening2_nm2 = {}, .eps_r = model.material.eps_si};
   for (int i = 0; i < s.nx; ++i) {
     const double donors =
         s.doping_nm3[static_cast<std::size_t>(i) * s.nz + (s.silicon_first + s.silicon_last) / 2];
     impurities.donors_nm3.push_back(donors);
-    impurities.screening2_nm2.push_back(kChargeOverEpsilon0_v_nm / model.material.eps_si * donors *
-                                        slope / density);
+    impurities.screening2_nm2.push_back(
+        donors > 0.0 ? kChargeOverEpsilon0_v_nm / model.material.eps_si *
+                           fermi_slope(model, s, contact, donors * film_nm) / film_nm
+                     : 0.0);
   }
   return impurities;
 }

@@ -26,7 +26,8 @@ struct Impurities {
   double rate_fs(const ValleyPair& valley, int column, double w_ev) const;
 };
 
-/// Returns the donors of a device. The screening has the slope of the source's contact column.
+/// Returns the donors of a device. The carriers that screen them have Fermi statistics and the
+/// levels of the source's contact column.
 /// @throws NotConverged as solve_contact()
 Impurities make_impurities(const DeviceModel& model, const Structure& structure);
 
