@@ -309,6 +309,19 @@ TEST(Ladder, DatasetsHaveUnitsAndDescriptions) {
   EXPECT_EQ(result.doubles("/ladder/kappa").size(), 6u * 9u);
 }
 
+// A user who asks where the time went must find the bare case and the self-consistent phonons too.
+TEST(Ladder, SecondsCountEveryCase) {
+  const quasi::test::TemporaryDirectory out;
+  const auto summary =
+      run(model("silicon-sw"), {"ngrid=4,4,4", "renormalise=T", "T=200,300"}, out.path() / "out");
+  double harmonic_s = 0.0;
+  for (const auto& [name, own] : summary["cases"].items())
+    harmonic_s += own["seconds"]["harmonic"].get<double>();
+  EXPECT_EQ(summary["cases"].size(), 3u);
+  EXPECT_DOUBLE_EQ(summary["seconds"]["harmonic"].get<double>(), harmonic_s);
+  EXPECT_GT(summary["seconds"]["renormalise"].get<double>(), 0.0);
+}
+
 // Silicon of Stillinger and Weber has pairs of neighbours of one atom, one cell apart.
 TEST(Ladder, AMeshThatIsTooCoarseForTheFourthOrderIsNamed) {
   const quasi::test::TemporaryDirectory out;

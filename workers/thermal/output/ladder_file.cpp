@@ -86,8 +86,15 @@ void add_case(const nlohmann::json& own, nlohmann::json& summary) {
   for (const char* key : {"mesh", "irreducible_points", "space_group", "scale_broad", "isotopes",
                           "four_phonon_iteration", "compat", "device", "deck_sha256"})
     summary[key] = own[key];
-  for (const auto& [phase, seconds] : own["seconds"].items())
-    summary["seconds"][phase] = summary["seconds"].value(phase, 0.0) + seconds.get<double>();
+}
+
+/// Returns the wall time by phase: of all cases, and of the self-consistent phonons.
+nlohmann::json seconds_of(const Ladder& ladder, const nlohmann::json& cases) {
+  nlohmann::json total{{"renormalise", ladder.renormalise_seconds}};
+  for (const auto& [name, own] : cases.items())
+    for (const auto& [phase, seconds] : own["seconds"].items())
+      total[phase] = total.value(phase, 0.0) + seconds.get<double>();
+  return total;
 }
 
 double number_at(const nlohmann::json& values, std::size_t i, std::size_t j) {
@@ -127,7 +134,7 @@ nlohmann::json summarise_ladder(const Deck& deck, const Ladder& ladder, nlohmann
   const double factor = sheet_factor(deck.crystal, deck.control.sheet_options());
   const auto nb = static_cast<std::size_t>(deck.crystal.n_branches());
   nlohmann::json summary{{"temperatures_k", deck.control.temperatures_k},
-                         {"seconds", nlohmann::json::object()}};
+                         {"seconds", seconds_of(ladder, cases)}};
   nlohmann::json steps = nlohmann::json::array();
   for (const char* key : kByTemperature) summary[key] = nlohmann::json::array();
   for (const LadderStep& step : ladder.steps) {

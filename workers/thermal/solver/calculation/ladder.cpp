@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/thermal/input/control/namelist_section.hpp"
 
 namespace quasi::thermal {
@@ -152,9 +153,11 @@ Ladder solve_ladder(const LatticeModel& model, const SparseForceConstants& fourt
   LatticeModel renormalised = model;
   for (const double temperature_k : options.transport.temperatures_k) {
     LadderStep step{.temperature_k = temperature_k, .constants = {}, .omega_rad_ps = {}};
+    const Stopwatch clock;
     step.constants =
         solve_self_consistent(model.crystal, model.second_order, fourth, harmonic,
                               self_consistent_options(options.renormalisation, temperature_k));
+    ladder.renormalise_seconds += clock.seconds();
     progress.log("self-consistent phonons at T = " + number_text(temperature_k) +
                  " K: " + std::to_string(step.constants.iterations) + " iterations");
     renormalised.second_order =

@@ -32,6 +32,7 @@ struct Ladder {
   bool bare_solved = false;               ///< κ of bare phonons is among the levels
   std::vector<LadderLevel> levels;        ///< from bare three phonons upwards
   std::vector<LadderStep> steps;          ///< [nT]
+  double renormalise_seconds = 0.0;       ///< wall time of the self-consistent phonons
   std::vector<std::string> warnings;
 };
 

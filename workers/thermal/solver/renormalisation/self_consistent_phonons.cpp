@@ -54,9 +54,12 @@ class SelfConsistentLoop {
         nb_(crystal.n_branches()),
         largest_ev_a2_(largest_element(bare) / harmonic.constants.ev_per_a2_amu_to_omega2) {
     const DynamicalMatrixBuilder builder(crystal, bare, harmonic);
+    q_.resize(static_cast<std::size_t>(options.mesh.size()));
+    bare_.resize(q_.size());
+#pragma omp parallel for schedule(static)
     for (std::int64_t point = 0; point < options.mesh.size(); ++point) {
-      q_.push_back(point_at(point));
-      bare_.push_back(builder.at(q_.back(), false).d);
+      q_[point] = point_at(point);
+      bare_[point] = builder.at(q_[point], false).d;
     }
     omega2_.resize(q_.size() * nb_);
     vectors_.resize(q_.size() * nb_ * nb_);
@@ -184,18 +187,18 @@ class SelfConsistentLoop {
   }
 
   /// Returns ⟨u_κα(R) u_κ'β(0)⟩ in Å², [α][β].
-  Block correlation(const PairKey& key) const {
+  /// @param amplitude  mean_square_amplitude() of every mode [n_q][branch]
+  Block correlation(const PairKey& key, const std::vector<double>& amplitude) const {
     const auto& [atom, other, cell] = key;
     Block sum{};
     for (std::size_t point = 0; point < q_.size(); ++point) {
       const Complex64 wave = std::polar(1.0, phase(q_[point], cell));
       for (int s = 0; s < nb_; ++s) {
-        const double amplitude = mean_square_amplitude(omega2_[point * nb_ + s]);
+        const Complex64 weight = amplitude[point * nb_ + s] * wave;
         const Complex64* e = &vectors_[(point * nb_ + s) * nb_];
         for (int a = 0; a < 3; ++a)
           for (int b = 0; b < 3; ++b)
-            sum[a * 3 + b] +=
-                amplitude * std::real(e[3 * atom + a] * std::conj(e[3 * other + b]) * wave);
+            sum[a * 3 + b] += std::real(e[3 * atom + a] * std::conj(e[3 * other + b]) * weight);
       }
     }
     const double factor = 1.0 / (std::sqrt(crystal_.mass_amu[atom] * crystal_.mass_amu[other]) *
@@ -218,10 +221,14 @@ class SelfConsistentLoop {
 
   /// Moves the correction towards ½ Σ Φ₄ ⟨uu⟩. Returns the largest relative distance from it.
   double step(double mixing) {
-    std::vector<Block> correlations(correlated_.size());
+    std::vector<double> amplitude(omega2_.size());
 #pragma omp parallel for schedule(static)
+    for (std::size_t mode = 0; mode < omega2_.size(); ++mode)
+      amplitude[mode] = mean_square_amplitude(omega2_[mode]);
+    std::vector<Block> correlations(correlated_.size());
+#pragma omp parallel for schedule(dynamic)
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(correlated_.size()); ++i)
-      correlations[i] = correlation(correlated_[i]);
+      correlations[i] = correlation(correlated_[i], amplitude);
     std::vector<Block> target(result_.correction.size(), Block{});
     for (std::int64_t b = 0; b < fourth_.n_blocks(); ++b)
       for (int pair = 0; pair < 9; ++pair)
