@@ -189,4 +189,33 @@ std::vector<double> BeamScattering::net_number(const std::vector<double>& mean) 
   return net;
 }
 
+double BeamScattering::noise(const std::vector<double>& g,
+                             const std::vector<double>& weights) const {
+  const BeamGrid& grid = geometry_.grid;
+  const auto product = [](const std::vector<double>& a, const std::vector<double>& b) {
+    std::vector<double> out(a);
+    for (std::size_t at = 0; at < out.size(); ++at) out[at] *= b[at];
+    return out;
+  };
+  const std::vector<double> squares = product(weights, weights);
+  const std::vector<double> leaving = mean(g), leaving_weight = mean(product(g, weights)),
+                            leaving_square = mean(product(g, squares)),
+                            arriving_weight = mean(weights), arriving_square = mean(squares);
+  const auto moved = [&](std::size_t from, std::size_t to) {
+    return leaving_square[from] + leaving[from] * arriving_square[to] -
+           2.0 * leaving_weight[from] * arriving_weight[to];
+  };
+  double sum = 0.0;
+  for_each_transfer(
+      std::vector<double>(leaving.size(), 1.0),
+      [&](const BeamLink&, int, std::size_t low, std::size_t high, double rises, double falls) {
+        sum += rises * moved(low, high) + falls * moved(high, low);
+      });
+  for (std::size_t cell = 0; cell < cells_.relaxation_fs.size(); ++cell)
+    sum += geometry_.density_factor[cell / grid.n_h / grid.nx] * states_[cell] *
+           cells_.relaxation_fs[cell] * grid.boltzmann(static_cast<int>(cell % grid.n_h)) *
+           moved(cell, cell);
+  return sum;
+}
+
 }  // namespace quasi::mosfet

@@ -77,6 +77,10 @@ class BeamScattering {
   std::vector<double> emission_power(const std::vector<double>& mean) const;
   /// Returns Σ over links of the net number that enters a state [n_states][nx][n_h], 1/(nm² fs).
   std::vector<double> net_number(const std::vector<double>& mean) const;
+  /// Returns Σ over links and directions of rate (Ψ_to − Ψ_from)², one valley, 1/(nm² fs).
+  /// Electrons leave the points of a cell of H in proportion to V g and arrive in proportion to V;
+  /// without blocking. @param g, weights  g and Ψ in the layout of BeamOperator
+  double noise(const std::vector<double>& g, const std::vector<double>& weights) const;
 
  private:
   std::int64_t row(int state, int i) const {
