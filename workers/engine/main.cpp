@@ -17,6 +17,7 @@
 #include "workers/engine/exec.hpp"
 #include "workers/engine/rank_devices.hpp"
 #include "workers/engine/run_task.hpp"
+#include "workers/engine/structure/structure_commands.hpp"
 #include "workers/engine/task_registry.hpp"
 #include "workers/engine/terminal_progress.hpp"
 #include "workers/engine/utf8.hpp"
@@ -130,6 +131,7 @@ struct CommandLine {
   std::string rank_socket;
   CLI::App app{"quasi-engine " QUASI_VERSION ": runs one job on this machine, with no server"};
   CLI::App *run, *validate, *files, *devices, *for_daemon, *for_rank;
+  StructureCommands structure{app};
 
   CommandLine();
   /// @return the exit status, if the program ends with the parsing
@@ -232,6 +234,7 @@ int run_command(const CommandLine& line) {
           std::cout << indented(describe_deck_files(line.arguments.kind, line.arguments.deck))
                     << '\n';
         if (*line.devices) print_devices(line.arguments.json);
+        line.structure.run();
       },
       &message);
   if (joined) {

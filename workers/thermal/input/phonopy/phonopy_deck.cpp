@@ -130,7 +130,7 @@ void read_force_constants(const fs::path& directory, const PhonopyCells& cells, 
 
 }  // namespace
 
-std::string control_text(const PhonopyCells& cells) {
+std::string control_text(const PhonopyCells& cells, const Index3& repeats) {
   const PhonopyCell& cell = cells.primitive;
   std::vector<std::string> elements;
   std::ostringstream out;
@@ -150,7 +150,8 @@ std::string control_text(const PhonopyCells& cells) {
   }
   out << " elements=";
   for (const std::string& element : elements) out << " \"" << element << '"';
-  out << "\n types=" << types.str() << "\n scell=1 1 1\n";
+  out << "\n types=" << types.str() << "\n scell=" << repeats[0] << ' ' << repeats[1] << ' '
+      << repeats[2] << '\n';
   for (int atom = 0; atom < cell.n_atoms(); ++atom) {
     out << " positions(:," << atom + 1 << ")=";
     for (const double x : cell.position[atom]) out << ' ' << x;

@@ -45,8 +45,8 @@ PhonopyDeck read_phonopy_deck(const std::filesystem::path& directory,
                               const std::vector<NamelistAssignment>& overrides);
 
 /// Returns the crystal of a primitive cell and its charges in the words of CONTROL, so that one
-/// parser checks every key.
-std::string control_text(const PhonopyCells& cells);
+/// parser checks every key. `repeats` becomes `scell`. The text has neither mesh nor temperatures.
+std::string control_text(const PhonopyCells& cells, const Index3& repeats = {1, 1, 1});
 
 /// @throws InvalidInput unless the settings hold 'ngrid', which decks without CONTROL need.
 void require_mesh(const std::vector<NamelistAssignment>& overrides);
