@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,55 @@ TEST(FilteredPseudobandJobs, KeysAndBandsThatDoNotFitAreRefused) {
       refusal_of(70, "operator", wanted + "windows = \"jackson\"\nmax_identity_error = 1e-4\n")
           .find("max_identity_error"),
       std::string::npos);
+}
+
+/// The notes of a job with a target, and its largest half-width.
+struct TargetedJob {
+  std::string notes;
+  double half_width_ev = 0.0;
+  int vectors = 0;
+};
+TargetedJob run_with_target(const std::string& target_ev) {
+  const Calculation done =
+      run(70, "operator", "[pseudobands]\nvectors = 4\nblocks = 4\n" + target_ev);
+  TargetedJob job{.notes = {}, .vectors = done.pseudobands->vectors};
+  for (const std::string& note : done.plan.notes) job.notes += note + '\n';
+  job.half_width_ev = done.pseudoband_errors->gap_half_width_ev.value();
+  for (const double value : done.pseudoband_errors->half_width_ev)
+    job.half_width_ev = std::max(job.half_width_ev, value);
+  return job;
+}
+
+// The first plan multiplies the vectors by 1.5 (h/E)² with the pilot's half-width h.
+TEST(PseudobandTargets, PlannedJobsReachTheTarget) {
+  const TargetedJob pilot = run_with_target("");
+  EXPECT_EQ(pilot.notes.find("target_error_ev"), std::string::npos);
+  const double target_ev = 0.8 * pilot.half_width_ev;
+  const TargetedJob found =
+      run_with_target("target_error_ev = " + std::to_string(target_ev) + "\n");
+  const double planned = 4.0 * 1.5 / (0.8 * 0.8);
+  EXPECT_EQ(pilot.vectors, 4);
+  EXPECT_GE(found.vectors, planned);
+  EXPECT_LE(found.vectors, 64 * 4);
+  EXPECT_NE(found.notes.find("is reached: the largest half-width"), std::string::npos)
+      << found.notes;
+  EXPECT_LE(found.half_width_ev, target_ev);
+}
+
+TEST(PseudobandTargets, ATargetThatIsMetNeedsNoSecondJob) {
+  const TargetedJob found = run_with_target("target_error_ev = 5.0\n");
+  EXPECT_EQ(found.vectors, 4);
+  EXPECT_NE(found.notes.find("is reached"), std::string::npos) << found.notes;
+}
+
+TEST(PseudobandTargets, ATargetOutOfReachIsSaidToBe) {
+  const TargetedJob found = run_with_target("target_error_ev = 2e-4\n");
+  EXPECT_EQ(found.vectors, 4);
+  EXPECT_NE(found.notes.find("is not reached"), std::string::npos) << found.notes;
+  EXPECT_NE(found.notes.find("would take"), std::string::npos) << found.notes;
+  EXPECT_NE(refusal_of(70, "operator", "[pseudobands]\nvectors = 4\ntarget_error_ev = 0.1\n")
+                .find("needs blocks"),
+            std::string::npos);
 }
 
 }  // namespace

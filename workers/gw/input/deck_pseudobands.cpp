@@ -30,6 +30,9 @@ void read_pseudobands(TableReader reader, Deck* deck) {
   p.ratio = reader.number("ratio", p.ratio, 0.01, 1.0);
   p.seed = reader.integer("seed", p.seed, 0, 2147483647);
   p.blocks = reader.integer("blocks", 0, 3, 16);
+  p.target_error_ev = reader.number("target_error_ev", 0.0, 1e-4, 10.0);
+  if (reader.has("target_error_ev") && p.blocks == 0)
+    reader.fail("target_error_ev", "needs blocks, whose intervals it limits");
   read_windows(reader, deck->mean_field.eigensolver.method, p);
   p.closure = static_cast<Closure>(reader.choice("closure", 0, {"auto", "sigma", "none"}));
   if (p.blocks > 0 && p.vectors % p.blocks != 0)

@@ -26,6 +26,7 @@ struct PseudobandOptions {
   WindowForm windows = WindowForm::kSplines;
   int degree = 0;                    ///< of the polynomials; 0: by max_identity_error
   double max_identity_error = 1e-3;  ///< largest departure of Σ_k p_k² from 1
+  double target_error_ev = 0.0;      ///< largest half-width of a 95 % interval; 0: none wanted
   int left_out = -1;                 ///< block whose vectors are left out; −1: none
 
   bool wanted() const { return vectors > 0; }

@@ -346,11 +346,9 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
     place.team.warm_up_others();
     field = load_mean_field(deck.mean_field, demand_of(deck), place.team.first(), progress, &times);
   }
-  const bool wants_errors = deck.pseudobands.blocks > 0;
-  const std::optional<MeanField> given = wants_errors ? field : std::nullopt;
-  Calculation run = solve_mean_field(deck, std::move(*field), place, progress);
-  if (wants_errors && !run.pseudobands->keeps_all())
-    run.pseudoband_errors = statistical_errors(deck, *given, place, run, progress);
+  Calculation run = deck.pseudobands.blocks > 0
+                        ? solve_with_errors(deck, *field, place, progress)
+                        : solve_mean_field(deck, std::move(*field), place, progress);
   run.seconds["mean_field"] = seconds;
   for (const auto& [step, value] : times.seconds()) run.seconds["mean_field_" + step] = value;
   return run;

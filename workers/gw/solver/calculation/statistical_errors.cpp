@@ -1,5 +1,6 @@
 #include "workers/gw/solver/calculation/statistical_errors.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "workers/backend/study/study_runner.hpp"
+#include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -70,6 +72,87 @@ PseudobandErrors statistical_errors(const Deck& deck, const MeanField& given,
     errors.gap_half_width_ev = found.half_width;
   }
   return errors;
+}
+
+namespace {
+
+/// Largest number of vectors that a plan may take, in vectors of its pilot.
+constexpr double kLargestGrowth = 64.0;
+/// Largest number of times that a job is repeated with more vectors.
+constexpr int kMostRepeats = 3;
+/// Vectors are planned for a half-width below the target by the root of this number, because the
+/// pilot's half-width of a few blocks is uncertain by 40 %.
+constexpr double kMargin = 1.5;
+
+double largest_half_width_ev(const PseudobandErrors& errors) {
+  double largest = errors.gap_half_width_ev.value_or(0.0);
+  for (const double value : errors.half_width_ev) largest = std::max(largest, value);
+  return largest;
+}
+
+/// Calculates a deck and the statistical errors of its energies.
+Calculation solved(const Deck& deck, const MeanField& given, const Workplace& place,
+                   Progress& progress) {
+  Calculation run = solve_mean_field(deck, given, place, progress);
+  if (!run.pseudobands->keeps_all())
+    run.pseudoband_errors = statistical_errors(deck, given, place, run, progress);
+  return run;
+}
+
+void note(std::string text, Calculation& run, Progress& progress) {
+  progress.log(text);
+  run.plan.notes.push_back(std::move(text));
+}
+
+/// Notes whether the half-widths are within the target.
+void note_target(const Deck& deck, int vectors, Calculation& run, Progress& progress) {
+  const double target = deck.pseudobands.target_error_ev;
+  const std::string of_target = "pseudobands.target_error_ev = " + shown(target);
+  if (!run.pseudoband_errors) {
+    note(of_target + " is reached, because all bands are kept", run, progress);
+    return;
+  }
+  const double reached = largest_half_width_ev(*run.pseudoband_errors);
+  note(of_target + (reached <= target ? " is reached: " : " is not reached: ") +
+           "the largest half-width of the 95 % intervals is " + shown(reached) + " eV with " +
+           std::to_string(vectors) + " vectors a window" +
+           (reached <= target ? "" : "; raise pseudobands.vectors"),
+       run, progress);
+}
+
+}  // namespace
+
+Calculation solve_with_errors(const Deck& deck, const MeanField& given, const Workplace& place,
+                              Progress& progress) {
+  const double target_ev = deck.pseudobands.target_error_ev;
+  const int blocks = deck.pseudobands.blocks;
+  Deck planned = deck;
+  int& vectors = planned.pseudobands.vectors;
+  Calculation run = solved(planned, given, place, progress);
+  if (target_ev <= 0.0) return run;
+  for (int repeat = 0; repeat < kMostRepeats && run.pseudoband_errors; ++repeat) {
+    const double reached_ev = largest_half_width_ev(*run.pseudoband_errors);
+    if (reached_ev <= target_ev) break;
+    const double per_block =
+        std::ceil(kMargin * std::pow(reached_ev / target_ev, 2) * vectors / blocks);
+    if (per_block * blocks > kLargestGrowth * deck.pseudobands.vectors) {
+      note("pseudobands.target_error_ev = " + shown(target_ev) + " is not reached: the largest " +
+               "half-width of the 95 % intervals is " + shown(reached_ev) + " eV with " +
+               std::to_string(vectors) + " vectors a window, and the target would take " +
+               shown(per_block * blocks) + ", more than " + shown(kLargestGrowth) +
+               " times pseudobands.vectors; raise that number or the target",
+           run, progress);
+      return run;
+    }
+    const auto more = static_cast<int>(per_block) * blocks;
+    progress.log("pseudobands: " + std::to_string(vectors) + " vectors a window give half-widths " +
+                 "up to " + shown(reached_ev) + " eV; " + std::to_string(more) +
+                 " vectors are planned for " + shown(target_ev) + " eV");
+    vectors = more;
+    run = solved(planned, given, place, progress);
+  }
+  note_target(deck, vectors, run, progress);
+  return run;
 }
 
 }  // namespace quasi::gw

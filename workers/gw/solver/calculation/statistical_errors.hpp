@@ -29,4 +29,13 @@ PseudobandErrors statistical_errors(const Deck& deck, const MeanField& given,
                                     const Workplace& place, const Calculation& own,
                                     Progress& progress);
 
+/// Calculates a deck with error bars from a mean field that is already loaded. With
+/// `pseudobands.target_error_ev` the job is a pilot. Its largest half-width gives the number of
+/// vectors that the target takes (half-widths fall as N_ξ^−½), and the job is repeated with them,
+/// at most three times.
+/// A note says whether the target is reached, or what it would take.
+/// @param given  mean field of the deck before pseudobands
+Calculation solve_with_errors(const Deck& deck, const MeanField& given, const Workplace& place,
+                              Progress& progress);
+
 }  // namespace quasi::gw
