@@ -29,7 +29,7 @@ void require_schema(Database& database, const std::string& path) {
                          "wrote the file");
 }
 
-/// The bytes of a hash as lower-case hexadecimal digits.
+/// Returns the bytes of a hash as lower-case hexadecimal digits.
 std::string hex_of(const std::string& bytes) {
   return wire::to_hex({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
 }

@@ -12,8 +12,8 @@ quasi_add_test(server_queue_test
           server/server_result_limits_test.cpp
   LIBS quasi_service LABELS unit service)
 quasi_add_test(server_calls_test
-  SOURCES server/server_access_test.cpp server/server_audit_test.cpp
-          server/server_blobs_test.cpp server/server_calls_test.cpp
+  SOURCES server/access/audit_test.cpp server/access/foreign_objects_test.cpp
+          server/server_access_test.cpp server/server_blobs_test.cpp server/server_calls_test.cpp
           server/server_deletion_test.cpp server/server_login_limits_test.cpp
           server/server_owners_test.cpp
           server/server_fuzz_test.cpp server/server_malformed_jobs_test.cpp
@@ -33,6 +33,11 @@ foreach(part RANGE 1 8)
   set_tests_properties(server_fuzz_part_${part} PROPERTIES LABELS nightly TIMEOUT 7200
     ENVIRONMENT "QUASI_SEED=${part};QUASI_FUZZ_RUNS=125000")
 endforeach()
+# 10,000 calls about foreign and about absent objects, in turn.
+add_test(NAME server_foreign_objects_take_the_same_time
+  COMMAND server_calls_test --gtest_filter=ForeignObjects.*)
+set_tests_properties(server_foreign_objects_take_the_same_time PROPERTIES
+  LABELS nightly TIMEOUT 1200 ENVIRONMENT QUASI_TIMED_CALLS=10000)
 add_test(NAME server_crash_test_all_points COMMAND server_crash_test)
 set_tests_properties(server_crash_test_all_points PROPERTIES
   LABELS nightly TIMEOUT 1200 ENVIRONMENT QUASI_ALL_POINTS=1)

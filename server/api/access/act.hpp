@@ -11,15 +11,15 @@
 
 namespace quasi::server {
 
-/// One act of a caller: a row of the audit, written with the act, and a line of the log after the
-/// commit. A repeated request that changes nothing records nothing.
+/// Records one act of a caller: a row of the audit is written with the act, and a line of the log
+/// after the commit. A repeated request that changes nothing records nothing.
 class Act {
  public:
   /// @param event   name of the line of the log, e.g. "submit"
   /// @param method  name of the method without its service
   Act(const grpc::CallbackServerContext& context, std::string_view event, std::string_view method);
 
-  /// The thing that was acted on, and the values that an admin set.
+  /// Names the thing that was acted on, and the values that an admin set.
   struct Target {
     std::vector<std::string> names;  ///< ids of jobs, or one name of a principal or token
     std::string detail = {};
@@ -40,13 +40,13 @@ class Act {
   bool is_recorded_ = false;
 };
 
-/// The jobs that a call has changed; none if the request was a repeated one.
+/// Names the jobs that a call has changed. A repeated request changes none.
 struct JobsChanged {
   std::vector<std::string> uids;
   bool replayed = false;
 };
 
-/// The names of an act in the log and in the audit.
+/// Names an act in the log and in the audit.
 struct ActName {
   const char* event;   ///< e.g. "submit"
   const char* method;  ///< e.g. "SubmitJobs"

@@ -39,7 +39,7 @@ Principal require_principal(AccessStore& access, const std::string& name) {
   return *found;
 }
 
-/// The values of a principal that an admin sets, as the audit keeps them.
+/// Returns the values of a principal that an admin sets, as the audit keeps them.
 std::string values_of(const Principal& principal) {
   return "role=" + std::string(word_of(principal.role)) + " tenant=" + principal.tenant +
          " uid=" + (principal.uid ? std::to_string(*principal.uid) : "none") +

@@ -10,7 +10,7 @@
 /// row before it, so a row that is changed, removed or moved breaks the chain.
 namespace quasi::server {
 
-/// One act, or one login that was refused.
+/// Holds one act, or one login that was refused.
 struct AuditRow {
   std::int64_t seq = 0;      ///< 1, 2, 3, … without gaps; `append` sets it
   std::int64_t time_ms = 0;  ///< since 1970
@@ -22,14 +22,15 @@ struct AuditRow {
   std::string detail;   ///< the values that an admin set
 };
 
-/// Hash of a row in the chain: SHA-256 of the previous hash and the canonical row. The canonical
-/// row is the sequence of its members, each as "LENGTH:BYTES" with the length in decimal digits.
+/// Returns the hash of a row in the chain: SHA-256 of the previous hash and the canonical row. The
+/// canonical row is the sequence of its members, each as "LENGTH:BYTES" with the length in decimal
+/// digits.
 /// @param previous  32 bytes: the hash of the row before, or of the anchor
 /// @return 32 bytes
 std::string audit_hash(const std::string& previous, const AuditRow& row);
 
-/// The write side of the audit. The caller opens the transactions, so that an act and its row are
-/// committed together or not at all. One thread uses it.
+/// Writes the audit. The caller opens the transactions, so that an act and its row are committed
+/// together or not at all. One thread uses it.
 class AuditStore {
  public:
   explicit AuditStore(Database& database) : database_(database), statements_(database) {}
@@ -53,7 +54,7 @@ class AuditStore {
   StatementCache statements_;
 };
 
-/// The result of a check of the chain.
+/// Holds the result of a check of the chain.
 struct AuditReport {
   std::int64_t rows = 0;             ///< rows that were found sound
   std::int64_t newest = 0;           ///< number of the newest sound row; 0 without one

@@ -153,8 +153,8 @@ CREATE TRIGGER join_codes_are_used_once BEFORE UPDATE ON join_codes WHEN OLD.use
 BEGIN SELECT RAISE(ABORT, 'a code is used once'); END;
 )sql";
 
-// Who did what, as a chain of hashes (server/store/audit). The anchor stands for the rows that were
-// removed by their age. Rows behind it neither change nor go.
+// The audit keeps who did what as a chain of hashes (server/store/audit). The anchor stands for the
+// rows that were removed by their age. Rows behind it neither change nor go.
 constexpr char kAudit[] = R"sql(
 CREATE TABLE audit (
   seq       INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -12,7 +12,7 @@
 namespace quasi::server {
 namespace {
 
-/// Seven rows in a database of its own.
+/// Holds seven rows in a database of its own.
 class AuditChain : public testing::Test {
  protected:
   AuditChain() {
@@ -163,11 +163,11 @@ std::pair<int, std::string> check(std::vector<const char*> arguments) {
   }
 }
 
-/// A server that asks every call for a token. Its database is read while it runs.
+/// Runs a server that asks every call for a token. Its database is read while it runs.
 class Audit : public Access {
  protected:
   std::string data() const { return root_ + "/data"; }
-  /// The rows of a method as "PRINCIPAL TARGET OUTCOME DETAIL", one a line.
+  /// Returns the rows of a method as "PRINCIPAL TARGET OUTCOME DETAIL", one a line.
   std::string rows_of(const std::string& method) const {
     Database database(data() + "/quasi.db", Database::Mode::kReader);
     Statement rows(database,
