@@ -141,6 +141,18 @@ TEST_F(Frictions, AJobIsRepeatedWithAnotherSetting) {
   EXPECT_NE(spec["inputs"], old_spec["inputs"]);
 }
 
+TEST_F(Frictions, AnEmptyLogSaysWhereTheResultsAre) {
+  const std::string id = submit(
+      job("quiet", "[thermal]\ndeck = \"" + kSilicon + "\"\nsettings = { ngrid = \"3 3 3\" }"),
+      {"--wait"});
+  const Ran logs = quasi({"logs", "quiet"});
+  EXPECT_EQ(logs.status, 0) << logs.err;
+  EXPECT_TRUE(logs.out.empty()) << logs.out;
+  EXPECT_NE(logs.err.find("the engine had nothing to tell; results: quasi show " + id),
+            std::string::npos)
+      << logs.err;
+}
+
 TEST_F(Frictions, InputsComeBackInEveryStateOfTheJob) {
   const std::string name =
       job("deep", "[test.sleep]\nduration = \"10h\"\n[files]\n\"deck/a\" = \"" +
