@@ -94,7 +94,7 @@ void CommandTree::add_deck_options(CLI::App* app, JobArguments& job) {
   list_option(app, "--input", job.inputs, "add a file: its place in the deck, and its path here",
               "SLOT=PATH");
   app->add_option("--device", job.device, "auto, cpu or cuda")->type_name("DEVICE");
-  list_option(app, "--export", job.exports, "write a further output format", "FORMAT");
+  list_option(app, "--export", job.exports, "write a further format: bte, phono3py", "FORMAT");
 }
 
 void CommandTree::add_queue_options(CLI::App* app, JobArguments& job) {
@@ -269,7 +269,7 @@ void CommandTree::add_here() {
   app->add_flag("--force", options.force, "replace the results of an earlier run in DIR");
   app->add_option("--device", options.device, "auto, cpu, cuda:N, or several: cuda:0,cuda:1")
       ->type_name("DEVICE");
-  list_option(app, "--export", options.exports, "write a further output format", "FORMAT");
+  list_option(app, "--export", options.exports, "write a further format: bte, phono3py", "FORMAT");
   app->add_flag_callback(
       "--converge", [&options] { options.settings.emplace_back("convergence_study=true"); },
       "run the convergence study of the kind: the job again with coarser numerics");

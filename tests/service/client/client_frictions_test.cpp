@@ -153,6 +153,19 @@ TEST_F(Frictions, AnEmptyLogSaysWhereTheResultsAre) {
       << logs.err;
 }
 
+TEST_F(Frictions, TheHelpOfExportNamesTheFormatsOfTheEngine) {
+  const Ran refused = quasi({"run", "thermal", kSilicon, "-d", path("x").string(), "--set",
+                             "ngrid=3 3 3", "--export", "nothing"});
+  EXPECT_EQ(refused.status, 9) << refused.err;
+  const std::string help = quasi({"help", "run"}).out;
+  std::size_t formats = 0;
+  for (const char* format : {"bte", "phono3py"}) {
+    EXPECT_NE(help.find(format), std::string::npos) << help;
+    formats += refused.err.find(format) != std::string::npos;
+  }
+  EXPECT_EQ(formats, 2u) << refused.err;
+}
+
 TEST_F(Frictions, InputsComeBackInEveryStateOfTheJob) {
   const std::string name =
       job("deep", "[test.sleep]\nduration = \"10h\"\n[files]\n\"deck/a\" = \"" +
