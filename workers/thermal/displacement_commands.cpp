@@ -6,6 +6,8 @@
 #include <sstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/thermal/input/displacements/extended_xyz.hpp"
+#include "workers/thermal/input/displacements/vasprun.hpp"
 #include "workers/thermal/input/phonopy/phonopy_deck.hpp"
 #include "workers/thermal/output/displacements/displacement_files.hpp"
 #include "workers/thermal/solver/displacements/force_sources.hpp"
@@ -53,14 +55,25 @@ double largest_force(const std::vector<Vec3>& forces) {
   return largest;
 }
 
-PlanForces forces_of(const DisplacementPlan& plan, const std::string& source) {
+PlanForces forces_of(const DisplacementPlan& plan, const std::vector<std::string>& sources) {
   const std::vector<std::string> names = potential_names();
-  if (std::find(names.begin(), names.end(), source) != names.end())
-    return potential_forces(plan, source);
-  if (!fs::exists(source))
-    throw InvalidInput("--forces: '" + source +
-                       "' is neither a file nor a potential; known potentials: stillinger-weber");
-  return checked_forces(plan, read_extended_xyz(source), fs::path(source).filename().string());
+  for (const std::string& source : sources) {
+    const bool is_potential = std::find(names.begin(), names.end(), source) != names.end();
+    if (is_potential && sources.size() == 1) return potential_forces(plan, source);
+    if (!fs::exists(source))
+      throw InvalidInput("--forces: '" + source +
+                         "' is neither a file nor a potential; known potentials: stillinger-weber");
+  }
+  if (fs::path(sources.front()).extension() != ".xml") {
+    if (sources.size() > 1)
+      throw InvalidInput("--forces: several files must be vasprun.xml, one for each cell, and '" +
+                         sources.front() + "' does not end in .xml");
+    return checked_forces(plan, read_extended_xyz(sources.front()),
+                          fs::path(sources.front()).filename().string());
+  }
+  std::vector<ForceFrame> frames;
+  for (const std::string& source : sources) frames.push_back(read_vasprun(source));
+  return checked_forces(plan, frames, "the files of --forces");
 }
 
 }  // namespace
@@ -80,12 +93,12 @@ std::string displace(const fs::path& poscar, const DisplacementOptions& options,
   return report.str();
 }
 
-std::string collect(const fs::path& plan_directory, const std::string& source,
+std::string collect(const fs::path& plan_directory, const std::vector<std::string>& sources,
                     const fs::path& directory) {
   PhonopyCells cells;
   cells.primitive = read_poscar(plan_directory / "POSCAR");
   const DisplacementPlan plan(cells.primitive, read_plan(plan_directory / "displacements.json"));
-  const PlanForces forces = forces_of(plan, source);
+  const PlanForces forces = forces_of(plan, sources);
   make_directory(directory);
   write_text(directory / "CONTROL", control_text(cells, plan.options().supercell));
   write_second_order(directory / "FORCE_CONSTANTS_2ND", plan, finite_differences(plan, forces, 2));

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "workers/thermal/solver/displacements/displacement_options.hpp"
 
@@ -18,10 +19,11 @@ std::string displace(const std::filesystem::path& poscar, const DisplacementOpti
 /// FORCE_CONSTANTS_2ND and, by the order of the plan, FORCE_CONSTANTS_3RD and FORCE_CONSTANTS_4TH
 /// into a directory, which is made if absent. CONTROL has neither mesh nor temperatures.
 /// @param plan    a directory that displace() wrote
-/// @param forces  an extended XYZ file, or the name of a built-in potential
+/// @param forces  an extended XYZ file, the vasprun.xml of every cell in the order of the plan, or
+///                the name of a built-in potential
 /// @return a report for people
 /// @throws InvalidInput naming the file, the frame and the limit; StorageError
-std::string collect(const std::filesystem::path& plan, const std::string& forces,
+std::string collect(const std::filesystem::path& plan, const std::vector<std::string>& forces,
                     const std::filesystem::path& directory);
 
 }  // namespace quasi::thermal

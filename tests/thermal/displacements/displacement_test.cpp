@@ -15,6 +15,8 @@
 #include "tests/thermal/support/solved_deck.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/displacement_commands.hpp"
+#include "workers/thermal/input/displacements/extended_xyz.hpp"
+#include "workers/thermal/input/displacements/vasprun.hpp"
 #include "workers/thermal/output/displacements/displacement_files.hpp"
 #include "workers/thermal/solver/displacements/force_sources.hpp"
 
@@ -23,8 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The relative error of a central difference is about h²/(0.5 Å)². With this h, in Å, it is 2e-7,
-/// and the rounding of forces adds less than 1e-7 in the third order.
+/// The relative error of a central difference is about h²/(0.5 Å)². With this h, in Å, it is
+/// 2e-7, and the rounding of forces adds less than 1e-7 in the third order.
 constexpr double kStep_angstrom = 2e-4;
 
 PhonopyCell cell_of(const model::Structure& structure) {
@@ -102,8 +104,8 @@ TEST(Displacements, GiveTheAnalyticConstantsOfDiamond) {
                             {1e-6, 1e-6});
 }
 
-// The fourth order divides rounding errors of forces, 1e-14 eV/Å, by 8h³. With h = 0.002 Å that is
-// 2e-7 eV/Å⁴, and the error of the difference is some 1e-5.
+// The fourth order divides rounding errors of forces, 1e-14 eV/Å, by 8h³. With h = 0.002 Å that
+// is 2e-7 eV/Å⁴, and the error of the difference is some 1e-5.
 TEST(Displacements, GiveTheAnalyticFourthOrderOfDiamond) {
   expect_analytic_constants(model::diamond({}),
                             {.supercell = {3, 3, 3},
@@ -148,7 +150,7 @@ class DisplacementFiles : public ::testing::Test {
   fs::path plan_directory() const { return directory_.path() / "plan"; }
   fs::path deck() const { return directory_.path() / "deck"; }
   std::string collected(const std::string& forces) const {
-    return collect(plan_directory(), forces, deck());
+    return collect(plan_directory(), {forces}, deck());
   }
 
   /// Writes forces beside the positions of displacements.xyz, as ASE does. `change` may edit the
@@ -231,6 +233,54 @@ TEST_F(DisplacementFiles, ForcesOfAFileGiveTheConstantsOfThePotential) {
   ASSERT_EQ(third_again.size(), third.size());
   for (std::size_t i = 0; i < second.size(); ++i) ASSERT_NEAR(second_again[i], second[i], 1e-9);
   for (std::size_t i = 0; i < third.size(); ++i) ASSERT_NEAR(third_again[i], third[i], 1e-5);
+}
+
+/// Writes the vasprun.xml of a cell, as VASP does after one ionic step. NELM is 60.
+void write_vasprun(const fs::path& file, const PhonopyCell& cell, int electronic_steps) {
+  std::ofstream out(file);
+  out.precision(17);
+  const auto vectors = [&](const char* name, const auto& list) {
+    out << "   <varray name=\"" << name << "\" >\n";
+    for (const Vec3& v : list)
+      out << "    <v>  " << v[0] << "  " << v[1] << "  " << v[2] << " </v>\n";
+    out << "   </varray>\n";
+  };
+  out << "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<modeling>\n <parameters>\n"
+      << "   <i type=\"int\" name=\"NELM\">    60</i>\n </parameters>\n <atominfo>\n"
+      << "  <array name=\"atoms\" >\n   <field type=\"string\">element</field>\n   <set>\n";
+  for (const std::string& symbol : cell.symbol)
+    out << "    <rc><c>" << symbol << "</c><c>   1</c></rc>\n";
+  out << "   </set>\n  </array>\n </atominfo>\n <structure name=\"initialpos\" >\n";
+  vectors("positions", std::vector<Vec3>(cell.position.size()));
+  out << " </structure>\n <calculation>\n";
+  for (int step = 0; step < electronic_steps; ++step) out << "  <scstep>\n  </scstep>\n";
+  vectors("basis", cell.lattice_angstrom);
+  vectors("positions", cell.position);
+  vectors("forces", stillinger_weber_forces(cell));
+  out << " </calculation>\n</modeling>\n";
+}
+
+TEST_F(DisplacementFiles, FilesOfVaspGiveTheForces) {
+  const DisplacementPlan plan(read_poscar(poscar()), options_);
+  std::vector<std::string> files;
+  for (std::size_t cell = 0; cell < plan.cells().size(); ++cell) {
+    files.push_back((directory_.path() / (std::to_string(cell) + ".xml")).string());
+    write_vasprun(files.back(), plan.displaced(cell), 12);
+    const ForceFrame frame = read_vasprun(files.back());
+    const auto wanted = stillinger_weber_forces(plan.displaced(cell));
+    ASSERT_EQ(frame.force_ev_per_angstrom, wanted);
+    ASSERT_EQ(frame.symbol, plan.group().supercell().symbol);
+  }
+  const std::string report = collect(plan_directory(), files, deck());
+  EXPECT_NE(report.find("cells read: 17"), std::string::npos) << report;
+  std::swap(files[3], files[4]);
+  EXPECT_THROW(collect(plan_directory(), files, deck()), InvalidInput) << "order of the files";
+  write_vasprun(files[0], plan.displaced(0), 60);
+  expect_refusal(files[0], "the forces are not converged; raise NELM");
+  std::ofstream(files[0]) << "<modeling>";
+  expect_refusal(files[0], "it contains no <calculation>");
+  std::ofstream(files[0]) << "<calculation><i type=\"int\" name=\"NELM\"> 60</i>";
+  expect_refusal(files[0], "did VASP end early?");
 }
 
 TEST_F(DisplacementFiles, ForcesOfAnotherPlanAreRefused) {

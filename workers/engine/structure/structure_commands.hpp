@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "workers/thermal/displacement_commands.hpp"
 
@@ -21,7 +22,7 @@ class StructureCommands {
   CLI::App* collect_ = nullptr;
   std::string poscar_;
   std::string plan_;
-  std::string forces_;
+  std::vector<std::string> forces_;
   std::string displace_output_ = "displacements";
   std::string collect_output_ = "deck";
   thermal::DisplacementOptions displacement_;

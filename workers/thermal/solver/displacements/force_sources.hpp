@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "workers/thermal/input/displacements/extended_xyz.hpp"
+#include "workers/thermal/input/displacements/force_frame.hpp"
 #include "workers/thermal/solver/displacements/finite_differences.hpp"
 
 namespace quasi::thermal {
