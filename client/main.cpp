@@ -24,6 +24,9 @@ ExitStatus dispatch(Session& session, const Arguments& arguments) {
   if (command == "fetch") return fetch(session, arguments.fetch);
   if (command == "cancel") return cancel(session, arguments.cancel);
   if (command == "delete") return delete_jobs(session, arguments.delete_jobs);
+  if (command == "hold") return hold(session, arguments.hold);
+  if (command == "release") return release(session, arguments.release);
+  if (command == "reprioritise") return reprioritise(session, arguments.reprioritise);
   if (command == "plot") return plot(session, arguments.plot);
   if (command == "report") return report(session, arguments.report);
   if (command == "devices") return devices(session, arguments.devices);

@@ -2,16 +2,15 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "client/commands/turns/id_parts.hpp"
 #include "client/input/job_ids.hpp"
 #include "client/session/follow.hpp"
 #include "client/views/job_view.hpp"
 #include "proto/wire/chunks.hpp"
-#include "proto/wire/limits.hpp"
 
 namespace quasi::client {
 namespace {
@@ -35,23 +34,11 @@ bool confirmed(Session& session, std::size_t count, const std::string& act, bool
   return false;
 }
 
-/// Calls `send` with each part of the ids that one request may hold.
-template <class Request, class Send>
-void send_in_parts(const std::vector<std::string>& ids, const std::string& reason,
-                   const Send& send) {
-  for (std::size_t start = 0; start < ids.size(); start += limits::kIdsPerCall) {
-    Request request;
-    for (std::size_t i = start; i < std::min(start + limits::kIdsPerCall, ids.size()); ++i)
-      request.add_job_ids(ids[i]);
-    request.set_reason(reason);
-    send(request);
-  }
-}
-
 std::vector<CancelResult> cancel_all(Session& session, const std::vector<std::string>& ids,
                                      const std::string& reason) {
   std::vector<CancelResult> results;
-  send_in_parts<v1::CancelJobsRequest>(ids, reason, [&](const v1::CancelJobsRequest& request) {
+  send_in_parts<v1::CancelJobsRequest>(ids, [&](v1::CancelJobsRequest& request) {
+    request.set_reason(reason);
     const v1::CancelJobsResponse response = session.server.call(&Jobs::CancelJobs, request);
     results.insert(results.end(), response.results().begin(), response.results().end());
   });
@@ -100,7 +87,8 @@ ExitStatus delete_jobs(Session& session, const DeleteOptions& options) {
   const std::vector<std::string> ids = resolve_job_ids(session, options.jobs);
   if (!confirmed(session, ids.size(), "delete", options.yes)) return ExitStatus::kOk;
   if (options.force) end_all(session, ids, options.reason);
-  send_in_parts<v1::DeleteJobsRequest>(ids, options.reason, [&](v1::DeleteJobsRequest& request) {
+  send_in_parts<v1::DeleteJobsRequest>(ids, [&](v1::DeleteJobsRequest& request) {
+    request.set_reason(options.reason);
     request.set_request_id(wire::make_uuid());  // A repeated call must not find the jobs missing.
     (void)session.server.call(&Jobs::DeleteJobs, request);
   });

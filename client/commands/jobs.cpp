@@ -211,7 +211,7 @@ std::string jobs_table(const Console& console, const std::vector<v1::Job>& jobs,
       for (const auto& [key, value] : labels) text += (text.empty() ? "" : ",") + key + "=" + value;
       row.insert(row.end(),
                  {std::to_string(job.attempts()) + "/" + std::to_string(job.max_attempts()),
-                  std::to_string(job.spec().priority()), text});
+                  std::to_string(job.priority()), text});
     }
     table.add(std::move(row));
   }
@@ -266,7 +266,7 @@ std::string job_page(const Console& console, const v1::Job& job, std::int64_t no
   line("attempts", std::to_string(job.attempts()) + " of " + std::to_string(job.max_attempts()));
   if (job.has_checkpoint())
     line("checkpoint", "at step " + std::to_string(job.checkpoint().step()));
-  if (job.spec().priority() != 0) line("priority", std::to_string(job.spec().priority()));
+  if (job.priority() != 0) line("priority", std::to_string(job.priority()));
   const std::map<std::string, std::string> labels(job.spec().labels().begin(),
                                                   job.spec().labels().end());
   for (const auto& [key, value] : labels) line("label", key + "=" + value);

@@ -12,6 +12,7 @@
 #include "client/commands/plot.hpp"
 #include "client/commands/run.hpp"
 #include "client/commands/submit.hpp"
+#include "client/commands/turns/hold.hpp"
 #include "client/commands/validate.hpp"
 #include "client/commands/watch.hpp"
 #include "client/diagnose/bug_report.hpp"
@@ -43,6 +44,9 @@ struct Arguments {
   FetchOptions fetch;
   CancelOptions cancel;
   DeleteOptions delete_jobs;
+  HoldOptions hold;
+  HoldOptions release;
+  ReprioritiseOptions reprioritise;
   DevicesOptions devices;
   AdminOptions admin;
   LoginOptions login;

@@ -25,12 +25,6 @@ void add_files(CLI::App* app, JobArguments& job) {
       ->type_name("");
 }
 
-void add_job_ids(CLI::App* app, std::vector<std::string>& jobs) {
-  app->add_option("JOB", jobs, "ids, names, 'last', or '@' for standard input")
-      ->required()
-      ->type_name("");
-}
-
 void add_notify(CLI::App* app, std::string& command) {
   app->add_option("--notify", command,
                   "run this for each job that ends; $1 is its id, $2 its name, $3 its state")
@@ -38,6 +32,12 @@ void add_notify(CLI::App* app, std::string& command) {
 }
 
 }  // namespace
+
+void add_job_ids(CLI::App* app, std::vector<std::string>& jobs) {
+  app->add_option("JOB", jobs, "ids, names, 'last', or '@' for standard input")
+      ->required()
+      ->type_name("");
+}
 
 CommandTree::CommandTree(Arguments& arguments)
     : arguments_(arguments),
@@ -54,6 +54,7 @@ CommandTree::CommandTree(Arguments& arguments)
   add_seeing();
   add_following();
   add_results();
+  add_turns();
   add_pictures();
   add_access();
   add_here();

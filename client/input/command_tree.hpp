@@ -10,6 +10,9 @@
 
 namespace quasi::client {
 
+/// Gives a command the positional argument JOB…, which names at least one job.
+void add_job_ids(CLI::App* app, std::vector<std::string>& jobs);
+
 /// The commands of the client and their flags, bound to one Arguments. Flags are declared nowhere
 /// else: the help, the completion scripts and the search for a mistyped flag read this tree.
 class CommandTree {
@@ -43,6 +46,7 @@ class CommandTree {
   void add_seeing();
   void add_following();
   void add_results();
+  void add_turns();
   void add_pictures();
   void add_access();
   void add_here();

@@ -29,8 +29,7 @@ std::string unmet_rule(Session& session, const v1::Job& job) {
 /// True if `other` starts before `job`: by priority, then in the order of submission.
 bool is_ahead(const v1::Job& other, const v1::Job& job) {
   if (other.id() == job.id() || pool_of(other) != pool_of(job)) return false;
-  if (other.spec().priority() != job.spec().priority())
-    return other.spec().priority() > job.spec().priority();
+  if (other.priority() != job.priority()) return other.priority() > job.priority();
   const std::int64_t theirs = unix_ms(other.created()), ours = unix_ms(job.created());
   return theirs != ours ? theirs < ours : other.id() < job.id();
 }

@@ -166,7 +166,7 @@ Json job_json(const v1::Job& job, Detail detail) {
             {"labels", labels},
             {"owner", job.owner().empty() ? Json() : Json(job.owner())},
             {"tenant", job.tenant().empty() ? Json() : Json(job.tenant())},
-            {"priority", job.spec().priority()},
+            {"priority", job.priority()},
             {"attempts", job.attempts()},
             {"max_attempts", job.max_attempts()},
             {"revision", job.revision()},

@@ -344,31 +344,6 @@ void validate(const v1::ListJobsRequest& request, Violations& violations) {
                                 std::to_string(static_cast<int>(request.order())));
 }
 
-namespace {
-
-/// Checks a change of named jobs: its id, the ids of the jobs and its reason.
-template <class Request>
-void check_change(const Request& request, Violations& violations) {
-  if (!request.request_id().empty()) checks::uuid(request.request_id(), "request_id", violations);
-  const auto size = static_cast<std::uint64_t>(request.job_ids_size());
-  if (size == 0 || size > limits::kIdsPerCall)
-    violations.add("job_ids", "must have 1..." + std::to_string(limits::kIdsPerCall) +
-                                  " entries, got " + std::to_string(size));
-  for (int i = 0; i < request.job_ids_size(); ++i)
-    checks::id(request.job_ids(i), 'j', at("", "job_ids", i), violations);
-  checks::text(request.reason(), limits::kReasonBytes, "reason", violations);
-}
-
-}  // namespace
-
-void validate(const v1::CancelJobsRequest& request, Violations& violations) {
-  check_change(request, violations);
-}
-
-void validate(const v1::DeleteJobsRequest& request, Violations& violations) {
-  check_change(request, violations);
-}
-
 void validate(const v1::WatchJobsRequest& request, Violations& violations) {
   check_filter(request.filter(), "filter", violations);
   if (request.filter().states_size() > 0)

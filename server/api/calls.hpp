@@ -9,9 +9,11 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
+#include "proto/wire/digest.hpp"
 #include "proto/wire/status.hpp"
 #include "proto/wire/validate.hpp"
 #include "server/api/access/admit.hpp"
+#include "server/api/convert.hpp"
 #include "server/api/services.hpp"
 #include "server/api/status.hpp"
 
@@ -110,6 +112,14 @@ grpc::ServerUnaryReactor* read_call(Services& services, grpc::CallbackServerCont
       });
   if (!posted) finish(reactor, context, busy_status(services.draining));
   return reactor;
+}
+
+/// SHA-256 of a request without its id. A repeated request must have the same digest.
+template <class Request>
+std::string body_digest(const Request& request) {
+  Request body = request;
+  body.clear_request_id();
+  return wire::sha256_hex(canonical_bytes(body));
 }
 
 /// Checks a request by the rules of proto/wire/validate.hpp.

@@ -142,6 +142,7 @@ v1::Job to_job(const JobView& view) {
   job.set_log_bytes(static_cast<std::uint64_t>(view.log_bytes));
   job.set_owner(view.owner);
   job.set_tenant(row.tenant);
+  job.set_priority(row.priority);
   return job;
 }
 

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 
-#include "proto/wire/digest.hpp"
 #include "proto/wire/limits.hpp"
 #include "server/access/sealed.hpp"
 #include "server/api/access/act.hpp"
@@ -23,14 +22,6 @@ constexpr std::size_t kPageBytes = 3U << 20;
 std::int32_t page_size(std::int32_t asked) {
   if (asked == 0) return static_cast<std::int32_t>(limits::kDefaultPageSize);
   return std::min(asked, static_cast<std::int32_t>(limits::kPageSize));
-}
-
-/// SHA-256 of a request without its id. A repeated request must have the same digest.
-template <class Request>
-std::string body_digest(const Request& request) {
-  Request body = request;
-  body.clear_request_id();
-  return wire::sha256_hex(canonical_bytes(body));
 }
 
 std::string page_payload(Services& services, std::string_view purpose, const std::string& binding,

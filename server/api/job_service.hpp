@@ -27,6 +27,13 @@ class JobServiceApi : public v1::JobService::CallbackService {
                                        v1::DeleteJobsResponse*) override;
   grpc::ServerUnaryReactor* CancelJobs(grpc::CallbackServerContext*, const v1::CancelJobsRequest*,
                                        v1::CancelJobsResponse*) override;
+  grpc::ServerUnaryReactor* HoldJobs(grpc::CallbackServerContext*, const v1::HoldJobsRequest*,
+                                     v1::HoldJobsResponse*) override;
+  grpc::ServerUnaryReactor* ReleaseJobs(grpc::CallbackServerContext*, const v1::ReleaseJobsRequest*,
+                                        v1::ReleaseJobsResponse*) override;
+  grpc::ServerUnaryReactor* ReprioritiseJobs(grpc::CallbackServerContext*,
+                                             const v1::ReprioritiseJobsRequest*,
+                                             v1::ReprioritiseJobsResponse*) override;
   grpc::ServerWriteReactor<v1::WatchEvent>* WatchJobs(grpc::CallbackServerContext*,
                                                       const v1::WatchJobsRequest*) override;
   grpc::ServerWriteReactor<v1::ReadLogsResponse>* ReadLogs(grpc::CallbackServerContext*,

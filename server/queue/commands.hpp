@@ -46,6 +46,31 @@ struct Deleted {
   bool replayed = false;
 };
 
+/// Changes the turns of jobs.
+struct ChangeTurns {
+  enum class Act : std::uint8_t {
+    kHold,          ///< takes waiting jobs out of their queue
+    kRelease,       ///< puts held jobs back
+    kReprioritise,  ///< sets the priority of jobs that have not ended
+  };
+  Scope scope = Scope::everything();
+  std::string request_id;  ///< may be empty
+  std::string body_sha256;
+  std::vector<std::string> uids;
+  Act act = Act::kHold;
+  std::string reason;
+  std::int32_t priority = 0;  ///< the new one, for kReprioritise
+  bool may_raise = false;     ///< the caller's role permits a higher priority than before
+};
+struct Turn {
+  JobState state = JobState::kQueued;
+  std::int32_t priority = 0;
+};
+struct TurnsChanged {
+  std::vector<Turn> jobs;  ///< in the order of the request
+  bool replayed = false;
+};
+
 /// Names an attempt. Every call compares it with the job's current fence.
 struct AttemptKey {
   std::string worker_id;

@@ -13,6 +13,8 @@ std::optional<JobState> next_state(JobState state, JobEvent event) {
     case JobState::kHeld:
       if (event == JobEvent::kUnholdToQueued) return JobState::kQueued;
       if (event == JobEvent::kUnholdToBlocked) return JobState::kBlocked;
+      if (event == JobEvent::kReinstateLeased) return JobState::kLeased;
+      if (event == JobEvent::kReinstateRunning) return JobState::kRunning;
       if (event == JobEvent::kCancel) return JobState::kCancelled;
       return std::nullopt;
     case JobState::kQueued:

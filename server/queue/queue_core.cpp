@@ -80,6 +80,11 @@ void require_owner(const Scope& scope, const JobRow& job) {
                     "change it");
 }
 
+Refused wrong_state(const JobRow& job, const std::string& rule) {
+  return Refused(Refusal::kFailedPrecondition, "WRONG_STATE",
+                 "job " + job.uid + " is " + std::string(name_of(job.state)) + "; " + rule);
+}
+
 /// @throws Refused UNSCHEDULABLE for jobs that no known device can ever hold.
 void require_schedulable(Store& store, const std::vector<NewJob>& jobs) {
   std::optional<std::vector<WorkerRow>> workers;
@@ -202,9 +207,7 @@ Deleted QueueCore::apply(const DeleteJobs& command, Now now) {
     if (!job) throw Refused(Refusal::kNotFound, "JOB", "there is no job " + uid);
     require_owner(command.scope, *job);
     if (!is_final(job->state))
-      throw Refused(Refusal::kFailedPrecondition, "WRONG_STATE",
-                    "job " + uid + " is " + std::string(name_of(job->state)) +
-                        "; only jobs that have ended are deleted, so cancel it first");
+      throw wrong_state(*job, "only jobs that have ended are deleted, so cancel it first");
     // The deletion is the last numbered event of the job (I8). Its state stays (I3).
     ++job->job_seq;
     ++job->revision;
@@ -224,6 +227,70 @@ Deleted QueueCore::apply(const DeleteJobs& command, Now now) {
         request, {.method = "DeleteJobs", .body_sha256 = command.body_sha256, .response = {}},
         now.wall_ms + options_.request_ttl_ms);
   return {};
+}
+
+TurnsChanged QueueCore::apply(const ChangeTurns& command, Now now) {
+  using Act = ChangeTurns::Act;
+  const std::string method = command.act == Act::kHold      ? "HoldJobs"
+                             : command.act == Act::kRelease ? "ReleaseJobs"
+                                                            : "ReprioritiseJobs";
+  const std::string request = request_key(command.scope, command.request_id);
+  TurnsChanged changed;
+  if (const auto answer = replay(store_, request, method, command.body_sha256)) {
+    changed.replayed = true;
+    for (const std::string& line : lines_of(*answer))
+      changed.jobs.push_back({.state = static_cast<JobState>(std::stoi(line)),
+                              .priority = std::stoi(line.substr(line.find(' ')))});
+    return changed;
+  }
+  std::vector<std::string> answer;
+  for (const std::string& uid : command.uids) {
+    auto job = store_.find_job(command.scope, uid);
+    if (!job) throw Refused(Refusal::kNotFound, "JOB", "there is no job " + uid);
+    require_owner(command.scope, *job);
+    if (command.act == Act::kHold) hold(*job, command.reason, now);
+    if (command.act == Act::kRelease) release(*job, command.reason, now);
+    if (command.act == Act::kReprioritise) reprioritise(*job, command);
+    changed.jobs.push_back({.state = job->state, .priority = job->priority});
+    answer.push_back(std::to_string(static_cast<int>(job->state)) + " " +
+                     std::to_string(job->priority));
+  }
+  if (!request.empty())
+    store_.save_request(
+        request, {.method = method, .body_sha256 = command.body_sha256, .response = joined(answer)},
+        now.wall_ms + options_.request_ttl_ms);
+  return changed;
+}
+
+void QueueCore::hold(JobRow& job, const std::string& reason, Now now) {
+  if (job.state == JobState::kHeld) return;
+  if (!next_state(job.state, JobEvent::kHold))
+    throw wrong_state(job, "only jobs that wait for a worker are held" +
+                               std::string(job.open_attempt ? "; cancel it instead" : ""));
+  move(job, JobEvent::kHold, {.message = reason}, now);
+}
+
+void QueueCore::release(JobRow& job, const std::string& reason, Now now) {
+  if (job.state == JobState::kQueued) return;
+  if (!next_state(job.state, JobEvent::kUnholdToQueued))
+    throw wrong_state(job, "only jobs that are held are released");
+  // A back-off ends on the monotonic clock, also while the job is held (end_back_offs).
+  if (job.grants == 0) job.ready = job.not_before_ms <= now.wall_ms;
+  move(job, JobEvent::kUnholdToQueued, {.message = reason}, now);
+}
+
+void QueueCore::reprioritise(JobRow& job, const ChangeTurns& command) {
+  if (is_final(job.state)) throw wrong_state(job, "only jobs that have not ended have a turn");
+  if (command.priority > job.priority && !command.may_raise)
+    throw Refused(Refusal::kPermissionDenied, "ROLE_REQUIRED",
+                  "priority: is " + std::to_string(command.priority) + ", and job " + job.uid +
+                      " has " + std::to_string(job.priority) +
+                      ", the limit of your role; choose a lower value, or ask an operator to "
+                      "raise it");
+  if (command.priority == job.priority) return;
+  job.priority = command.priority;
+  ++job.revision;
+  store_.update_job(job);
 }
 
 void QueueCore::move(JobRow& job, JobEvent event, const Note& note, Now now) {
@@ -269,10 +336,11 @@ void QueueCore::end_back_offs(Now now) {
       continue;
     }
     auto job = store_.job(at->first);
-    if (job && job->state == JobState::kQueued && !job->ready && job->grants > 0) {
+    const bool waits = job && (job->state == JobState::kQueued || job->state == JobState::kHeld);
+    if (waits && !job->ready && job->grants > 0) {
       job->ready = true;
       store_.update_job(*job);
-      became_ready_ = true;
+      became_ready_ = became_ready_ || job->state == JobState::kQueued;
     }
     at = retry_at_ms_.erase(at);
   }

@@ -47,6 +47,7 @@ class QueueCore {
   Submitted apply(const SubmitJobs& command, Now now);
   Cancelled apply(const CancelJobs& command, Now now);
   Deleted apply(const DeleteJobs& command, Now now);
+  TurnsChanged apply(const ChangeTurns& command, Now now);
   /// Bytes of a log, from its file and from the store.
   std::string read_log(const AttemptRow& attempt, std::int64_t offset, std::int64_t size);
 
@@ -95,6 +96,9 @@ class QueueCore {
   };
   void move(JobRow& job, JobEvent event, const Note& note, Now now);
   void close(AttemptRow& attempt, AttemptOutcome outcome, JobState end_state, Now now);
+  void hold(JobRow& job, const std::string& reason, Now now);
+  void release(JobRow& job, const std::string& reason, Now now);
+  void reprioritise(JobRow& job, const ChangeTurns& command);
   void set_not_before(JobRow& job, std::int64_t delay_ms, Now now);
   void end_back_offs(Now now);
   /// False if other attempts occupy its devices by now, because a slot never carries two attempts

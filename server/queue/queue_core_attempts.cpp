@@ -40,8 +40,8 @@ std::optional<QueueCore::Held> QueueCore::find_current(const AttemptKey& key, No
   if (!job || job->fence != key.fence) return std::nullopt;
   Held held{.job = std::move(*job), .attempt = std::move(*attempt)};
   if (held.attempt.outcome == AttemptOutcome::kOpen) return held;
-  if (held.attempt.outcome == AttemptOutcome::kExpired && held.job.state == JobState::kQueued &&
-      has_room_for(held.attempt)) {
+  const bool waits = held.job.state == JobState::kQueued || held.job.state == JobState::kHeld;
+  if (held.attempt.outcome == AttemptOutcome::kExpired && waits && has_room_for(held.attempt)) {
     reinstate(held, now);
     return held;
   }

@@ -35,7 +35,7 @@ class Store {
                                           std::int32_t limit) = 0;
   /// Marks queued jobs as ready once their not_before has passed. @return their number.
   virtual std::int32_t promote_delayed(std::int64_t now_ms) = 0;
-  /// Queued jobs that were granted before and wait for their not_before, i.e. jobs in a back-off.
+  /// Jobs in a back-off: queued or held, granted before, and not ready yet.
   virtual std::vector<JobRow> delayed_retries() = 0;
 
   // Attempts.

@@ -34,14 +34,15 @@ RowId SqliteStore::insert_job(const NewJob& job) {
 
 void SqliteStore::update_job(const JobRow& row) {
   changes_.push_back({.job = row.id, .event = {}});
-  sql("UPDATE jobs SET state=?, reason=?, message=?, exit_status=?, signal=?, placement=?, "
+  sql("UPDATE jobs SET state=?, reason=?, message=?, exit_status=?, signal=?, priority=?, "
+      "placement=?, "
       "memory_bytes=?, not_before_ms=?, ready=?, attempts=?, grants=?, crashes=?, gpu_ooms=?, "
       "host_ooms=?, fence=?, open_attempt=?, avoid_device=?, revision=?, job_seq=?, started_ms=?, "
       "ended_ms=?, cancel_requested_ms=? WHERE id=?")
       .bind(row.state, row.failure.reason, row.failure.message, row.failure.exit_status,
-            row.failure.signal, encode(row.placement()), row.memory_bytes, row.not_before_ms,
-            row.ready, row.attempts, row.grants, row.crashes, row.gpu_ooms, row.host_ooms,
-            row.fence, row.open_attempt, row.avoid_device, row.revision, row.job_seq,
+            row.failure.signal, row.priority, encode(row.placement()), row.memory_bytes,
+            row.not_before_ms, row.ready, row.attempts, row.grants, row.crashes, row.gpu_ooms,
+            row.host_ooms, row.fence, row.open_attempt, row.avoid_device, row.revision, row.job_seq,
             row.started_ms, row.ended_ms, row.cancel_requested_ms, row.id)
       .run();
 }
@@ -106,8 +107,12 @@ std::vector<JobRow> SqliteStore::ready_heads(const std::string& pool, const std:
 }
 
 std::vector<JobRow> SqliteStore::delayed_retries() {
-  static const std::string kQuery = "SELECT " + std::string(kJobColumns) +
-                                    " FROM jobs j WHERE j.state=3 AND j.ready=0 AND j.grants>0";
+  // Two selections, because each state has an index of its own.
+  const auto of_state = [](const char* state) {
+    return "SELECT " + std::string(kJobColumns) + " FROM jobs j WHERE j.state=" + state +
+           " AND j.ready=0 AND j.grants>0";
+  };
+  static const std::string kQuery = of_state("3") + " UNION ALL " + of_state("2");
   return all<JobRow>(sql(kQuery).bind(), read_job);
 }
 

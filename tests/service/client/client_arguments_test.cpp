@@ -45,6 +45,18 @@ TEST(ClientArguments, RepeatedFlagsAddUpAndPositionalsStayTheirOwn) {
             (std::vector<std::string>{"failed", "running"}));
 }
 
+TEST(ClientArguments, APriorityMayBeNegativeAndIsBounded) {
+  const Arguments parsed = parse_arguments({"reprioritise", "last", "-5"});
+  EXPECT_EQ(parsed.command, "reprioritise");
+  EXPECT_EQ(parsed.reprioritise.job, "last");
+  EXPECT_EQ(parsed.reprioritise.priority, -5);
+  EXPECT_EQ(parse_arguments({"reprioritise", "last", "100"}).reprioritise.priority, 100);
+  EXPECT_EQ(refused({"reprioritise", "last", "101"}).status, ExitStatus::kUsage);
+  EXPECT_EQ(refused({"reprioritise", "last"}).status, ExitStatus::kUsage);
+  EXPECT_EQ(parse_arguments({"hold", "a", "b", "--reason", "wait"}).hold.jobs,
+            (std::vector<std::string>{"a", "b"}));
+}
+
 TEST(ClientArguments, MistypedWordsAreAnsweredWithTheNearest) {
   EXPECT_STREQ(refused({"sumbit", "x"}).what(), "no command 'sumbit'; did you mean 'submit'?");
   EXPECT_STREQ(refused({"--server", "a", "lst"}).what(), "no command 'lst'; did you mean 'list'?");
@@ -58,9 +70,11 @@ TEST(ClientArguments, MistypedWordsAreAnsweredWithTheNearest) {
 
 TEST(ClientArguments, HelpIsThereForEveryCommand) {
   const std::string overview = parse_arguments({}).text;
-  for (const char* command : {"submit", "validate", "list", "show", "watch", "wait", "logs",
-                              "fetch", "cancel", "devices", "whoami", "admin", "run", "resubmit",
-                              "doctor", "bug-report", "version", "completion", "help"}) {
+  for (const char* command :
+       {"submit",     "validate", "list",       "show", "watch",    "wait",
+        "logs",       "fetch",    "cancel",     "hold", "release",  "reprioritise",
+        "devices",    "whoami",   "admin",      "run",  "resubmit", "doctor",
+        "bug-report", "version",  "completion", "help"}) {
     EXPECT_NE(overview.find(std::string("\n  ") + command + " "), std::string::npos) << command;
     const Arguments help = parse_arguments({"help", command});
     EXPECT_EQ(help.command, "text");

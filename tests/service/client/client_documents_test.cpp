@@ -42,6 +42,7 @@ v1::Job queued_job() {
   job.mutable_spec()->set_name("silicon");
   (*job.mutable_spec()->mutable_labels())["project"] = "thesis";
   job.mutable_spec()->set_priority(5);
+  job.set_priority(5);
   job.mutable_spec()->mutable_thermal()->set_deck("deck");
   v1::Setting& setting = *job.mutable_spec()->mutable_thermal()->add_settings();
   setting.set_key("T");

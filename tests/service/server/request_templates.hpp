@@ -133,6 +133,7 @@ class RequestTemplates : public Calls {
   Templates templates() {
     Templates all;
     add_job_calls(all);
+    add_turn_calls(all);
     add_blob_calls(all);
     add_worker_calls(all);
     add_attempt_calls(all);
@@ -204,6 +205,30 @@ class RequestTemplates : public Calls {
       v1::ListArtifactsRequest request;
       request.set_job_id(job_);
       request.set_page_size(5);
+      return one(request);
+    };
+  }
+
+  void add_turn_calls(Templates& all) {
+    all["HoldJobs"] = [this] {
+      v1::HoldJobsRequest request;
+      request.set_request_id(wire::make_uuid());
+      request.add_job_ids(submit());
+      request.set_reason("later");
+      return one(request);
+    };
+    all["ReleaseJobs"] = [this] {
+      v1::ReleaseJobsRequest request;
+      request.set_request_id(wire::make_uuid());
+      request.add_job_ids(submit());
+      request.set_reason("now");
+      return one(request);
+    };
+    all["ReprioritiseJobs"] = [this] {
+      v1::ReprioritiseJobsRequest request;
+      request.set_request_id(wire::make_uuid());
+      request.add_job_ids(submit());
+      request.set_priority(-5);
       return one(request);
     };
   }

@@ -54,6 +54,12 @@ void expect_promises_kept(ServerStory& story) {
     const JobState state = store.find_job(Scope::everything(), uid)->state;
     EXPECT_TRUE(state == JobState::kCancelled || state == JobState::kCancelling) << "I12";
   }
+  for (const std::string& uid : told.held)
+    EXPECT_EQ(store.find_job(Scope::everything(), uid)->state, JobState::kHeld);
+  for (const std::string& uid : told.released)
+    EXPECT_EQ(store.find_job(Scope::everything(), uid)->state, JobState::kQueued);
+  for (const auto& [uid, priority] : told.priorities)
+    EXPECT_EQ(store.find_job(Scope::everything(), uid)->priority, priority);
   for (const std::string& uid : told.deleted)
     EXPECT_FALSE(store.find_job(Scope::everything(), uid)) << "came back";
   for (const std::int64_t fence : told.fences) EXPECT_LE(fence, store.newest_fence()) << "I4";

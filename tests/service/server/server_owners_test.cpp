@@ -136,6 +136,33 @@ TEST_F(Owners, APriorityAboveZeroNeedsAnOperator) {
   }
 }
 
+// The owner of a waiting job may lower its priority. Only operators and admins raise it, and the
+// job shows the present value.
+TEST_F(Owners, RaisingAPriorityNeedsAnOperator) {
+  const std::string id = ada_.submit();
+  const auto priority = [&] {
+    v1::GetJobResponse job;
+    expect_ok(ada_.get(id, &job));
+    EXPECT_EQ(job.job().spec().priority(), 0) << "the specification was changed";
+    return job.job().priority();
+  };
+  EXPECT_EQ(priority(), 0);
+  expect_ok(ada_.reprioritise(id, -7));
+  EXPECT_EQ(priority(), -7);
+  const grpc::Status refused = ada_.reprioritise(id, -6);
+  EXPECT_EQ(refused.error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(refused.error_message(),
+            "priority: is -6, and job " + id +
+                " has -7, the limit of your role; choose a lower value, or ask an operator to "
+                "raise it");
+  EXPECT_EQ(priority(), -7);
+  expect_ok(otto_.reprioritise(id, 5));
+  EXPECT_EQ(priority(), 5);
+  expect_ok(root_admin_.reprioritise(id, 100));
+  EXPECT_EQ(priority(), 100);
+  EXPECT_EQ(otto_.reprioritise(id, 101).error_code(), StatusCode::INVALID_ARGUMENT);
+}
+
 // A job is its owner's: another user, of the same group or not, cannot tell it from a job that
 // never was, by any call. An operator and an admin see it.
 TEST_F(Owners, APrivateJobIsAbsentForOthers) {
@@ -222,6 +249,11 @@ const JobCall kJobCalls[] = {
      [](const Person& person, const std::string& id) { return person.cancel(id); }},
     {"DeleteJobs", true,
      [](const Person& person, const std::string& id) { return person.erase(id); }},
+    {"HoldJobs", true, [](const Person& person, const std::string& id) { return person.hold(id); }},
+    {"ReleaseJobs", true,
+     [](const Person& person, const std::string& id) { return person.release(id); }},
+    {"ReprioritiseJobs", true,
+     [](const Person& person, const std::string& id) { return person.reprioritise(id, -1); }},
 };
 /// Calls without the id of a job, a blob or an upload in their request, those of workers, whose
 /// rights are their leases, and those of admins. Listings, watches, blobs and uploads have tests of

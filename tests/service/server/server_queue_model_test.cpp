@@ -42,7 +42,7 @@ class Model {
   }
 
   void step() {
-    switch (random_.next() % 10) {
+    switch (random_.next() % 12) {
       case 0:
         submit();
         break;
@@ -70,6 +70,12 @@ class Model {
         break;
       case 9:
         pass_time();
+        break;
+      case 10:
+        hold();
+        break;
+      case 11:
+        let_go();
         break;
     }
     compare();
@@ -210,6 +216,33 @@ class Model {
       belief.reinstatable.reset();
     }
     EXPECT_EQ(cancelled.states.at(0), belief.state);
+  }
+
+  /// Holds a job, which works for waiting jobs alone. An expired attempt may still come back.
+  void hold() {
+    const std::string* uid = pick([](const Belief&) { return true; });
+    if (uid == nullptr) return;
+    Belief& belief = jobs_[*uid];
+    const ChangeTurns command{.request_id = {}, .body_sha256 = {}, .uids = {*uid}, .reason = {}};
+    if (belief.state != JobState::kQueued && belief.state != JobState::kHeld) {
+      EXPECT_THROW(world_.apply(command), Refused);
+      return;
+    }
+    belief.state = JobState::kHeld;
+    EXPECT_EQ(world_.apply(command).jobs.at(0).state, JobState::kHeld);
+  }
+
+  /// Releases a held job. Its back-off, which goes on while it is held, still counts.
+  void let_go() {
+    const std::string* uid = pick([](const Belief& b) { return b.state == JobState::kHeld; });
+    if (uid == nullptr) return;
+    const ChangeTurns command{.request_id = {},
+                              .body_sha256 = {},
+                              .uids = {*uid},
+                              .act = ChangeTurns::Act::kRelease,
+                              .reason = {}};
+    EXPECT_EQ(world_.apply(command).jobs.at(0).state, JobState::kQueued);
+    jobs_[*uid].state = JobState::kQueued;
   }
 
   void heartbeat() {

@@ -25,6 +25,8 @@ TEST(JobStates, EveryPair) {
       {{S::kBlocked, E::kCancel}, S::kCancelled},
       {{S::kHeld, E::kUnholdToQueued}, S::kQueued},
       {{S::kHeld, E::kUnholdToBlocked}, S::kBlocked},
+      {{S::kHeld, E::kReinstateLeased}, S::kLeased},
+      {{S::kHeld, E::kReinstateRunning}, S::kRunning},
       {{S::kHeld, E::kCancel}, S::kCancelled},
       {{S::kQueued, E::kHold}, S::kHeld},
       {{S::kQueued, E::kGrant}, S::kLeased},

@@ -25,6 +25,9 @@ struct Acknowledged {
   std::map<std::string, std::set<std::string>> artifacts;  ///< uid → digests
   std::set<std::string> cancelled;
   std::set<std::string> deleted;
+  std::set<std::string> held;                       ///< held, and not released since
+  std::set<std::string> released;                   ///< released after they were held
+  std::map<std::string, std::int32_t> priorities;   ///< uid → as changed
   std::map<std::string, std::string> blobs;         ///< digest → bytes
   std::map<std::string, std::string> logs;          ///< attempt → bytes
   std::map<std::string, std::int64_t> checkpoints;  ///< uid → newest sequence
@@ -141,6 +144,7 @@ class ServerStory {
     see_events();
     world_->engine.checkpoint(Database::Checkpoint::kTruncate);
     submit(8);
+    change_turns(told_.job_of_request.at(uuid_of(8)));
   }
 
   /// After the restart of the server: repeats the request that was in flight and finishes all work.
@@ -151,6 +155,12 @@ class ServerStory {
       world_->apply(deletion_of(pending_deletion_));
       told_.deleted.insert(pending_deletion_);
     }
+    for (const auto& [request, uid] : told_.job_of_request) {
+      const auto job = world_->engine.store().find_job(Scope::everything(), uid);
+      if (job && job->state == JobState::kHeld) change_turn(uid, ChangeTurns::Act::kRelease);
+    }
+    told_.held.clear();
+    told_.released.clear();
     delete_excess();
     EXPECT_TRUE(excess().empty()) << "the files of ended jobs still exceed the limit";
     collect_deleted();
@@ -271,6 +281,26 @@ class ServerStory {
     if (is_final(cancelled.states[0])) told_.final_states[uid] = cancelled.states[0];
     see_events();
   }
+  void change_turn(const std::string& uid, ChangeTurns::Act act, std::int32_t priority = 0) {
+    world_->apply(ChangeTurns{.request_id = {},
+                              .body_sha256 = {},
+                              .uids = {uid},
+                              .act = act,
+                              .reason = "not now",
+                              .priority = priority});
+  }
+  /// Holds a waiting job, lowers its priority and releases it.
+  void change_turns(const std::string& uid) {
+    change_turn(uid, ChangeTurns::Act::kHold);
+    told_.held.insert(uid);
+    see_events();
+    change_turn(uid, ChangeTurns::Act::kReprioritise, -3);
+    told_.priorities[uid] = -3;
+    told_.held.erase(uid);
+    change_turn(uid, ChangeTurns::Act::kRelease);
+    told_.released.insert(uid);
+    see_events();
+  }
   /// Deletes a job that succeeded, then collects its artefact and its log. The client repeats the
   /// request until it is answered.
   void delete_job(const Grant& grant) {
@@ -293,6 +323,9 @@ class ServerStory {
     if (const auto job = store.find_job(Scope::everything(), uid))
       for (const std::string& attempt : store.attempts_of(job->id)) told_.logs.erase(attempt);
     told_.cancelled.erase(uid);
+    told_.held.erase(uid);
+    told_.released.erase(uid);
+    told_.priorities.erase(uid);
     std::erase_if(told_.job_of_request, [&](const auto& job) { return job.second == uid; });
   }
   /// Returns the jobs that exceed a limit smaller than any result, as a reader chooses them.

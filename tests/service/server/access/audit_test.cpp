@@ -187,15 +187,18 @@ TEST_F(Audit, EachActHasItsRowAndItsLine) {
   start();
   const Person ada(wire::open_channel(tcp()), token_of("ada", v1::ROLE_USER));
   const std::string id = ada.submit();
+  ASSERT_TRUE(ada.hold(id).ok());
+  ASSERT_TRUE(ada.release(id).ok());
+  ASSERT_TRUE(ada.reprioritise(id, -1).ok());
   ASSERT_TRUE(ada.cancel(id).ok());
   ASSERT_TRUE(ada.erase(id).ok());
   const std::string wrong = "qsi_AAAAAAAAAAAA_" + std::string(43, 'A');
   EXPECT_FALSE(capabilities(wrong).ok());
   EXPECT_TRUE(wait_for([&] { return !rows_of("GetCapabilities").empty(); }));
 
-  EXPECT_EQ(rows_of("SubmitJobs"), "ada " + id + " OK \n");
-  EXPECT_EQ(rows_of("CancelJobs"), "ada " + id + " OK \n");
-  EXPECT_EQ(rows_of("DeleteJobs"), "ada " + id + " OK \n");
+  for (const char* method :
+       {"SubmitJobs", "HoldJobs", "ReleaseJobs", "ReprioritiseJobs", "CancelJobs", "DeleteJobs"})
+    EXPECT_EQ(rows_of(method), "ada " + id + " OK \n") << method;
   EXPECT_EQ(rows_of("GetCapabilities"), " TOKEN_INVALID \n");
   EXPECT_NE(
       rows_of("SavePrincipal").find(" ada OK role=user tenant=phonons uid=none disabled=false\n"),
@@ -205,7 +208,7 @@ TEST_F(Audit, EachActHasItsRowAndItsLine) {
   EXPECT_NE(rows_of("Enrol").find("OK role=admin"), std::string::npos);
   server_.reset();
   const std::string lines = testing::internal::GetCapturedStderr();
-  for (const char* event : {"submit", "cancel", "delete"}) {
+  for (const char* event : {"submit", "hold", "release", "reprioritise", "cancel", "delete"}) {
     const std::size_t at = lines.find("\"event\":\"" + std::string(event) + "\"");
     ASSERT_NE(at, std::string::npos) << event << ": " << lines;
     const std::string line = lines.substr(at, lines.find('\n', at) - at);

@@ -114,6 +114,25 @@ class Person {
     v1::DeleteJobsResponse response;
     return call(*jobs_, &v1::JobService::Stub::DeleteJobs, request, &response);
   }
+  grpc::Status hold(const std::string& id) const {
+    v1::HoldJobsRequest request;
+    request.add_job_ids(id);
+    v1::HoldJobsResponse response;
+    return call(*jobs_, &v1::JobService::Stub::HoldJobs, request, &response);
+  }
+  grpc::Status release(const std::string& id) const {
+    v1::ReleaseJobsRequest request;
+    request.add_job_ids(id);
+    v1::ReleaseJobsResponse response;
+    return call(*jobs_, &v1::JobService::Stub::ReleaseJobs, request, &response);
+  }
+  grpc::Status reprioritise(const std::string& id, std::int32_t priority) const {
+    v1::ReprioritiseJobsRequest request;
+    request.add_job_ids(id);
+    request.set_priority(priority);
+    v1::ReprioritiseJobsResponse response;
+    return call(*jobs_, &v1::JobService::Stub::ReprioritiseJobs, request, &response);
+  }
   grpc::Status artifacts(const std::string& id, v1::ListArtifactsResponse* response) const {
     v1::ListArtifactsRequest request;
     request.set_job_id(id);

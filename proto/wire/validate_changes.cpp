@@ -1,0 +1,55 @@
+// Checks the calls that change named jobs.
+
+#include "proto/wire/checks.hpp"
+#include "proto/wire/limits.hpp"
+#include "proto/wire/validate.hpp"
+
+namespace quasi::wire {
+namespace {
+
+/// Checks the id of a change of named jobs, and the ids of the jobs.
+template <class Request>
+void check_ids(const Request& request, Violations& violations) {
+  if (!request.request_id().empty()) checks::uuid(request.request_id(), "request_id", violations);
+  const auto size = static_cast<std::uint64_t>(request.job_ids_size());
+  if (size == 0 || size > limits::kIdsPerCall)
+    violations.add("job_ids", "must have 1..." + std::to_string(limits::kIdsPerCall) +
+                                  " entries, got " + std::to_string(size));
+  for (int i = 0; i < request.job_ids_size(); ++i)
+    checks::id(request.job_ids(i), 'j', checks::at("", "job_ids", i), violations);
+}
+
+/// Checks a change of named jobs: its id, the ids of the jobs and its reason.
+template <class Request>
+void check_change(const Request& request, Violations& violations) {
+  check_ids(request, violations);
+  checks::text(request.reason(), limits::kReasonBytes, "reason", violations);
+}
+
+}  // namespace
+
+void validate(const v1::CancelJobsRequest& request, Violations& violations) {
+  check_change(request, violations);
+}
+
+void validate(const v1::DeleteJobsRequest& request, Violations& violations) {
+  check_change(request, violations);
+}
+
+void validate(const v1::HoldJobsRequest& request, Violations& violations) {
+  check_change(request, violations);
+}
+
+void validate(const v1::ReleaseJobsRequest& request, Violations& violations) {
+  check_change(request, violations);
+}
+
+void validate(const v1::ReprioritiseJobsRequest& request, Violations& violations) {
+  check_ids(request, violations);
+  const auto limit = static_cast<std::int64_t>(limits::kPriority);
+  const std::int64_t priority = request.priority();
+  if (priority < -limit || priority > limit)
+    violations.add("priority", "must be -100...100, got " + std::to_string(priority));
+}
+
+}  // namespace quasi::wire
