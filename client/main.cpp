@@ -27,6 +27,7 @@ ExitStatus dispatch(Session& session, const Arguments& arguments) {
   if (command == "hold") return hold(session, arguments.hold);
   if (command == "release") return release(session, arguments.release);
   if (command == "reprioritise") return reprioritise(session, arguments.reprioritise);
+  if (command == "why") return why(session, arguments.why);
   if (command == "plot") return plot(session, arguments.plot);
   if (command == "report") return report(session, arguments.report);
   if (command == "devices") return devices(session, arguments.devices);

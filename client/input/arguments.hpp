@@ -13,6 +13,7 @@
 #include "client/commands/run.hpp"
 #include "client/commands/submit.hpp"
 #include "client/commands/turns/hold.hpp"
+#include "client/commands/turns/why.hpp"
 #include "client/commands/validate.hpp"
 #include "client/commands/watch.hpp"
 #include "client/diagnose/bug_report.hpp"
@@ -47,6 +48,7 @@ struct Arguments {
   HoldOptions hold;
   HoldOptions release;
   ReprioritiseOptions reprioritise;
+  WhyOptions why;
   DevicesOptions devices;
   AdminOptions admin;
   LoginOptions login;

@@ -50,6 +50,7 @@ void validate(const v1::DeleteJobsRequest&, Violations&);
 void validate(const v1::HoldJobsRequest&, Violations&);
 void validate(const v1::ReleaseJobsRequest&, Violations&);
 void validate(const v1::ReprioritiseJobsRequest&, Violations&);
+void validate(const v1::ExplainJobRequest&, Violations&);
 void validate(const v1::WatchJobsRequest&, Violations&);
 void validate(const v1::ReadLogsRequest&, Violations&);
 void validate(const v1::ListArtifactsRequest&, Violations&);

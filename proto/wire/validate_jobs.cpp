@@ -344,6 +344,10 @@ void validate(const v1::ListJobsRequest& request, Violations& violations) {
                                 std::to_string(static_cast<int>(request.order())));
 }
 
+void validate(const v1::ExplainJobRequest& request, Violations& violations) {
+  checks::id(request.job_id(), 'j', "job_id", violations);
+}
+
 void validate(const v1::WatchJobsRequest& request, Violations& violations) {
   check_filter(request.filter(), "filter", violations);
   if (request.filter().states_size() > 0)

@@ -17,6 +17,7 @@ constexpr Rule kRules[] = {
     {"HoldJobs", Role::kUser, false},
     {"ReleaseJobs", Role::kUser, false},
     {"ReprioritiseJobs", Role::kUser, false},
+    {"ExplainJob", Role::kViewer, false},
     {"WatchJobs", Role::kViewer, false},
     {"ReadLogs", Role::kViewer, false},
     {"ListArtifacts", Role::kViewer, false},

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -110,6 +111,41 @@ grpc::ServerUnaryReactor* read_call(Services& services, grpc::CallbackServerCont
         }
         finish(reactor, context, status);
       });
+  if (!posted) finish(reactor, context, busy_status(services.draining));
+  return reactor;
+}
+
+/// Runs a call that asks the queue and then reads the store. `ask` runs on the writer's thread and
+/// changes nothing; `read` runs on a reader's thread with the answer of `ask`.
+template <class Answer, class Ask, class Read>
+grpc::ServerUnaryReactor* ask_and_read(Services& services, grpc::CallbackServerContext* context,
+                                       const wire::Violations& violations, const char* method,
+                                       Ask ask, Read read) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto caller = begin_call(services, context, reactor, violations, method);
+  if (!caller) return reactor;
+  auto answer = std::make_shared<Answer>();
+  const auto read_with = [reactor, context, method, caller, answer, read](ReadStore& store) {
+    grpc::Status status;
+    try {
+      read(store, *caller, *answer);
+    } catch (...) {
+      status = to_status(std::current_exception(), method);
+    }
+    finish(reactor, context, status);
+  };
+  const bool posted = services.writer.post(
+      {.body =
+           [ask, context, caller, answer](WriteContext& write) {
+             require_awaited(context);
+             *answer = ask(write, *caller);
+           },
+       .done =
+           [&services, reactor, context, method, read_with](const std::exception_ptr& error) {
+             if (error) return finish(reactor, context, to_status(error, method));
+             if (!services.readers.read(read_with))
+               finish(reactor, context, busy_status(services.draining));
+           }});
   if (!posted) finish(reactor, context, busy_status(services.draining));
   return reactor;
 }

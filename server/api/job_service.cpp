@@ -355,32 +355,12 @@ grpc::ServerUnaryReactor* JobServiceApi::ListPools(grpc::CallbackServerContext* 
                                                    v1::ListPoolsResponse* response) {
   // The writer knows which workers are alive. The store knows every worker that ever registered,
   // and the queued jobs.
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto caller = begin_call(services_, context, reactor, violations_of(*request), "ListPools");
-  if (!caller) return reactor;
-  auto fleet = std::make_shared<std::vector<WorkerStatus>>();
-  const auto answer = [response, fleet, scope = scope_of(*caller)](ReadStore& store) {
-    *response = to_response(scope, *fleet, store);
-  };
-  Services& services = services_;
-  const bool posted = services_.writer.post(
-      {.body = [fleet](WriteContext& write) { *fleet = write.queue.fleet(write.now); },
-       .done =
-           [&services, reactor, context, answer](const std::exception_ptr& error) {
-             if (error) return finish(reactor, context, to_status(error, "ListPools"));
-             const bool read = services.readers.read([reactor, context, answer](ReadStore& store) {
-               grpc::Status status;
-               try {
-                 answer(store);
-               } catch (...) {
-                 status = to_status(std::current_exception(), "ListPools");
-               }
-               finish(reactor, context, status);
-             });
-             if (!read) finish(reactor, context, busy_status(services.draining));
-           }});
-  if (!posted) finish(reactor, context, busy_status(services_.draining));
-  return reactor;
+  return ask_and_read<std::vector<WorkerStatus>>(
+      services_, context, violations_of(*request), "ListPools",
+      [](WriteContext& write, const Caller&) { return write.queue.fleet(write.now); },
+      [response](ReadStore& store, const Caller& caller, const std::vector<WorkerStatus>& fleet) {
+        *response = to_response(scope_of(caller), fleet, store);
+      });
 }
 
 }  // namespace quasi::server

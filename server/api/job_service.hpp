@@ -34,6 +34,8 @@ class JobServiceApi : public v1::JobService::CallbackService {
   grpc::ServerUnaryReactor* ReprioritiseJobs(grpc::CallbackServerContext*,
                                              const v1::ReprioritiseJobsRequest*,
                                              v1::ReprioritiseJobsResponse*) override;
+  grpc::ServerUnaryReactor* ExplainJob(grpc::CallbackServerContext*, const v1::ExplainJobRequest*,
+                                       v1::ExplainJobResponse*) override;
   grpc::ServerWriteReactor<v1::WatchEvent>* WatchJobs(grpc::CallbackServerContext*,
                                                       const v1::WatchJobsRequest*) override;
   grpc::ServerWriteReactor<v1::ReadLogsResponse>* ReadLogs(grpc::CallbackServerContext*,

@@ -102,9 +102,16 @@ bool must_avoid(const JobRow& job, const Fleet& fleet, const std::string& device
   return false;
 }
 
-/// The slots that a job would get, by index; empty if it does not fit.
-std::vector<std::size_t> fit(const JobRow& job, const Fleet& fleet, const Fleet::Member& member,
-                             const std::vector<UsableSlot>& slots) {
+}  // namespace
+
+bool runs_kind(const Fleet::Member& member, const std::string& kind) {
+  const auto& kinds = member.worker.kinds;
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
+
+std::vector<std::size_t> slots_for(const JobRow& job, const Fleet& fleet,
+                                   const Fleet::Member& member,
+                                   const std::vector<UsableSlot>& slots) {
   const auto wanted = static_cast<std::size_t>(std::max(job.gpus, 1));
   std::vector<std::size_t> chosen;
   std::set<std::string> devices;
@@ -120,10 +127,11 @@ std::vector<std::size_t> fit(const JobRow& job, const Fleet& fleet, const Fleet:
   return chosen;
 }
 
+namespace {
+
 bool placement_may_fit(const Placement& placement, const Fleet::Member& member,
                        const std::vector<UsableSlot>& slots) {
-  const auto& kinds = member.worker.kinds;
-  if (std::find(kinds.begin(), kinds.end(), placement.kind) == kinds.end()) return false;
+  if (!runs_kind(member, placement.kind)) return false;
   const std::int64_t least =
       placement.memory_class == 0 ? 0 : std::int64_t{1} << placement.memory_class;
   for (const UsableSlot& slot : slots)
@@ -146,7 +154,7 @@ std::optional<Choice> choose_job(Store& store, const Fleet& fleet, const Fleet::
                    (job.priority == best->job.priority && job.id > best->job.id)))
         break;  // the heads are in order: later ones of this placement have lower rank
       if (time_left_ms && job.max_runtime_ms > *time_left_ms) continue;
-      std::vector<std::size_t> chosen = fit(job, fleet, member, slots);
+      std::vector<std::size_t> chosen = slots_for(job, fleet, member, slots);
       if (chosen.empty()) continue;
       best = Choice{.job = job, .slots = std::move(chosen)};
       break;

@@ -49,6 +49,15 @@ std::vector<UsableSlot> usable_slots(const Fleet::Member& member,
                                      const std::vector<FreeSlot>& offered,
                                      const std::vector<AttemptRow>& open_attempts);
 
+/// True if the worker runs jobs of this kind.
+bool runs_kind(const Fleet::Member& member, const std::string& kind);
+
+/// The slots that a job would get of a worker that runs its kind, by index; empty if it does not
+/// fit.
+std::vector<std::size_t> slots_for(const JobRow& job, const Fleet& fleet,
+                                   const Fleet::Member& member,
+                                   const std::vector<UsableSlot>& slots);
+
 /// A choice of the scheduler: the job, and the indices of the slots that it gets.
 struct Choice {
   JobRow job;

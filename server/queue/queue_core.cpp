@@ -370,6 +370,15 @@ bool QueueCore::tick(Now now) {
   return became_ready_;
 }
 
+Explanation QueueCore::explain(const Scope& scope, const std::string& uid, Now now) {
+  const auto job = store_.find_job(scope, uid);
+  if (!job) throw Refused(Refusal::kNotFound, "JOB", "there is no job " + uid);
+  Moment moment{.fleet = fleet_, .now = now, .lease_ttl_ms = options_.lease_ttl_ms};
+  if (const auto end = retry_at_ms_.find(job->id); end != retry_at_ms_.end())
+    moment.back_off_left_ms = std::max<std::int64_t>(end->second - now.monotonic_ms, 0);
+  return server::explain(store_, scope, *job, moment);
+}
+
 std::vector<WorkerStatus> QueueCore::fleet(Now now) const {
   std::vector<WorkerStatus> workers;
   for (const auto& [id, member] : fleet_.members()) {

@@ -14,6 +14,7 @@
 #include "server/queue/leases.hpp"
 #include "server/queue/log_files.hpp"
 #include "server/queue/store.hpp"
+#include "server/queue/turns/explanation.hpp"
 
 namespace quasi::server {
 
@@ -48,6 +49,9 @@ class QueueCore {
   Cancelled apply(const CancelJobs& command, Now now);
   Deleted apply(const DeleteJobs& command, Now now);
   TurnsChanged apply(const ChangeTurns& command, Now now);
+  /// Explains why a job waits. It changes nothing.
+  /// @throws Refused NOT_FOUND / JOB
+  Explanation explain(const Scope& scope, const std::string& uid, Now now);
   /// Bytes of a log, from its file and from the store.
   std::string read_log(const AttemptRow& attempt, std::int64_t offset, std::int64_t size);
 

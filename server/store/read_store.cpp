@@ -355,6 +355,19 @@ std::vector<PoolCount> ReadStore::pools() {
   return pools;
 }
 
+std::int64_t ReadStore::jobs_before(const JobRow& job, std::int64_t limit) {
+  // Two ranges of the index jobs_ready.
+  Statement statement(
+      database_,
+      "SELECT count(*) FROM (SELECT * FROM (SELECT 1 FROM jobs WHERE pool=?1 AND placement=?2 AND "
+      "state=3 AND ready=1 AND priority>?3 LIMIT ?5) UNION ALL SELECT * FROM (SELECT 1 FROM jobs "
+      "WHERE pool=?1 AND placement=?2 AND state=3 AND ready=1 AND priority=?3 AND id<?4 LIMIT ?5) "
+      "LIMIT ?5)");
+  statement.bind(job.pool, encode(job.placement()), job.priority, job.id, limit);
+  Rows rows(statement);
+  return rows.next() ? rows->integer(0) : 0;
+}
+
 std::vector<OpenSlot> ReadStore::open_slots(const Scope& scope) {
   Statement statement(database_, "SELECT a.worker_id, a.device_ids, CASE WHEN " +
                                      std::string(kJobInScope) +

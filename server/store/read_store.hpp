@@ -126,6 +126,8 @@ class ReadStore {
   }
 
   std::vector<PoolCount> pools();
+  /// Number of ready jobs of equal placement that come before this one; it counts to `limit`.
+  std::int64_t jobs_before(const JobRow& job, std::int64_t limit);
   /// The slots that jobs hold. The uid of a job outside the scope is empty.
   std::vector<OpenSlot> open_slots(const Scope& scope);
   std::vector<WorkerRow> workers();

@@ -210,6 +210,11 @@ class RequestTemplates : public Calls {
   }
 
   void add_turn_calls(Templates& all) {
+    all["ExplainJob"] = [this] {
+      v1::ExplainJobRequest request;
+      request.set_job_id(job_);
+      return one(request);
+    };
     all["HoldJobs"] = [this] {
       v1::HoldJobsRequest request;
       request.set_request_id(wire::make_uuid());

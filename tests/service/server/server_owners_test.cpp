@@ -249,6 +249,11 @@ const JobCall kJobCalls[] = {
      [](const Person& person, const std::string& id) { return person.cancel(id); }},
     {"DeleteJobs", true,
      [](const Person& person, const std::string& id) { return person.erase(id); }},
+    {"ExplainJob", false,
+     [](const Person& person, const std::string& id) {
+       v1::ExplainJobResponse response;
+       return person.explain(id, &response);
+     }},
     {"HoldJobs", true, [](const Person& person, const std::string& id) { return person.hold(id); }},
     {"ReleaseJobs", true,
      [](const Person& person, const std::string& id) { return person.release(id); }},

@@ -114,6 +114,11 @@ class Person {
     v1::DeleteJobsResponse response;
     return call(*jobs_, &v1::JobService::Stub::DeleteJobs, request, &response);
   }
+  grpc::Status explain(const std::string& id, v1::ExplainJobResponse* response) const {
+    v1::ExplainJobRequest request;
+    request.set_job_id(id);
+    return call(*jobs_, &v1::JobService::Stub::ExplainJob, request, response);
+  }
   grpc::Status hold(const std::string& id) const {
     v1::HoldJobsRequest request;
     request.add_job_ids(id);

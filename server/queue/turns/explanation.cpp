@@ -1,0 +1,173 @@
+#include "server/queue/turns/explanation.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "server/queue/schedulable.hpp"
+
+namespace quasi::server {
+namespace {
+
+/// Bounds of the work that one explanation makes for the writer.
+constexpr std::size_t kMostWorkers = 16;
+constexpr std::size_t kMostBlocking = 16;
+
+bool contains(const Scope& scope, const JobRow& job) {
+  return scope.is_everything || job.owner_id == scope.principal_id ||
+         (job.visibility == Visibility::kTenant && job.tenant == scope.tenant);
+}
+
+/// Returns every slot of the worker, as if it offered all.
+std::vector<FreeSlot> all_slots(const Fleet::Member& member) {
+  std::vector<FreeSlot> slots;
+  for (const auto& [id, status] : member.devices)
+    for (std::int32_t i = 0; i < status.device.slots; ++i)
+      slots.push_back({.device_id = id, .free_bytes = status.free_bytes});
+  return slots;
+}
+
+/// Returns the workers of the job's pool that are online, run its kind and do not drain.
+std::vector<const Fleet::Member*> candidates(const JobRow& job, const Moment& moment) {
+  std::vector<const Fleet::Member*> found;
+  for (const auto& [id, member] : moment.fleet.members())
+    if (member.worker.pool == job.pool && !member.draining && runs_kind(member, job.kind) &&
+        moment.now.monotonic_ms - member.last_seen_ms <= moment.lease_ttl_ms)
+      found.push_back(&member);
+  return found;
+}
+
+/// Returns the sentence for a job that no worker can hold.
+std::string unfit(const JobRow& job, const std::vector<const Fleet::Member*>& members) {
+  std::vector<WorkerRow> rows;
+  for (const Fleet::Member* member : members) rows.push_back(member->worker);
+  const Prospect prospect = prospect_of(job, rows);
+  if (prospect.chance == Chance::kTooLarge) return "the job " + prospect.why;
+  if (prospect.chance == Chance::kNone) return prospect.why;
+  for (const Fleet::Member* member : members)
+    for (const auto& [id, status] : member->devices)
+      if (status.state != DeviceState::kReady)
+        return "device " + id + " of worker '" + member->worker.name + "' is not ready" +
+               (status.state_reason.empty() ? "" : ": " + status.state_reason);
+  return "no device of pool " + job.pool + " has enough free memory at present";
+}
+
+/// Returns the attempts of a worker on devices that the job could use.
+std::vector<AttemptRow> in_the_way(const JobRow& job, const Fleet::Member& member,
+                                   const std::vector<AttemptRow>& open) {
+  std::vector<AttemptRow> found;
+  for (const AttemptRow& attempt : open)
+    if (std::any_of(attempt.device_ids.begin(), attempt.device_ids.end(),
+                    [&](const std::string& id) {
+                      const auto device = member.devices.find(id);
+                      return device != member.devices.end() &&
+                             backend_fits(job.device, job.gpus, device->second.device.backend);
+                    }))
+      found.push_back(attempt);
+  return found;
+}
+
+/// Gathers the jobs that hold the slots of the workers that fit.
+class Blockers {
+ public:
+  Blockers(Store& store, const Scope& scope, const JobRow& job)
+      : store_(store), scope_(scope), job_(job) {}
+
+  void add(const Fleet::Member& member, const std::vector<AttemptRow>& attempts) {
+    std::vector<std::int64_t> ends;
+    for (const AttemptRow& attempt : attempts) {
+      const auto other = store_.job(attempt.job_id);
+      if (!other) continue;
+      const std::int64_t began = attempt.started_ms > 0 ? attempt.started_ms : attempt.granted_ms;
+      ends.push_back(began + other->max_runtime_ms);
+      ++count_;
+      if (uids_.size() < kMostBlocking && contains(scope_, *other)) uids_.push_back(other->uid);
+    }
+    // All attempts in the way have ended by then, so every slot is free.
+    if (ends.empty()) return;
+    std::sort(ends.begin(), ends.end());
+    const bool takes_one = job_.gpus <= 1 && job_.memory_bytes == 0 && member.devices.size() == 1;
+    const std::int64_t end = takes_one ? ends.front() : ends.back();
+    latest_ms_ = latest_ms_ == 0 ? end : std::min(latest_ms_, end);
+  }
+  void write(Explanation& explanation) && {
+    explanation.reason = WaitReason::kBusy;
+    explanation.message = "every slot that fits is taken; " + std::to_string(count_) +
+                          (count_ == 1 ? " running job holds them" : " running jobs hold them");
+    explanation.blocking = std::move(uids_);
+    explanation.blocking_jobs = count_;
+    explanation.latest_ms = latest_ms_;
+  }
+
+ private:
+  Store& store_;
+  const Scope& scope_;
+  const JobRow& job_;
+  std::vector<std::string> uids_;
+  std::int64_t count_ = 0;
+  std::int64_t latest_ms_ = 0;
+};
+
+/// Explains a job that is ready.
+void explain_ready(Store& store, const Scope& scope, const Moment& moment,
+                   Explanation& explanation) {
+  const JobRow& job = explanation.job;
+  const auto members = candidates(job, moment);
+  const auto say = [&](WaitReason reason, const std::string& message) {
+    explanation.reason = reason;
+    explanation.message = message;
+  };
+  if (members.empty())
+    return say(WaitReason::kNoWorker,
+               "no worker of pool " + job.pool + " is online and takes jobs of kind " + job.kind);
+  Blockers blockers(store, scope, job);
+  std::string behind_at;
+  std::size_t fitting = 0;
+  for (const Fleet::Member* member : members) {
+    const std::vector<FreeSlot> offered = all_slots(*member);
+    if (slots_for(job, moment.fleet, *member, usable_slots(*member, offered, {})).empty()) continue;
+    if (++fitting > kMostWorkers) break;
+    const auto open = store.open_attempts_of(member->worker.id);
+    const auto free = usable_slots(*member, offered, open);
+    if (slots_for(job, moment.fleet, *member, free).empty()) {
+      blockers.add(*member, in_the_way(job, *member, open));
+      continue;
+    }
+    const auto choice = choose_job(store, moment.fleet, *member, free, std::nullopt);
+    if (choice && choice->job.id == job.id)
+      explanation.worker_ids.push_back(member->worker.id);
+    else
+      behind_at = member->worker.name;
+  }
+  if (fitting == 0) return say(WaitReason::kNothingFits, unfit(job, members));
+  if (!explanation.worker_ids.empty())
+    return say(WaitReason::kNow, "it is the next; a worker with a free slot gets it");
+  if (!behind_at.empty())
+    return say(WaitReason::kBehind,
+               "worker '" + behind_at + "' has a free slot that fits, and another job comes first");
+  std::move(blockers).write(explanation);
+}
+
+}  // namespace
+
+Explanation explain(Store& store, const Scope& scope, const JobRow& job, const Moment& moment) {
+  Explanation explanation{.job = job, .reason = WaitReason::kNotWaiting, .message = {}};
+  if (job.state == JobState::kHeld) {
+    explanation.reason = WaitReason::kHeld;
+    explanation.message = "it is held; quasi release lets it wait for a worker again";
+  } else if (job.state != JobState::kQueued) {
+    explanation.message = is_final(job.state) ? "it has ended" : "a worker has it";
+  } else if (job.ready) {
+    explain_ready(store, scope, moment, explanation);
+  } else {
+    const bool backs_off = job.grants > 0;
+    explanation.reason = backs_off ? WaitReason::kBackOff : WaitReason::kNotBefore;
+    explanation.message =
+        backs_off ? "it waits after its last attempt" : "its submitter set an earliest time";
+    explanation.earliest_ms = backs_off && moment.back_off_left_ms
+                                  ? moment.now.wall_ms + *moment.back_off_left_ms
+                                  : job.not_before_ms;
+  }
+  return explanation;
+}
+
+}  // namespace quasi::server
