@@ -19,7 +19,7 @@ class BerkeleyGwInputs : public testing::Test {
       std::filesystem::remove(directory_.path() / name);
       if (!text.empty()) std::ofstream(directory_.path() / name) << text;
     }
-    std::ofstream(directory_.path() / "WFNq") << "";
+    for (const char* name : {"WFNq", "VXC"}) std::ofstream(directory_.path() / name) << "";
     return read_deck(directory_.path(), {});
   }
 
