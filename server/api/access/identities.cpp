@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <future>
 
 #include "proto/wire/identity.hpp"
@@ -81,9 +82,26 @@ std::optional<Principal> enrol(Services& services, std::int64_t uid, Role role) 
   return *saved;
 }
 
+/// Returns the number that stands for every user whom the server's user namespace does not know.
+std::int64_t overflow_uid() {
+  std::int64_t uid = 65'534;  // Linux's own value
+  std::ifstream("/proc/sys/kernel/overflowuid") >> uid;
+  return uid;
+}
+
 }  // namespace
 
 std::string session_of_uid(Services& services, std::int64_t uid) {
+  // All such users would be one principal and see the jobs of each other.
+  if (uid == overflow_uid()) {
+    log(Level::kWarning, "login_failed",
+        {{"uid", std::to_string(uid)},
+         {"reason", "UNMAPPED_UID"},
+         {"message",
+          "the user is unknown in the server's user namespace; run the server outside it "
+          "(PrivateUsers=no in a unit), or give the user a token"}});
+    return {};
+  }
   std::optional<Principal> principal = services.directory.find_uid(uid);
   const std::optional<Role> fixed = fixed_role(services.options, uid);
   if (fixed && (!principal || principal->role != *fixed))

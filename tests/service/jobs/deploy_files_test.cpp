@@ -58,6 +58,12 @@ TEST_F(Deploy, UnitsStartTheProgramsWithWhatTheyUnderstand) {
   }
 }
 
+// In a user namespace of its own the server would take all users of its socket for one.
+TEST_F(Deploy, TheUnitOfTheServerKnowsTheUsersOfItsSocket) {
+  EXPECT_EQ(matches(source("deploy/systemd/quasi-server.service"), "\nPrivateUsers=no\n").size(),
+            1u);
+}
+
 TEST_F(Deploy, ImagesCopyWhatIsThereAndSetWhatIsRead) {
   const std::string text = source("Dockerfile");
   for (const auto& copy : matches(text, "\nCOPY (?!--from)([^\n]+)")) {
