@@ -10,7 +10,7 @@
 
 namespace quasi::test {
 
-/// The default device on a mesh of nx × nz with the scheme `weno`, with further settings.
+/// Returns the default device on nx × nz nodes with the scheme `weno` and further settings.
 inline mosfet::Deck default_deck(int nx, int nz, const std::vector<Setting>& settings = {}) {
   return mosfet::parse_deck("[mesh]\nnx = " + std::to_string(nx) + "\nnz = " + std::to_string(nz) +
                                 "\n[run]\nscheme = \"weno\"",

@@ -5,7 +5,7 @@
 
 namespace quasi {
 
-/// What a parser says about one key of a deck.
+/// Holds the words of a parser about one key of a deck.
 struct KeyNote {
   std::string key;       ///< with its table, e.g. "mesh.nx"
   std::string type;      ///< e.g. "whole number"; "" if the parser does not tell

@@ -1,4 +1,4 @@
-// Jobs with pseudobands by polynomials of H (docs/theory/gw.md 9.5).
+// Tests jobs with pseudobands by polynomials of H (docs/theory/gw.md 9.5).
 
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ TEST(FilteredPseudobandJobs, KeysAndBandsThatDoNotFitAreRefused) {
       std::string::npos);
 }
 
-/// The notes of a job with a target, and its largest half-width.
+/// Holds the notes of a job with a target, and its largest half-width.
 struct TargetedJob {
   std::string notes;
   double half_width_ev = 0.0;

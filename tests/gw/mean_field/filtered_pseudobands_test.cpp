@@ -1,4 +1,4 @@
-// Pseudobands by polynomials of H, without its eigenstates (docs/theory/gw.md 9.5).
+// Tests pseudobands by polynomials of H, without its eigenstates (docs/theory/gw.md 9.5).
 
 #include <gtest/gtest.h>
 #include <omp.h>
@@ -199,7 +199,7 @@ TEST(FilteredPseudobands, AMissingStateIsNoticed) {
   EXPECT_THROW(filtered_pseudobands(field, plan, PseudobandUse::kScreening), NotConverged);
 }
 
-// The projectors of VKB and a grid with several k-points, from files.
+// This case has the projectors of VKB and a grid with several k-points, from files.
 TEST(FilteredPseudobandsOfFiles, EqualThoseOfAllStates) {
   QUASI_NEED_REFERENCE(std::string("gw/si2"));
   test::ReferenceCase files("si2");

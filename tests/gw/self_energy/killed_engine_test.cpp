@@ -160,7 +160,7 @@ TEST(Checkpoint, KilledEngineResumesToTheSameResult) {
   EXPECT_EQ(job.result("killed"), job.result("whole"));
 }
 
-/// What the log says of an outer loop that goes on from a checkpoint.
+/// An outer loop that goes on from a checkpoint has this line in its log.
 constexpr const char* kResumed = "outer loop: taken up after turn";
 
 /// Starts the engine and kills it in the iteration that follows a line of its log. Returns false if

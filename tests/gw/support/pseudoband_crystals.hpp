@@ -11,7 +11,7 @@
 
 namespace quasi::gw::test {
 
-/// Eight atoms of a built-in crystal at Γ, by default with most states of 5 Ry.
+/// Returns eight atoms of a built-in crystal at Γ, by default with most states of 5 Ry.
 inline EmpiricalCrystal eight_atoms(const std::string& name = "silicon", double cutoff_ry = 5.0,
                                     int bands = 170) {
   EmpiricalCrystal crystal;
@@ -22,7 +22,7 @@ inline EmpiricalCrystal eight_atoms(const std::string& name = "silicon", double 
   return crystal;
 }
 
-/// Mean and standard error of independent values.
+/// Holds mean and standard error of independent values.
 struct Statistics {
   explicit Statistics(const std::vector<double>& values) {
     const auto n = static_cast<double>(values.size());
@@ -34,7 +34,7 @@ struct Statistics {
   double mean = 0.0, error = 0.0;
 };
 
-/// Σ of the valence top and the conduction bottom, averaged over multiplets, eV.
+/// Returns Σ of the valence top and the conduction bottom, averaged over multiplets, eV.
 inline std::pair<double, double> edges(const MeanField& field,
                                        const std::vector<SelfEnergyAtK>& sums,
                                        const SigmaOptions& options) {
@@ -43,7 +43,7 @@ inline std::pair<double, double> edges(const MeanField& field,
   return {list.at(top).sigma_ev, list.at(top + 1).sigma_ev};
 }
 
-/// Mean field of a built-in crystal by one of the eigensolvers.
+/// Returns the mean field of a built-in crystal by one of the eigensolvers.
 inline MeanField loaded(const std::string& crystal, double cutoff_ry, int bands,
                         const char* solver) {
   SilentProgress silent;
@@ -55,7 +55,7 @@ inline MeanField loaded(const std::string& crystal, double cutoff_ry, int bands,
                                {}, "test", ".");
   return load_mean_field(deck.mean_field, demand_of(deck), *kernels, silent);
 }
-/// Number of plane waves of such a crystal at Γ.
+/// Returns the number of plane waves of such a crystal at Γ.
 inline int plane_waves(const std::string& crystal, double cutoff_ry) {
   return static_cast<int>(loaded(crystal, cutoff_ry, 30, "dense").waves.waves[0].g.size());
 }

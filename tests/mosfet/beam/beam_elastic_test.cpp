@@ -28,7 +28,7 @@ Settings joined(Settings all, const Settings& more) {
   return all;
 }
 
-/// Choices of a film.
+/// Holds the choices of a film.
 struct FilmOptions {
   int tens_nm = 3;  ///< length in units of 10 nm
   int n_kappa = 8;
@@ -37,7 +37,7 @@ struct FilmOptions {
   double drain_g = 1.0;  ///< g that enters at the drain; 1 enters at the source
 };
 
-/// A uniformly doped film with three pairs and two subbands, at fixed levels.
+/// Holds a uniformly doped film with three pairs and two subbands, at fixed levels.
 struct Film {
   Film(const Settings& settings, const FilmOptions& o)
       : deck(deck_of(settings, o)),
@@ -183,7 +183,7 @@ TEST(BeamElastic, EveryEnergyKeepsItsCurrent) {
   EXPECT_EQ(test::largest(film.scattering.phonon_power(found.mean)), 0.0);
 }
 
-/// Acoustic phonons so strong that electrons of all energies relax within a few nm.
+/// These acoustic phonons are so strong that electrons of all energies relax within a few nm.
 const Settings kAcoustic{{"scattering.enabled", "[\"ac\"]"}, {"scattering.acoustic_ev", "20.0"}};
 const Settings kSteep = joined(kAcoustic, {{"scattering.roughness.height_nm", "2.0"}});
 

@@ -17,10 +17,10 @@ struct ParserKey {
 /// Keys that the parser of a kind reads: "thermal", "mosfet" or "gw".
 std::vector<ParserKey> keys_of_deck(const std::string& kind);
 
-/// Keys of the configuration of the server.
+/// Returns the keys of the server's configuration.
 std::vector<ParserKey> keys_of_server();
 
-/// Keys of the configuration of the worker.
+/// Returns the keys of the worker's configuration.
 std::vector<ParserKey> keys_of_worker();
 
 }  // namespace quasi::test

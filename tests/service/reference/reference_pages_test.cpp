@@ -44,7 +44,7 @@ std::vector<std::string> lines_of(const std::string& file) {
   return lines;
 }
 
-/// One row of a table of keys: its line and the texts of its cells.
+/// Holds one row of a table of keys: its line and the texts of its cells.
 struct Row {
   std::size_t line;
   std::array<std::string, 6> cells;

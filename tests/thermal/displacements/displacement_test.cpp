@@ -51,7 +51,7 @@ PlanForces stillinger_weber_on(const DisplacementPlan& plan) {
   return forces;
 }
 
-/// Largest difference between constants and the analytic derivatives, over the largest element.
+/// Returns the largest difference to the analytic derivatives, over the largest element.
 /// Constants of second order are summed over images, as the supercell does.
 double deviation(const DisplacementPlan& plan, const ClusterConstants& constants,
                  const model::ForceConstants& exact) {
@@ -138,7 +138,7 @@ TEST(Displacements, SymmetryLeavesFewCells) {
       << "operations that do not map the supercell onto itself must be left out";
 }
 
-/// A plan of silicon in a directory, and the forces on its cells as a file of extended XYZ.
+/// Holds a plan of silicon in a directory, and the forces on its cells as extended XYZ.
 class DisplacementFiles : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -30,7 +30,7 @@ struct ChebyshevFilter {
   int degree = 20;
 };
 
-/// Functions of H as series f_k(H) = Σ_l c_kl T_l((H − centre)/half) of Chebyshev polynomials.
+/// Holds functions of H as Chebyshev series f_k(H) = Σ_l c_kl T_l((H − centre)/half).
 struct ChebyshevSeries {
   double centre_ry = 0.0, half_ry = 1.0;  ///< of an interval that holds the spectrum of H
   View<const double, 2> coefficients;     ///< c_kl, [n_functions][degree + 1]

@@ -46,7 +46,7 @@ std::vector<T> converted(const Cplx* from, std::size_t count) {
   return to;
 }
 
-/// Pseudobands of one spin and k-point with real or complex vectors.
+/// Makes pseudobands of one spin and k-point with real or complex vectors.
 template <typename T>
 class FilteredVectors {
  public:
@@ -109,7 +109,7 @@ class FilteredVectors {
   std::vector<T> kept_;
 };
 
-/// The states of a plan at one spin and k-point, [bands][n_pw].
+/// Returns the states of a plan at one spin and k-point, [bands][n_pw].
 std::vector<Cplx> states_at(const MeanField& field, const PseudobandPlan& plan, PseudobandUse use,
                             int spin, int ik) {
   const KPointWaves& at = field.waves.waves[static_cast<std::size_t>(ik)];

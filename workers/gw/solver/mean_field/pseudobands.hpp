@@ -41,7 +41,7 @@ struct PseudobandPlan {
 /// independent of those of the other use. Equal vectors in W and G would add a large bias.
 enum class PseudobandUse { kScreening = 0, kSelfEnergy = 1 };
 
-/// Steps of plan_pseudobands() and of plan_filtered_pseudobands().
+/// These are steps of plan_pseudobands() and of plan_filtered_pseudobands().
 ///
 /// Sets everything but the protected states and the windows.
 PseudobandPlan begin_plan(const MeanField& field, const PseudobandOptions& options,

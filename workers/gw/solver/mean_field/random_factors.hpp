@@ -14,7 +14,7 @@ namespace quasi::gw {
 /// Second key of the random numbers, so that no other use of an equal seed shares them.
 inline constexpr std::uint32_t kKeyOfPseudobands = 0x70736575u;
 
-/// Random factors θ of one spin and k-point.
+/// Makes the random factors θ of one spin and k-point.
 class RandomFactors {
  public:
   /// @param use  0, 1: PseudobandUse; 2: complement_vectors()

@@ -24,7 +24,7 @@ using quasi::cuda::Stream;
 using quasi::cuda::StreamPriority;
 using quasi::cuda::to_host;
 
-/// Product of two arrays.
+/// Multiplies two arrays.
 struct Multiply {
   const double *a, *b;
   double* out;

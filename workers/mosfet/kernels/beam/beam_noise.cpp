@@ -19,7 +19,7 @@ std::vector<double> solve(const BeamOperator& problem, const BeamScattering& sca
   return found.g;
 }
 
-/// One line (state, k, j) of g and Ψ.
+/// Holds one line (state, k, j) of g and Ψ.
 struct NoiseLine {
   const BeamGeometry& geometry;
   const std::vector<double>&g, &leaves;  ///< leaves: Ψ in the layout of g

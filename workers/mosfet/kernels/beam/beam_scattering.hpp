@@ -17,7 +17,7 @@ struct BeamLink {
   bool rough = false;   ///< the coupling is that of the steps of the interfaces, not the overlap
 };
 
-/// Tables of scattering with one value for every cell of H.
+/// Holds tables of scattering with one value for every cell of H.
 struct BeamCellTables {
   /// f̄ around which blocking is linearised [n_states][nx][n_h]; empty: no blocking.
   std::vector<double> filling;

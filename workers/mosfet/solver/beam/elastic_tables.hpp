@@ -27,7 +27,7 @@ class ElasticTables {
   std::vector<double> relaxation_fs(const BeamGrid& grid, const BeamLevels& levels) const;
 
  private:
-  /// Position of an energy in the table of Ŝ.
+  /// Holds the position of an energy in the table of Ŝ.
   struct TablePoint {
     int below = 0;
     double share = 0;  ///< weight of the point above

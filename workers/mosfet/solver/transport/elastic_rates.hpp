@@ -15,7 +15,7 @@ namespace quasi::mosfet {
 std::vector<double> roughness_spectrum(const Roughness& roughness, const ValleyPair& valley,
                                        double alpha_per_ev, const std::vector<double>& w_ev);
 
-/// Ionised donors of every column and the screening of their potential.
+/// Holds the ionised donors of every column and the screening of their potential.
 struct Impurities {
   std::vector<double> donors_nm3;      ///< [nx]
   std::vector<double> screening2_nm2;  ///< β² of the carriers that neutralise the donors [nx]

@@ -13,7 +13,7 @@ namespace {
 
 constexpr long kMostAtoms = 1'000'000;
 
-/// The lines of a file, and the number of the current one.
+/// Reads the lines of a file and counts them.
 class Lines {
  public:
   explicit Lines(const std::filesystem::path& file) : in_(file), name_(file.filename().string()) {
@@ -35,7 +35,7 @@ class Lines {
   long number_ = 0;
 };
 
-/// Columns of a line of atoms, counted from zero.
+/// Holds the columns of a line of atoms, counted from zero.
 struct Columns {
   std::optional<std::size_t> species, position, force;
   std::size_t count = 0;

@@ -8,7 +8,7 @@
 /// Begin here: workers/thermal/input/displacements reads forces that other programs computed.
 namespace quasi::thermal {
 
-/// A periodic cell with the forces on its atoms, as another program computed them.
+/// Holds a periodic cell with the forces on its atoms, as another program computed them.
 struct ForceFrame {
   Mat3 lattice_angstrom{};                  ///< row i is vector i
   std::vector<std::string> symbol;          ///< [atom]

@@ -4,7 +4,7 @@
 
 namespace quasi::thermal {
 
-/// Choices of a plan of finite displacements (docs/theory/thermal.md 15).
+/// Holds the choices of a plan of finite displacements (docs/theory/thermal.md 15).
 struct DisplacementOptions {
   Index3 supercell{1, 1, 1};         ///< repeats of the given cell along its vectors
   int order = 2;                     ///< highest order of the constants, 2 to 4

@@ -13,10 +13,10 @@
 /// force_sources.hpp the forces.
 namespace quasi::thermal {
 
-/// Sites of a supercell, one for each index of a force constant.
+/// Names sites of a supercell, one for each index of a force constant.
 using Cluster = std::vector<int>;
 
-/// A supercell with some atoms moved.
+/// Describes a supercell with some atoms moved.
 struct DisplacedCell {
   struct Move {
     int site = 0;
@@ -42,7 +42,7 @@ class DisplacementPlan {
   /// Returns the clusters of one order whose first site lies in the origin cell.
   std::vector<Cluster> clusters(int order) const;
 
-  /// One position of a cluster among its images under the group and exchange of its indices.
+  /// Holds one image of a cluster under the group and the exchange of its indices.
   struct Orbit {
     Cluster representative;
     int operation = 0;

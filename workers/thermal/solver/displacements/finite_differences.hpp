@@ -7,7 +7,7 @@
 
 namespace quasi::thermal {
 
-/// Forces on the sites of the displaced supercells of a plan, [cell][site], eV/Å.
+/// Holds the forces on the sites of the displaced supercells of a plan, [cell][site], eV/Å.
 using PlanForces = std::vector<std::vector<Vec3>>;
 
 /// Constants of one order: the tensor of every cluster whose first site lies in the origin cell,

@@ -34,7 +34,7 @@ class SupercellGroup {
 
   /// Lattice coordinates of the cell in which the image of a site nearest to an atom lies.
   const Index3& nearest_cell(int atom, int site) const { return nearest_cell_[atom][site]; }
-  /// The vector from an atom of the origin cell to the nearest image of a site, Å.
+  /// Returns the vector from an atom of the origin cell to the nearest image of a site, Å.
   const Vec3& nearest_vector(int atom, int site) const { return nearest_vector_[atom][site]; }
   /// Returns the length of the shortest vector of the supercell's lattice, Å.
   double shortest_period_angstrom() const { return shortest_period_; }

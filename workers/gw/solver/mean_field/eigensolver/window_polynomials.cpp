@@ -18,7 +18,7 @@ namespace {
 constexpr int kHighestDegree = 100000;
 constexpr double kDegreeGrowth = 1.2;
 
-/// Cosine transforms between values at Chebyshev nodes cos(π(j + ½)/N) and coefficients.
+/// Transforms values at Chebyshev nodes cos(π(j + ½)/N) into coefficients, and back.
 class CosineTransform {
  public:
   explicit CosineTransform(std::size_t n) : data_(static_cast<std::int64_t>(n / 2 + 1)), n_(n) {
@@ -38,7 +38,7 @@ class CosineTransform {
   CosineTransform& operator=(const CosineTransform&) = delete;
 
   std::size_t size() const { return n_; }
-  /// The array that both transforms change.
+  /// Returns the array that both transforms change.
   double* data() { return reinterpret_cast<double*>(data_.data()); }
   void values_to_coefficients() {
     fftw_execute(to_coefficients_);
@@ -55,7 +55,7 @@ class CosineTransform {
   fftw_plan to_coefficients_, to_values_;
 };
 
-/// Number of nodes that resolves polynomials of a degree well.
+/// Returns a number of nodes that resolves polynomials of a degree well.
 std::size_t nodes_for(int degree) {
   std::size_t n = 32768;
   while (n < 16 * static_cast<std::size_t>(degree)) n *= 2;
@@ -66,19 +66,19 @@ double node_of(std::size_t j, std::size_t n) {
   return std::cos(kPi * (static_cast<double>(j) + 0.5) / static_cast<double>(n));
 }
 
-/// Jackson's damping factor of T_l in a series up to `degree` [weisse2006].
+/// Returns Jackson's damping factor of T_l in a series up to `degree` [weisse2006].
 double jackson_factor(int l, int degree) {
   const double n = degree + 1.0, angle = kPi / (n + 1.0);
   return ((n - l + 1.0) * std::cos(angle * l) + std::sin(angle * l) / std::tan(angle)) / (n + 1.0);
 }
 
-/// Number of slices between `first` and `last` that grow by the factor 1 + ratio.
+/// Returns the number of slices between `first` and `last` that grow by the factor 1 + ratio.
 std::size_t slices_between(double first, double last, double ratio) {
   return static_cast<std::size_t>(
       std::max(1.0, std::ceil(std::log(last / first) / std::log1p(ratio))));
 }
 
-/// Lower edge of slice k, its distance from midgap.
+/// Returns the lower edge of slice k, as a distance from midgap.
 double lower_edge(double first, double ratio, std::size_t k) {
   return first * std::pow(1.0 + ratio, static_cast<double>(k));
 }

@@ -36,7 +36,7 @@ void add_imaginary_poles(const LoadedImaginaryPoles& poles, const BandBlock& blo
     }
 }
 
-/// M W M† of every pair of a block, [n_l][n_b].
+/// Returns M W M† of every pair of a block, [n_l][n_b].
 std::vector<Cplx> forms_of(const UnsetVector<Cplx>& matrix, const BandBlock& block,
                            const PairBlock& products) {
   const std::int64_t n_g = products.n_g();
