@@ -48,8 +48,8 @@ void add_hermitian(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, dou
   // The column-major lower triangle is the row-major upper one: element (j, i) = Σ a(j) a*(i).
   const double one = 1.0;
   const int order = static_cast<int>(n);
-  check(cublasZherk(blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, order, static_cast<int>(n_rows),
-                    &sign, a, order, &one, c, order),
+  check(quasi::cuda::late::cublasZherk(blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, order,
+                                       static_cast<int>(n_rows), &sign, a, order, &one, c, order),
         "Hermitian product");
 }
 
@@ -97,22 +97,22 @@ bool invert_real_positive_definite(cusolverDnHandle_t solver, cudaStream_t strea
   for_each_index(n * n, SplitReal{matrix, real.data()}, kWhat, stream);
   const int order = static_cast<int>(n);
   int factor_size = 0, inverse_size = 0;
-  check(cusolverDnDpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order,
-                                    &factor_size),
+  check(quasi::cuda::late::cusolverDnDpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order,
+                                                       real.data(), order, &factor_size),
         kWhat);
-  check(cusolverDnDpotri_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order,
-                                    &inverse_size),
+  check(quasi::cuda::late::cusolverDnDpotri_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order,
+                                                       real.data(), order, &inverse_size),
         kWhat);
   const int size = std::max(factor_size, inverse_size);
   DeviceBuffer<double> work(static_cast<std::size_t>(size), kWhat);
-  check(cusolverDnDpotrf(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order, work.data(),
-                         size, info.data()),
+  check(quasi::cuda::late::cusolverDnDpotrf(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(),
+                                            order, work.data(), size, info.data()),
         kWhat);
   if (const int minor = read_info(info, stream, kWhat); minor > 0)
     throw NotConverged("dielectric matrix of order " + std::to_string(n) +
                        " is not positive definite at its leading minor " + std::to_string(minor));
-  check(cusolverDnDpotri(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(), order, work.data(),
-                         size, info.data()),
+  check(quasi::cuda::late::cusolverDnDpotri(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(),
+                                            order, work.data(), size, info.data()),
         kWhat);
   if (read_info(info, stream, kWhat) != 0)
     throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
@@ -132,23 +132,23 @@ void invert_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, do
   int factor_size = 0, inverse_size = 0;
   // The column-major lower triangle is the row-major upper one; the conjugation of the transposed
   // view cancels.
-  check(cusolverDnZpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order,
-                                    &factor_size),
+  check(quasi::cuda::late::cusolverDnZpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order,
+                                                       matrix, order, &factor_size),
         kWhat);
-  check(cusolverDnZpotri_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order,
-                                    &inverse_size),
+  check(quasi::cuda::late::cusolverDnZpotri_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order,
+                                                       matrix, order, &inverse_size),
         kWhat);
   const int size = std::max(factor_size, inverse_size);
   DeviceBuffer<double2> work(static_cast<std::size_t>(size), kWhat);
   DeviceBuffer<int> info(1, kWhat);
-  check(cusolverDnZpotrf(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, work.data(), size,
-                         info.data()),
+  check(quasi::cuda::late::cusolverDnZpotrf(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order,
+                                            work.data(), size, info.data()),
         kWhat);
   if (const int minor = read_info(info, stream, kWhat); minor > 0)
     throw NotConverged("dielectric matrix of order " + std::to_string(n) +
                        " is not positive definite at its leading minor " + std::to_string(minor));
-  check(cusolverDnZpotri(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order, work.data(), size,
-                         info.data()),
+  check(quasi::cuda::late::cusolverDnZpotri(solver, CUBLAS_FILL_MODE_LOWER, order, matrix, order,
+                                            work.data(), size, info.data()),
         kWhat);
   if (read_info(info, stream, kWhat) != 0)
     throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
@@ -160,20 +160,21 @@ DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t str
   constexpr const char* kWhat = "LU inversion";
   const int order = static_cast<int>(n);
   int size = 0;
-  check(cusolverDnZgetrf_bufferSize(solver, order, order, matrix, order, &size), kWhat);
+  check(quasi::cuda::late::cusolverDnZgetrf_bufferSize(solver, order, order, matrix, order, &size),
+        kWhat);
   DeviceBuffer<double2> work(static_cast<std::size_t>(size), kWhat);
   DeviceBuffer<int> info(1, kWhat);
   DeviceBuffer<int> pivot(static_cast<std::size_t>(n), kWhat);
   DeviceBuffer<double2> inverse(static_cast<std::size_t>(n * n), kWhat);
   for_each_index(n * n, MakeUnit{inverse.data(), n}, kWhat, stream);
-  check(
-      cusolverDnZgetrf(solver, order, order, matrix, order, work.data(), pivot.data(), info.data()),
-      kWhat);
+  check(quasi::cuda::late::cusolverDnZgetrf(solver, order, order, matrix, order, work.data(),
+                                            pivot.data(), info.data()),
+        kWhat);
   if (read_info(info, stream, kWhat) != 0)
     throw NotConverged("dielectric matrix of order " + std::to_string(n) + " is singular");
   // The inverse of the transposed view is the transposed view of the inverse.
-  check(cusolverDnZgetrs(solver, CUBLAS_OP_N, order, order, matrix, order, pivot.data(),
-                         inverse.data(), order, info.data()),
+  check(quasi::cuda::late::cusolverDnZgetrs(solver, CUBLAS_OP_N, order, order, matrix, order,
+                                            pivot.data(), inverse.data(), order, info.data()),
         kWhat);
   check(cudaStreamSynchronize(stream), kWhat);
   return inverse;
@@ -187,16 +188,17 @@ std::vector<double> eigen(cusolverDnHandle_t solver, cudaStream_t stream, void* 
   constexpr const char* kWhat = "diagonalisation";
   DeviceBuffer<double> values(static_cast<std::size_t>(n), kWhat);
   std::size_t device_bytes = 0, host_bytes = 0;
-  check(cusolverDnXsyevd_bufferSize(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR,
-                                    CUBLAS_FILL_MODE_LOWER, n, type, matrix, n, CUDA_R_64F,
-                                    values.data(), type, &device_bytes, &host_bytes),
+  check(quasi::cuda::late::cusolverDnXsyevd_bufferSize(
+            solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, type, matrix, n,
+            CUDA_R_64F, values.data(), type, &device_bytes, &host_bytes),
         kWhat);
   DeviceBuffer<char> device_work(device_bytes, kWhat);
   std::vector<char> host_work(host_bytes);
   DeviceBuffer<int> info(1, kWhat);
-  check(cusolverDnXsyevd(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, type,
-                         matrix, n, CUDA_R_64F, values.data(), type, device_work.data(),
-                         device_bytes, host_work.data(), host_bytes, info.data()),
+  check(quasi::cuda::late::cusolverDnXsyevd(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR,
+                                            CUBLAS_FILL_MODE_LOWER, n, type, matrix, n, CUDA_R_64F,
+                                            values.data(), type, device_work.data(), device_bytes,
+                                            host_work.data(), host_bytes, info.data()),
         kWhat);
   if (const int failed = read_info(info, stream, kWhat); failed != 0)
     throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, cuSOLVER info " +
@@ -250,15 +252,15 @@ void add_symmetric(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, dou
   if (order >= kPanelsFrom) {
     const int width = ((order + kPanels - 1) / kPanels + kTile - 1) / kTile * kTile;
     for (int first = 0; first < order; first += width)
-      check(
-          cublasDgemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, order - first, std::min(width, order - first),
-                      static_cast<int>(n_rows), &sign, a + first, order, a + first, order, &one,
-                      c + first + std::int64_t{first} * order, order),
-          "symmetric product");
+      check(quasi::cuda::late::cublasDgemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, order - first,
+                                           std::min(width, order - first), static_cast<int>(n_rows),
+                                           &sign, a + first, order, a + first, order, &one,
+                                           c + first + std::int64_t{first} * order, order),
+            "symmetric product");
     return;
   }
-  check(cublasDsyrk(blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, order, static_cast<int>(n_rows),
-                    &sign, a, order, &one, c, order),
+  check(quasi::cuda::late::cublasDsyrk(blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, order,
+                                       static_cast<int>(n_rows), &sign, a, order, &one, c, order),
         "symmetric product");
 }
 

@@ -19,8 +19,9 @@ void CudaDenseKernels::multiply_transposed(View<const Cplx, 2> a, View<const Cpl
   DeviceBuffer<double2> found(static_cast<std::size_t>(product.size()), kWhat);
   const double2 one{1.0, 0.0}, zero{0.0, 0.0};
   // In column-major order this is (n, m): Bᵀ of the transposed view times A.
-  check(cublasZgemm(context_->blas(), CUBLAS_OP_T, CUBLAS_OP_N, n, m, inner, &one, right.data(),
-                    inner, left.data(), inner, &zero, found.data(), n),
+  check(quasi::cuda::late::cublasZgemm(context_->blas(), CUBLAS_OP_T, CUBLAS_OP_N, n, m, inner,
+                                       &one, right.data(), inner, left.data(), inner, &zero,
+                                       found.data(), n),
         kWhat);
   context_->to_host(found.data(), product.size(), product.data, kWhat);
 }

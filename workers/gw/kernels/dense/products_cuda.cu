@@ -22,8 +22,8 @@ int narrow(std::int64_t value) {
 void apply(cublasHandle_t blas, std::int64_t m, std::int64_t n, DeviceMatrix a, const double2* x,
            double2* y) {
   const double2 one{1.0, 0.0}, zero{0.0, 0.0};
-  check(cublasZgemv(blas, CUBLAS_OP_T, narrow(n), narrow(m), &one, a.data, narrow(a.stride), x, 1,
-                    &zero, y, 1),
+  check(quasi::cuda::late::cublasZgemv(blas, CUBLAS_OP_T, narrow(n), narrow(m), &one, a.data,
+                                       narrow(a.stride), x, 1, &zero, y, 1),
         "residual of a product");
 }
 
@@ -39,27 +39,27 @@ void multiply(cublasHandle_t blas, Products way, const MatrixProduct& product) {
   double2* const c = product.c;
   switch (way) {
     case Products::kNative:
-      check(cublasZgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner, &alpha2, b, ldb, a,
-                        lda, &beta2, c, ldc),
+      check(quasi::cuda::late::cublasZgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner,
+                                           &alpha2, b, ldb, a, lda, &beta2, c, ldc),
             "complex product");
       return;
     case Products::kThreeMultiplications:
-      check(cublasZgemm3m(blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner, &alpha2, b, ldb, a,
-                          lda, &beta2, c, ldc),
+      check(quasi::cuda::late::cublasZgemm3m(blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner,
+                                             &alpha2, b, ldb, a, lda, &beta2, c, ldc),
             "complex product of three real ones");
       return;
     case Products::kEmulated: {
-      check(cublasSetEmulationStrategy(blas, CUBLAS_EMULATION_STRATEGY_EAGER),
+      check(quasi::cuda::late::cublasSetEmulationStrategy(blas, CUBLAS_EMULATION_STRATEGY_EAGER),
             "asking for emulated FP64");
-      const cublasStatus_t status =
-          cublasGemmEx(blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner, &alpha2, b, CUDA_C_64F,
-                       ldb, a, CUDA_C_64F, lda, &beta2, c, CUDA_C_64F, ldc,
-                       CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT, CUBLAS_GEMM_DEFAULT);
+      const cublasStatus_t status = quasi::cuda::late::cublasGemmEx(
+          blas, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner, &alpha2, b, CUDA_C_64F, ldb, a,
+          CUDA_C_64F, lda, &beta2, c, CUDA_C_64F, ldc, CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT,
+          CUBLAS_GEMM_DEFAULT);
       if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH)
         throw InvalidInput(
             std::string("this cuBLAS does not emulate FP64 for complex products on this "
                         "device (") +
-            cublasGetStatusString(status) + "); ask for native products");
+            quasi::cuda::late::cublasGetStatusString(status) + "); ask for native products");
       check(status, "emulated complex product");
       return;
     }
@@ -68,12 +68,12 @@ void multiply(cublasHandle_t blas, Products way, const MatrixProduct& product) {
 
 void multiply_adjoint(cublasHandle_t blas, const AdjointBatch& batch) {
   const double2 alpha{batch.alpha, 0.0}, beta{batch.beta, 0.0};
-  check(cublasZgemmStridedBatched(blas, CUBLAS_OP_C, CUBLAS_OP_N, narrow(batch.n), narrow(batch.m),
-                                  narrow(batch.k), &alpha, batch.b.data, narrow(batch.b.stride),
-                                  batch.b_step, batch.a.data, narrow(batch.a.stride), batch.a_step,
-                                  &beta, batch.c, narrow(batch.c_stride), batch.c_step,
-                                  narrow(batch.count)),
-        "batch of complex products");
+  check(
+      quasi::cuda::late::cublasZgemmStridedBatched(
+          blas, CUBLAS_OP_C, CUBLAS_OP_N, narrow(batch.n), narrow(batch.m), narrow(batch.k), &alpha,
+          batch.b.data, narrow(batch.b.stride), batch.b_step, batch.a.data, narrow(batch.a.stride),
+          batch.a_step, &beta, batch.c, narrow(batch.c_stride), batch.c_step, narrow(batch.count)),
+      "batch of complex products");
 }
 
 void multiply_adjoint(cublasHandle_t blas, const AdjointList& list, cudaStream_t stream) {
@@ -82,10 +82,10 @@ void multiply_adjoint(cublasHandle_t blas, const AdjointList& list, cudaStream_t
   const DeviceBuffer<double2*> c(list.c, kWhat);
   check(cudaDeviceSynchronize(), kWhat);
   const double2 alpha{list.alpha, 0.0}, zero{0.0, 0.0};
-  check(cublasZgemmBatched(blas, CUBLAS_OP_C, CUBLAS_OP_N, narrow(list.n), narrow(list.m),
-                           narrow(list.k), &alpha, b.data(), narrow(list.b_stride), a.data(),
-                           narrow(list.a_stride), &zero, c.data(), narrow(list.c_stride),
-                           narrow(static_cast<std::int64_t>(list.a.size()))),
+  check(quasi::cuda::late::cublasZgemmBatched(
+            blas, CUBLAS_OP_C, CUBLAS_OP_N, narrow(list.n), narrow(list.m), narrow(list.k), &alpha,
+            b.data(), narrow(list.b_stride), a.data(), narrow(list.a_stride), &zero, c.data(),
+            narrow(list.c_stride), narrow(static_cast<std::int64_t>(list.a.size()))),
         kWhat);
   check(cudaStreamSynchronize(stream), kWhat);
 }

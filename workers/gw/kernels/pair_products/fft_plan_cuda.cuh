@@ -16,12 +16,13 @@ class FftPlanCuda {
   /// Plans batched complex transforms of a box, in place, consecutive in memory.
   FftPlanCuda(const int (&box)[3], int batch) {
     int dimensions[3] = {box[0], box[1], box[2]};
-    check(cufftPlanMany(&plan_, 3, dimensions, nullptr, 1, 0, nullptr, 1, 0, CUFFT_Z2Z, batch),
+    check(quasi::cuda::late::cufftPlanMany(&plan_, 3, dimensions, nullptr, 1, 0, nullptr, 1, 0,
+                                           CUFFT_Z2Z, batch),
           "planning FFTs");
     valid_ = true;
   }
   ~FftPlanCuda() {
-    if (valid_) cufftDestroy(plan_);
+    if (valid_) quasi::cuda::late::cufftDestroy(plan_);
   }
   FftPlanCuda(FftPlanCuda&& other) noexcept
       : plan_(other.plan_), valid_(std::exchange(other.valid_, false)) {}
@@ -32,8 +33,8 @@ class FftPlanCuda {
   }
   /// Computes Σ_G c(G) e^{+iGr}. All transforms here have this sign.
   void run(double2* data, cudaStream_t stream) const {
-    check(cufftSetStream(plan_, stream), "giving cuFFT its stream");
-    check(cufftExecZ2Z(plan_, data, data, CUFFT_INVERSE), "transforming");
+    check(quasi::cuda::late::cufftSetStream(plan_, stream), "giving cuFFT its stream");
+    check(quasi::cuda::late::cufftExecZ2Z(plan_, data, data, CUFFT_INVERSE), "transforming");
   }
 
  private:

@@ -201,9 +201,10 @@ void CudaPairBlock::quadratic_form_matrix(View<const Cplx, 2> matrix, View<const
                                         .c_step = 0,
                                         .count = 1});
     // Σ[e] += w[e] D for the real and imaginary parts of all (l, m).
-    check(cublasDger(context_->blas(), width, n_e, &one,
-                     reinterpret_cast<const double*>(band_form.data()), 1, factor.data() + n,
-                     static_cast<int>(n_right_), reinterpret_cast<double*>(total.data()), width),
+    check(quasi::cuda::late::cublasDger(context_->blas(), width, n_e, &one,
+                                        reinterpret_cast<const double*>(band_form.data()), 1,
+                                        factor.data() + n, static_cast<int>(n_right_),
+                                        reinterpret_cast<double*>(total.data()), width),
           kWhat);
   }
   check(cudaStreamSynchronize(context_->stream()), kWhat);
@@ -251,11 +252,11 @@ void CudaPairBlock::diagonal_form_matrix(View<const Cplx, 2> diagonal, View<cons
                                           .count = 1});
       // Σ[e] += Σ_f w[f][e] D[f] for the real and imaginary parts of all (l, m); column-major
       // (width, n_e).
-      check(cublasDgemm(context_->blas(), CUBLAS_OP_N, CUBLAS_OP_T, width, energies,
-                        static_cast<int>(count), &one,
-                        reinterpret_cast<const double*>(band_form.data()), width,
-                        factor.data() + (n * n_f + first) * n_e, energies, &one,
-                        reinterpret_cast<double*>(total.data()), width),
+      check(quasi::cuda::late::cublasDgemm(context_->blas(), CUBLAS_OP_N, CUBLAS_OP_T, width,
+                                           energies, static_cast<int>(count), &one,
+                                           reinterpret_cast<const double*>(band_form.data()), width,
+                                           factor.data() + (n * n_f + first) * n_e, energies, &one,
+                                           reinterpret_cast<double*>(total.data()), width),
             kWhat);
     }
   check(cudaStreamSynchronize(context_->stream()), kWhat);

@@ -78,9 +78,10 @@ class CudaChiSum final : public ChiSum {
           block, {w, w + n_pairs},
           [&](std::int64_t first, std::int64_t count, const double2* scaled) {
             // In column-major order (G', G): Σ_p w M(G') M*(G).
-            check(cublasZgemm(context_->blas(), CUBLAS_OP_N, CUBLAS_OP_C, n, n,
-                              static_cast<int>(count), &one, scaled, n, products + first * n_g, n,
-                              &one, further_.data() + i * n_g * n_g, n),
+            check(quasi::cuda::late::cublasZgemm(context_->blas(), CUBLAS_OP_N, CUBLAS_OP_C, n, n,
+                                                 static_cast<int>(count), &one, scaled, n,
+                                                 products + first * n_g, n, &one,
+                                                 further_.data() + i * n_g * n_g, n),
                   kFurther);
           });
     }

@@ -13,6 +13,7 @@
 namespace quasi::mosfet {
 namespace {
 
+namespace late = quasi::cuda::late;
 using cuda::BeamEnd;
 using cuda::BeamTables;
 using quasi::cuda::check;
@@ -71,14 +72,14 @@ class DeviceVectors {
     for_each_index(count(), Multiply{weight_.data(), b.data(), right_.data()}, "weight",
                    stream_.get());
     double sum = 0.0;
-    check(cublasDdot(blas_.get(), count(), left_.data(), 1, right_.data(), 1, &sum), "dot product");
+    check(late::cublasDdot(blas_.get(), count(), left_.data(), 1, right_.data(), 1, &sum), "dot");
     return sum;
   }
   void add(double factor, const Vector& from, Vector* to) const {
-    check(cublasDaxpy(blas_.get(), count(), &factor, from.data(), 1, to->data(), 1), "vector sum");
+    check(late::cublasDaxpy(blas_.get(), count(), &factor, from.data(), 1, to->data(), 1), "sum");
   }
   void scale(double factor, Vector* v) const {
-    check(cublasDscal(blas_.get(), count(), &factor, v->data(), 1), "vector scale");
+    check(late::cublasDscal(blas_.get(), count(), &factor, v->data(), 1), "scale");
   }
 
  private:

@@ -90,13 +90,14 @@ class BlockCyclicReduction {
       const int odd = last ? 1 : l.odd();
       copy(l.factors.data(), bytes, l.diagonal.data() + (last ? 0 : square), 2 * bytes, odd,
            stream);
-      quasi::cuda::check(cublasDgetrfBatched(blas_.get(), nz_, l.factor_of.data(), nz_,
-                                             pivots_.data(), info_.data(), odd),
-                         "block factors");
       quasi::cuda::check(
-          cublasDgetriBatched(blas_.get(), nz_, l.factor_of.data(), nz_, pivots_.data(),
-                              l.inverse_of.data(), nz_, info_.data(), odd),
-          "block inverses");
+          quasi::cuda::late::cublasDgetrfBatched(blas_.get(), nz_, l.factor_of.data(), nz_,
+                                                 pivots_.data(), info_.data(), odd),
+          "block factors");
+      quasi::cuda::check(quasi::cuda::late::cublasDgetriBatched(
+                             blas_.get(), nz_, l.factor_of.data(), nz_, pivots_.data(),
+                             l.inverse_of.data(), nz_, info_.data(), odd),
+                         "block inverses");
       if (last) return;
       const Level& next = levels_[at + 1];
       const double *before = l.coupling.data(), *after = before + square;  // C_{j−1}, C_j
@@ -105,10 +106,10 @@ class BlockCyclicReduction {
                                long long step_a, cublasOperation_t op_b, const double* b,
                                long long step_b, double keep, double* c, int count) {
         if (count > 0)
-          quasi::cuda::check(
-              cublasDgemmStridedBatched(blas_.get(), op_a, op_b, nz_, nz_, nz_, &factor, a, nz_,
-                                        step_a, b, nz_, step_b, &keep, c, nz_, square, count),
-              "block reduction");
+          quasi::cuda::check(quasi::cuda::late::cublasDgemmStridedBatched(
+                                 blas_.get(), op_a, op_b, nz_, nz_, nz_, &factor, a, nz_, step_a, b,
+                                 nz_, step_b, &keep, c, nz_, square, count),
+                             "block reduction");
       };
       product(1.0, t, after, 2 * square, n, l.inverse.data(), square, 0.0, l.left.data(),
               l.links());
@@ -140,9 +141,9 @@ class BlockCyclicReduction {
     const auto product = [&](double factor, cublasOperation_t op, const double* a, const double* b,
                              double keep, double* c, int count) {
       if (count > 0)
-        quasi::cuda::check(cublasDgemmStridedBatched(blas_.get(), op, CUBLAS_OP_N, nz_, nodes_, nz_,
-                                                     &factor, a, nz_, square, b, nodes_, 2 * step,
-                                                     &keep, c, nodes_, 2 * step, count),
+        quasi::cuda::check(quasi::cuda::late::cublasDgemmStridedBatched(
+                               blas_.get(), op, CUBLAS_OP_N, nz_, nodes_, nz_, &factor, a, nz_,
+                               square, b, nodes_, 2 * step, &keep, c, nodes_, 2 * step, count),
                            "inverse by blocks");
     };
     std::size_t at = 0;

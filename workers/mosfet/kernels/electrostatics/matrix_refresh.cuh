@@ -51,10 +51,10 @@ class MatrixRefresh {
     const double one = 1.0, zero = 0.0;
     // A row-major [rank][n] array is column-major n × rank, so A = weighted · productsᵀ.
     quasi::cuda::check(
-        cublasDgemmStridedBatched(blas_.get(), CUBLAS_OP_N, CUBLAS_OP_T, n, n, rank, &one,
-                                  weighted_.data(), n, static_cast<long long>(rank) * n,
-                                  products_.data(), n, static_cast<long long>(rank) * n, &zero,
-                                  responses_.data(), n, static_cast<long long>(n) * n, nx),
+        quasi::cuda::late::cublasDgemmStridedBatched(
+            blas_.get(), CUBLAS_OP_N, CUBLAS_OP_T, n, n, rank, &one, weighted_.data(), n,
+            static_cast<long long>(rank) * n, products_.data(), n, static_cast<long long>(rank) * n,
+            &zero, responses_.data(), n, static_cast<long long>(n) * n, nx),
         "density response");
     assemble_kernel<<<nodes, 64, 0, stream>>>(p, responses_.data(), blocks_.data(),
                                               couplings_.data());

@@ -26,7 +26,7 @@ void multiply(const cuda::CublasHandle& cublas, const BatchedProduct<double>& p,
   const cuDoubleComplex one{1.0, 0.0};
   const cuDoubleComplex zero{0.0, 0.0};
   cuda::check(
-      cublasZgemmStridedBatched(
+      quasi::cuda::late::cublasZgemmStridedBatched(
           cublas.get(), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(p.n), static_cast<int>(p.m),
           static_cast<int>(p.k), &one, reinterpret_cast<const cuDoubleComplex*>(p.b),
           static_cast<int>(p.n), p.b_stride, reinterpret_cast<const cuDoubleComplex*>(p.a),
@@ -39,12 +39,12 @@ void multiply(const cuda::CublasHandle& cublas, const BatchedProduct<float>& p, 
   const cuComplex one{1.0f, 0.0f};
   const cuComplex zero{0.0f, 0.0f};
   cuda::check(
-      cublasCgemmStridedBatched(cublas.get(), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(p.n),
-                                static_cast<int>(p.m), static_cast<int>(p.k), &one,
-                                reinterpret_cast<const cuComplex*>(p.b), static_cast<int>(p.n),
-                                p.b_stride, reinterpret_cast<const cuComplex*>(p.a),
-                                static_cast<int>(p.k), 0, &zero, reinterpret_cast<cuComplex*>(p.c),
-                                static_cast<int>(p.n), p.c_stride, static_cast<int>(p.batch)),
+      quasi::cuda::late::cublasCgemmStridedBatched(
+          cublas.get(), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(p.n), static_cast<int>(p.m),
+          static_cast<int>(p.k), &one, reinterpret_cast<const cuComplex*>(p.b),
+          static_cast<int>(p.n), p.b_stride, reinterpret_cast<const cuComplex*>(p.a),
+          static_cast<int>(p.k), 0, &zero, reinterpret_cast<cuComplex*>(p.c), static_cast<int>(p.n),
+          p.c_stride, static_cast<int>(p.batch)),
       what);
 }
 

@@ -101,11 +101,11 @@ void OffDiagonalSum::add_products(const double2* d, const double* c, std::int64_
                                   std::int64_t stride) {
   const double one = 1.0;
   const int width = static_cast<int>(2 * n_left * n_left);
-  check(
-      cublasDgemm(work.blas, CUBLAS_OP_N, CUBLAS_OP_N, width, static_cast<int>(n_energies),
-                  static_cast<int>(count), &one, reinterpret_cast<const double*>(d), width, c,
-                  static_cast<int>(stride), &one, reinterpret_cast<double*>(sigma_.data()), width),
-      kWhat);
+  check(quasi::cuda::late::cublasDgemm(
+            work.blas, CUBLAS_OP_N, CUBLAS_OP_N, width, static_cast<int>(n_energies),
+            static_cast<int>(count), &one, reinterpret_cast<const double*>(d), width, c,
+            static_cast<int>(stride), &one, reinterpret_cast<double*>(sigma_.data()), width),
+        kWhat);
 }
 
 void OffDiagonalSum::measure_residual_once(const MatrixProduct& product) {
