@@ -6,10 +6,12 @@
 
 #include <array>
 #include <cmath>
+#include <complex>
 #include <stdexcept>
 #include <string>
 
 #include "workers/backend/error.hpp"
+#include "workers/thermal/solver/renormalisation/half_mesh.hpp"
 #include "workers/thermal/solver/renormalisation/self_consistent_phonons.hpp"
 #include "workers/units/constants.hpp"
 
@@ -165,6 +167,33 @@ TEST(SelfConsistentPhonons, TheCorrectionObeysSumRuleExchangeAndPointGroup) {
                     1e-12 * largest);
       }
   }
+}
+
+// Simple mixing needs more than 140 steps for the coldest of these crystals.
+TEST(SelfConsistentPhonons, TheIterationEndsWithinThirtySteps) {
+  const auto c = cubic_crystal(-1.0, kQuartic_ev_a4);
+  for (const double temperature_k : {20.0, 100.0, 300.0, 1000.0})
+    EXPECT_LE(solve_self_consistent(c.crystal, c.second, c.fourth, HarmonicOptions{},
+                                    options_at(temperature_k, 4))
+                  .iterations,
+              30)
+        << temperature_k << " K";
+}
+
+TEST(HalfMesh, ItsPointsStandForAllPointsOfTheMesh) {
+  const QMesh mesh{{3, 4, 5}};
+  const HalfMesh half(mesh);
+  const Index3 cell{-2, 7, 4};
+  double points = 0.0;
+  for (std::int64_t point = 0; point < half.size(); ++point) {
+    points += half.weight(point);
+    const Vec3 q = half.q(point);
+    const double turns = q[0] * cell[0] + q[1] * cell[1] + q[2] * cell[2];
+    EXPECT_NEAR(std::abs(half.wave(point, cell) - std::polar(1.0, 2.0 * units::kPi * turns)), 0.0,
+                1e-14);
+  }
+  EXPECT_EQ(points, 60.0);
+  EXPECT_EQ(half.size(), 31);  // Γ, (0, 1/2, 0) and 29 of 58 others
 }
 
 TEST(SelfConsistentPhonons, WithoutFourthOrderNothingChanges) {

@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
+#include "workers/backend/anderson.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/kernels/electrostatics/largest_magnitude.hpp"
 #include "workers/mosfet/kernels/transport/transport_cpu.hpp"
-#include "workers/mosfet/solver/beam/anderson.hpp"
 #include "workers/mosfet/solver/beam/neutral_contacts.hpp"
 #include "workers/mosfet/solver/sweep/point_limits.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"

@@ -6,11 +6,13 @@
 #include <string>
 #include <tuple>
 
+#include "workers/backend/anderson.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/input/control/namelist_section.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 #include "workers/thermal/solver/harmonic/canonical_vectors.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
+#include "workers/thermal/solver/renormalisation/half_mesh.hpp"
 #include "workers/units/constants.hpp"
 
 namespace quasi::thermal {
@@ -24,13 +26,9 @@ constexpr double kSmallestShare = 1e-3;     // modes below this share of ω_m ar
 constexpr double kReplacementShare = 0.05;  // initial frequency of a replaced mode over ω_m
 constexpr int kReplacementReductions = 4;
 constexpr double kSmallestMixing = 0.01;
-constexpr double kSlowFall = 0.9;  // ratio of residuals of a change that swings to and fro
+constexpr int kAndersonDepth = 5;
+constexpr double kNear = 0.1;  // of the largest element of Φ₂: Anderson mixing begins below it
 constexpr int kFallsBeforeFasterMixing = 20;
-
-/// Returns q·R for a fractional q and a lattice vector.
-double phase(const Vec3& q, const Index3& cell) {
-  return 2.0 * units::kPi * (q[0] * cell[0] + q[1] * cell[1] + q[2] * cell[2]);
-}
 
 /// Returns the largest element of the second-order constants, (rad/ps)² amu.
 double largest_element(const SecondOrder& constants) {
@@ -51,18 +49,16 @@ class SelfConsistentLoop {
         fourth_(fourth),
         constants_(harmonic.constants),
         options_(options),
+        mesh_(options.mesh),
         nb_(crystal.n_branches()),
         largest_ev_a2_(largest_element(bare) / harmonic.constants.ev_per_a2_amu_to_omega2) {
     const DynamicalMatrixBuilder builder(crystal, bare, harmonic);
-    q_.resize(static_cast<std::size_t>(options.mesh.size()));
-    bare_.resize(q_.size());
+    bare_.resize(static_cast<std::size_t>(mesh_.size()));
 #pragma omp parallel for schedule(static)
-    for (std::int64_t point = 0; point < options.mesh.size(); ++point) {
-      q_[point] = point_at(point);
-      bare_[point] = builder.at(q_[point], false).d;
-    }
-    omega2_.resize(q_.size() * nb_);
-    vectors_.resize(q_.size() * nb_ * nb_);
+    for (std::int64_t point = 0; point < mesh_.size(); ++point)
+      bare_[point] = builder.at(mesh_.q(point), false).d;
+    omega2_.resize(bare_.size() * nb_);
+    vectors_.resize(bare_.size() * nb_ * nb_);
     find_pairs();
   }
 
@@ -84,9 +80,11 @@ class SelfConsistentLoop {
         if (replaced == 0) return finish();
         if (reductions++ == kReplacementReductions) break;
         share /= 4.0;
+        anderson_.forget();
       }
-      if (result_.residual > last || (reversed_ && result_.residual > kSlowFall * last)) {
+      if (result_.residual > last) {
         mixing = std::max(kSmallestMixing, 0.5 * mixing);
+        anderson_.forget();
         falls = 0;
       } else if (++falls == kFallsBeforeFasterMixing) {
         mixing = std::min(options_.mixing, 1.5 * mixing);
@@ -104,14 +102,6 @@ class SelfConsistentLoop {
   }
 
  private:
-  Vec3 point_at(std::int64_t point) const {
-    int c[3];
-    options_.mesh.coordinates(point, c);
-    Vec3 q{};
-    for (int d = 0; d < 3; ++d) q[d] = static_cast<double>(c[d]) / options_.mesh.n[d];
-    return q;
-  }
-
   /// Lists the corrected pairs and the correlations that the blocks of fourth order need.
   void find_pairs() {
     std::map<PairKey, int> pairs;
@@ -132,7 +122,6 @@ class SelfConsistentLoop {
       number = static_cast<int>(result_.correction.size());
       result_.correction.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), {}});
     }
-    last_change_.assign(result_.correction.size(), Block{});
     for (auto& [key, number] : correlations) {
       number = static_cast<int>(correlated_.size());
       correlated_.push_back(key);
@@ -144,11 +133,23 @@ class SelfConsistentLoop {
     }
   }
 
+  /// Adds the transform of the correction to D(q), [3κ+α][3κ'+β] in (rad/ps)².
+  void add_correction(std::int64_t point, std::vector<Complex64>& d) const {
+    for (const PairCorrection& pair : result_.correction) {
+      const double masses = crystal_.mass_amu[pair.atom] * crystal_.mass_amu[pair.other];
+      const Complex64 wave =
+          constants_.ev_per_a2_amu_to_omega2 / std::sqrt(masses) * mesh_.wave(point, pair.cell);
+      for (int a = 0; a < 3; ++a)
+        for (int b = 0; b < 3; ++b)
+          d[(3 * pair.atom + a) * nb_ + 3 * pair.other + b] += wave * pair.value_ev_a2[a * 3 + b];
+    }
+  }
+
   void diagonalise() {
 #pragma omp parallel for schedule(static)
-    for (std::int64_t point = 0; point < options_.mesh.size(); ++point) {
+    for (std::int64_t point = 0; point < mesh_.size(); ++point) {
       std::vector<Complex64> d = bare_[point];
-      add_correction(crystal_, constants_, result_.correction, q_[point], d);
+      add_correction(point, d);
       diagonalise_hermitian(nb_, d, &omega2_[point * nb_], &vectors_[point * nb_ * nb_]);
     }
     leave_out_translations();
@@ -186,23 +187,35 @@ class SelfConsistentLoop {
     return replaced;
   }
 
-  /// Returns ⟨u_κα(R) u_κ'β(0)⟩ in Å², [α][β].
-  /// @param amplitude  mean_square_amplitude() of every mode [n_q][branch]
-  Block correlation(const PairKey& key, const std::vector<double>& amplitude) const {
-    const auto& [atom, other, cell] = key;
-    Block sum{};
-    for (std::size_t point = 0; point < q_.size(); ++point) {
-      const Complex64 wave = std::polar(1.0, phase(q_[point], cell));
+  /// Returns Σ_s ħ(2n+1)/2ω e e† of every point, [point][3κ+α][3κ'+β] in Å² amu.
+  std::vector<Complex64> displacements() const {
+    std::vector<Complex64> sums(bare_.size() * nb_ * nb_);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t point = 0; point < mesh_.size(); ++point) {
+      Complex64* const sum = &sums[point * nb_ * nb_];
       for (int s = 0; s < nb_; ++s) {
-        const Complex64 weight = amplitude[point * nb_ + s] * wave;
-        const Complex64* e = &vectors_[(point * nb_ + s) * nb_];
-        for (int a = 0; a < 3; ++a)
-          for (int b = 0; b < 3; ++b)
-            sum[a * 3 + b] += std::real(e[3 * atom + a] * std::conj(e[3 * other + b]) * weight);
+        const double amplitude = mean_square_amplitude(omega2_[point * nb_ + s]);
+        const Complex64* const e = &vectors_[(point * nb_ + s) * nb_];
+        for (int i = 0; i < nb_; ++i)
+          for (int j = 0; j < nb_; ++j) sum[i * nb_ + j] += amplitude * e[i] * std::conj(e[j]);
       }
     }
+    return sums;
+  }
+
+  /// Returns ⟨u_κα(R) u_κ'β(0)⟩ in Å², [α][β].
+  /// @param displacement  displacements()
+  Block correlation(const PairKey& key, const std::vector<Complex64>& displacement) const {
+    const auto& [atom, other, cell] = key;
+    Block sum{};
+    for (std::int64_t point = 0; point < mesh_.size(); ++point) {
+      const Complex64 wave = mesh_.weight(point) * mesh_.wave(point, cell);
+      const Complex64* const first = &displacement[(point * nb_ + 3 * atom) * nb_ + 3 * other];
+      for (int a = 0; a < 3; ++a)
+        for (int b = 0; b < 3; ++b) sum[a * 3 + b] += std::real(first[a * nb_ + b] * wave);
+    }
     const double factor = 1.0 / (std::sqrt(crystal_.mass_amu[atom] * crystal_.mass_amu[other]) *
-                                 static_cast<double>(q_.size()));
+                                 static_cast<double>(options_.mesh.size()));
     for (double& value : sum) value *= factor;
     return sum;
   }
@@ -221,14 +234,11 @@ class SelfConsistentLoop {
 
   /// Moves the correction towards ½ Σ Φ₄ ⟨uu⟩. Returns the largest relative distance from it.
   double step(double mixing) {
-    std::vector<double> amplitude(omega2_.size());
-#pragma omp parallel for schedule(static)
-    for (std::size_t mode = 0; mode < omega2_.size(); ++mode)
-      amplitude[mode] = mean_square_amplitude(omega2_[mode]);
+    const std::vector<Complex64> displacement = displacements();
     std::vector<Block> correlations(correlated_.size());
 #pragma omp parallel for schedule(dynamic)
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(correlated_.size()); ++i)
-      correlations[i] = correlation(correlated_[i], amplitude);
+      correlations[i] = correlation(correlated_[i], displacement);
     std::vector<Block> target(result_.correction.size(), Block{});
     for (std::int64_t b = 0; b < fourth_.n_blocks(); ++b)
       for (int pair = 0; pair < 9; ++pair)
@@ -238,17 +248,19 @@ class SelfConsistentLoop {
                                                          static_cast<std::size_t>(9 * pair + e)] *
                                           correlations[block_correlation_[b]][e];
     double largest = 0.0;
-    double product = 0.0;
+    std::vector<double> from, image;
     for (std::size_t p = 0; p < target.size(); ++p)
       for (int e = 0; e < 9; ++e) {
-        double& value = result_.correction[p].value_ev_a2[e];
-        const double change = target[p][e] - value;
+        from.push_back(result_.correction[p].value_ev_a2[e]);
+        const double change = target[p][e] - from.back();
         largest = std::max(largest, std::fabs(change));
-        value += mixing * change;
-        product += change * last_change_[p][e];
-        last_change_[p][e] = change;
+        image.push_back(from.back() + mixing * change);
       }
-    reversed_ = product < 0.0;
+    const bool near = largest < kNear * largest_ev_a2_;
+    if (!near) anderson_.forget();
+    const std::vector<double> next = near ? anderson_.next(from, image) : image;
+    for (std::size_t at = 0; at < next.size(); ++at)
+      result_.correction[at / 9].value_ev_a2[at % 9] = next[at];
     return largest / largest_ev_a2_;
   }
 
@@ -261,7 +273,7 @@ class SelfConsistentLoop {
   void refuse_imaginary() const {
     const auto lowest = std::min_element(omega2_.begin(), omega2_.end());
     if (*lowest >= 0.0) return;
-    const Vec3& q = q_[static_cast<std::size_t>(lowest - omega2_.begin()) / nb_];
+    const Vec3 q = mesh_.q((lowest - omega2_.begin()) / nb_);
     throw InvalidInput("at T = " + number_text(options_.temperature_k) +
                        " K the crystal stays unstable within first-order self-consistent phonons: "
                        "ω = " +
@@ -275,18 +287,17 @@ class SelfConsistentLoop {
   const SparseForceConstants& fourth_;
   const PhysicalConstants& constants_;
   const SelfConsistentOptions& options_;
+  HalfMesh mesh_;
   int nb_;
   double largest_ev_a2_;
-  double omega_m_ = 0.0;  ///< largest |ω| of the bare modes, rad/ps
-  std::vector<Vec3> q_;
+  double omega_m_ = 0.0;                      ///< largest |ω| of the bare modes, rad/ps
   std::vector<std::vector<Complex64>> bare_;  ///< [point] D(q) of Φ₂
   std::vector<double> omega2_;                ///< [point][branch] (rad/ps)²
   std::vector<Complex64> vectors_;            ///< [point][branch][3κ+α]
   std::vector<PairKey> correlated_;           ///< atoms of slots 3 and 4, and R_3 − R_4
   std::vector<int> block_pair_;               ///< [block] number in result_.correction
   std::vector<int> block_correlation_;        ///< [block] number in correlated_
-  std::vector<Block> last_change_;            ///< [pair] distance from the target, as last seen
-  bool reversed_ = false;                     ///< the last two distances point against each other
+  AndersonMixing anderson_{kAndersonDepth};
   SelfConsistentConstants result_;
 };
 
@@ -310,21 +321,6 @@ void check_options(const SparseForceConstants& fourth, const SelfConsistentOptio
 }
 
 }  // namespace
-
-void add_correction(const Crystal& crystal, const PhysicalConstants& constants,
-                    const std::vector<PairCorrection>& correction, const Vec3& q,
-                    std::vector<Complex64>& d) {
-  const int nb = crystal.n_branches();
-  for (const PairCorrection& pair : correction) {
-    const Complex64 wave =
-        std::polar(constants.ev_per_a2_amu_to_omega2 /
-                       std::sqrt(crystal.mass_amu[pair.atom] * crystal.mass_amu[pair.other]),
-                   phase(q, pair.cell));
-    for (int a = 0; a < 3; ++a)
-      for (int b = 0; b < 3; ++b)
-        d[(3 * pair.atom + a) * nb + 3 * pair.other + b] += wave * pair.value_ev_a2[a * 3 + b];
-  }
-}
 
 SecondOrder with_correction(SecondOrder bare, const std::vector<PairCorrection>& correction,
                             const PhysicalConstants& constants) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <complex>
 #include <vector>
 
 #include "workers/thermal/model/crystal.hpp"
@@ -49,10 +48,5 @@ SelfConsistentConstants solve_self_consistent(const Crystal& crystal, const Seco
 /// Returns bare constants with their correction, whose modes are the renormalised phonons.
 SecondOrder with_correction(SecondOrder bare, const std::vector<PairCorrection>& correction,
                             const PhysicalConstants& constants);
-
-/// Adds the transform of a correction at a fractional q to D(q), [nb][nb] row-major, (rad/ps)².
-void add_correction(const Crystal& crystal, const PhysicalConstants& constants,
-                    const std::vector<PairCorrection>& correction, const Vec3& q,
-                    std::vector<std::complex<double>>& d);
 
 }  // namespace quasi::thermal

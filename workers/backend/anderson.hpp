@@ -3,7 +3,7 @@
 #include <deque>
 #include <vector>
 
-namespace quasi::mosfet {
+namespace quasi {
 
 /// Anderson mixing of a fixed-point iteration x ← G(x). The next x is the combination of the last
 /// iterates whose residuals G(x) − x cancel best in the least-squares sense.
@@ -26,4 +26,4 @@ class AndersonMixing {
   std::deque<std::vector<double>> residual_steps_, image_steps_;
 };
 
-}  // namespace quasi::mosfet
+}  // namespace quasi

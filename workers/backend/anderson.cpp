@@ -1,8 +1,8 @@
-#include "workers/mosfet/solver/beam/anderson.hpp"
+#include "workers/backend/anderson.hpp"
 
 #include <cmath>
 
-namespace quasi::mosfet {
+namespace quasi {
 namespace {
 
 std::vector<double> difference(const std::vector<double>& a, const std::vector<double>& b) {
@@ -79,4 +79,4 @@ std::vector<double> AndersonMixing::weights(const std::vector<double>& residual)
   return share;
 }
 
-}  // namespace quasi::mosfet
+}  // namespace quasi
