@@ -3,10 +3,10 @@
 # at 16³ and five temperatures, with all 1186 blocks of fourth order. Prints the seconds of each
 # phase for sb 0.1 and sb 1. It takes half a minute on an H200.
 #
-#   bench/gpu/ladder.sh [BIN]      BIN: folder of quasi-engine (build/gpu/bin)
+#   bench/silicon_ladder.sh [BIN]      BIN: folder of quasi-engine (build/gpu/bin)
 #   DEVICE=cuda:0, MESH=16, SB="0.1 1"
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/.."
 bin=${1:-build/gpu/bin} mesh=${MESH:-16}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
