@@ -13,7 +13,8 @@ trap 'rm -rf "$out"' EXIT
 for sb in ${SB:-0.1 1}; do
   OPENBLAS_NUM_THREADS=1 "$bin/quasi-engine" run thermal \
     examples/thermal/silicon-renormalised.toml -d "$out/$sb" --device "${DEVICE:-cuda:0}" --quiet \
-    --set ngrid="$mesh,$mesh,$mesh" --set T=100,200,300,600,1000 --set scalebroad="$sb" > "$out/table"
+    --set ngrid="$mesh,$mesh,$mesh" --set T=100,200,300,600,1000 --set scalebroad="$sb" \
+    > "$out/table"
   python3 - "$out/$sb/summary.json" "$sb" <<'PY'
 import json, sys
 whole = json.load(open(sys.argv[1]))
