@@ -10,6 +10,7 @@
 
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/io/hdf5.hpp"
 #include "workers/mosfet/mosfet_task.hpp"
 
@@ -120,6 +121,33 @@ TEST_F(Results, ThePlanHoldsThePdfWhereThereIsOne) {
   EXPECT_LT(equilibrium_plan["memory_bytes"], 8 * 33 * 17 * 100);
 }
 
+// The estimate follows from times of this machine, so that only its magnitude can be tested: five
+// times, because other programs may slow either of the two.
+TEST_F(Results, ThePlanEstimatesTheTimeOfEveryKindOfRun) {
+  RunOptions options;
+  options.deck.path = directory_->path() / "deck.toml";
+  options.devices = {find_device("cpu")};
+  const std::vector<std::vector<Setting>> runs{
+      {{"run.mode", "equilibrium"}, {"bias.vds", "0.0"}},
+      {{"run.mode", "steady"}, {"run.transport", "drift-diffusion"}, {"bias.vds", "0.1"}},
+      {{"run.mode", "steady"}, {"run.scheme", "beam"}, {"bias.vds", "0.1"}},
+      {{"run.mode", "transient"}, {"run.scheme", "weno"}, {"run.t_end_fs", "5"}},
+  };
+  for (const auto& settings : runs) {
+    options.deck.settings = settings;
+    options.deck.settings.push_back({"bias.vgs", "0.3"});
+    const auto plan = make_mosfet_task()->validate(options.deck, options.devices[0])["plan"];
+    const double estimate_s = plan["seconds_estimate"];
+    const test::TemporaryDirectory out;
+    options.output_directory = out.path();
+    SilentProgress silent;
+    const Stopwatch clock;
+    make_mosfet_task()->run(options, silent);
+    EXPECT_LT(estimate_s, 5.0 * clock.seconds()) << settings[0].value;
+    EXPECT_GT(estimate_s, clock.seconds() / 5.0) << settings[0].value;
+  }
+}
+
 // A run that cannot fit into the host is refused at its start, with the number of validate().
 TEST_F(Results, ARunThatNeedsTooMuchMemoryIsRefusedWithItsNeed) {
   RunOptions options;
@@ -132,6 +160,7 @@ TEST_F(Results, ARunThatNeedsTooMuchMemoryIsRefusedWithItsNeed) {
   const auto plan = make_mosfet_task()->validate(options.deck, options.devices[0])["plan"];
   const std::int64_t need_mib = plan["memory_bytes"].get<std::int64_t>() >> 20;
   ASSERT_GT(need_mib, 1 << 20);
+  EXPECT_FALSE(plan.contains("seconds_estimate"));
   SilentProgress silent;
   try {
     make_mosfet_task()->run(options, silent);

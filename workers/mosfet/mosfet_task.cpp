@@ -14,6 +14,7 @@
 #include "workers/mosfet/solver/equilibrium/equilibrium_points.hpp"
 #include "workers/mosfet/solver/sweep/mesh_study.hpp"
 #include "workers/mosfet/solver/sweep/point_result.hpp"
+#include "workers/mosfet/solver/sweep/seconds_estimate.hpp"
 #include "workers/mosfet/solver/sweep/sweep.hpp"
 #include "workers/mosfet/solver/transport/mobility.hpp"
 
@@ -120,16 +121,23 @@ class MosfetTask : public Task {
  public:
   nlohmann::json validate(const DeckSource& source, const Device& device) const override {
     const Deck deck = read_deck(source.path, source.settings);
+    use_threads(deck.common);
     const Structure s = make_structure(deck);
     const double points = phase_space_points(deck, s);
-    return {{"ok", true},
-            {"warnings", deck.notes},
-            {"plan",
-             {{"mode", mode_name(deck.run.mode)},
-              {"bias_points", deck.points.size()},
-              {"phase_space_points", static_cast<std::int64_t>(points)},
-              {"wmax_ev", deck.mesh.wmax_ev},
-              {"memory_bytes", planned_bytes(deck, s, points, device)}}}};
+    const std::int64_t planned = planned_bytes(deck, s, points, device);
+    nlohmann::json plan{{"mode", mode_name(deck.run.mode)},
+                        {"bias_points", deck.points.size()},
+                        {"phase_space_points", static_cast<std::int64_t>(points)},
+                        {"wmax_ev", deck.mesh.wmax_ev},
+                        {"memory_bytes", planned}};
+    std::vector<std::string> warnings = deck.notes;
+    try {
+      if (planned < free_memory_bytes(device))
+        plan["seconds_estimate"] = estimated_seconds(deck, s, device);
+    } catch (const NotConverged& failure) {
+      warnings.push_back(std::string("the time is not estimated: ") + failure.what());
+    }
+    return {{"ok", true}, {"warnings", warnings}, {"plan", plan}};
   }
 
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {

@@ -8,6 +8,7 @@
 
 #include "workers/backend/anderson.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/mosfet/kernels/electrostatics/largest_magnitude.hpp"
 #include "workers/mosfet/kernels/transport/transport_cpu.hpp"
 #include "workers/mosfet/solver/beam/neutral_contacts.hpp"
@@ -36,9 +37,9 @@ class BeamIteration {
     if (device.model.neutral_inflow) neutral_.emplace(device.model, s, device.contacts, bias);
   }
 
-  /// Solves transport at the levels of `field`. If the grid does not contain the levels, a new grid
-  /// is chosen.
-  void transport(const Equilibrium& field) {
+  /// Loads the problem at the levels of `field`. If the grid does not contain the levels, a new
+  /// grid is chosen. @return the first ḡ of a solution
+  std::vector<double> load(const Equilibrium& field) {
     const Structure& s = device_.structure;
     const BeamLevels levels = levels_of(field);
     const double lowest = *std::min_element(levels.edge_ev.begin(), levels.edge_ev.end());
@@ -63,10 +64,16 @@ class BeamIteration {
         device_.elastic.roughness(device_.problem, state.grid, levels, field.subbands.psi);
     problem.relaxation_fs = device_.elastic.relaxation_fs(state.grid, levels);
     kernels_.load(problem);
-    const double tolerance =
-        kernels_.norm() == BeamNorm::kElectrons ? kToleranceInElectrons : kToleranceInOccupation;
-    const BeamMean found =
-        kernels_.solve(tolerance, kMaxSweeps, start_of(problem.inflow, problem.rows()));
+    return start_of(problem.inflow, problem.rows());
+  }
+
+  double tolerance() const {
+    return kernels_.norm() == BeamNorm::kElectrons ? kToleranceInElectrons : kToleranceInOccupation;
+  }
+
+  /// Solves transport at the levels of `field`.
+  void transport(const Equilibrium& field) {
+    const BeamMean found = kernels_.solve(tolerance(), kMaxSweeps, load(field));
     if (!found.converged)
       throw NotConverged(
           name_of(bias_) + ": GMRES did not converge; transport left a residual of " +
@@ -76,6 +83,7 @@ class BeamIteration {
     ++state.outer;
     sheet_nm2_ = kernels_.sheet_density();
     if (!neutral_) return;
+    const BeamLevels levels = levels_of(field);
     changes_ev_ = neutral_->changes_ev(state.grid, levels, sheet_nm2_);
     state.inflow_scale = neutral_->inflow_scales(levels, shifts_ev_);
   }
@@ -248,6 +256,25 @@ BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias
     }
     field = iteration.levels_at(mixed);
   }
+}
+
+BeamStepSeconds time_beam_step(const BeamDevice& device, const BiasPoint& bias,
+                               BeamKernels& kernels) {
+  BeamStepSeconds seconds;
+  Stopwatch clock;
+  BeamIteration iteration(device, bias, kernels);
+  const Equilibrium field = solve_equilibrium(device.model, device.structure, bias,
+                                              device.contacts.source, device.contacts.drain);
+  seconds.start = clock.seconds();
+  // A Gummel step begins near its solution and needs about half of the steps.
+  seconds.field = 0.5 * seconds.start;
+  clock = Stopwatch();
+  const std::vector<double> start = iteration.load(field);
+  seconds.preparation = clock.seconds();
+  clock = Stopwatch();
+  const BeamMean found = kernels.solve(iteration.tolerance(), 1, start);
+  seconds.line_solve = clock.seconds() / std::max(1, found.sweeps);
+  return seconds;
 }
 
 }  // namespace quasi::mosfet

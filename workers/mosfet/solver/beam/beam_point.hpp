@@ -46,4 +46,16 @@ struct BeamSteadyState {
 BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias,
                                  BeamKernels& kernels, Progress& progress);
 
+/// Seconds of the parts of one bias point.
+struct BeamStepSeconds {
+  double start = 0;        ///< quasi-equilibrium of the bias
+  double preparation = 0;  ///< volumes, areas and rates of one outer step
+  double line_solve = 0;   ///< one line solve of transport
+  double field = 0;        ///< Schrödinger and Poisson of one outer step
+};
+
+/// Times the parts of a bias point with one line solve, without finding its steady state.
+BeamStepSeconds time_beam_step(const BeamDevice& device, const BiasPoint& bias,
+                               BeamKernels& kernels);
+
 }  // namespace quasi::mosfet

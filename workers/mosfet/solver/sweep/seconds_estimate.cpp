@@ -1,0 +1,99 @@
+#include "workers/mosfet/solver/sweep/seconds_estimate.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "workers/backend/stopwatch.hpp"
+#include "workers/mosfet/model/run_names.hpp"
+#include "workers/mosfet/solver/beam/beam_point.hpp"
+#include "workers/mosfet/solver/equilibrium/equilibrium.hpp"
+#include "workers/mosfet/solver/transport/mobility.hpp"
+#include "workers/mosfet/solver/transport/transport_setup.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+// Counts of the default device. Points of the beam scheme took 3 to 10 outer steps with 17 to 27
+// line solves each, and points of WENO became steady after 0.3 to 1 ps.
+constexpr double kOuterSteps = 6.0, kLineSolvesOfAStep = 25.0;
+constexpr double kSteady_fs = 600.0;
+// Gummel steps between drift–diffusion and Schrödinger–Poisson, in equilibria.
+constexpr double kEquilibriaOfDriftDiffusion = 8.0;
+// 50 points share an H200 and 16 cores in 7.2 s; alone they take 0.35 to 0.97 s each.
+constexpr double kGainBySharing = 4.0;
+
+double seconds_of_beam_point(const Deck& deck, const Structure& structure, const Device& device,
+                             const Contacts& contacts) {
+  const TransportProblem problem = make_transport_problem(deck, structure);
+  const ElasticTables elastic(deck, structure);
+  const bool on_host = device.backend == Backend::kCpu || !elastic.empty();
+  const auto kernels = make_beam_kernels(on_host ? find_device("cpu") : device);
+  const BeamStepSeconds step = time_beam_step({.model = deck,
+                                               .structure = structure,
+                                               .problem = problem,
+                                               .elastic = elastic,
+                                               .contacts = contacts,
+                                               .mesh = {.dh_ev = deck.mesh.dh_ev,
+                                                        .n_kappa = deck.mesh.n_kappa,
+                                                        .window_ev = deck.mesh.window_ev},
+                                               .tolerance_v = deck.run.tol_v},
+                                              deck.points.front(), *kernels);
+  const double point = step.start + kOuterSteps * (step.preparation + step.field +
+                                                   kLineSolvesOfAStep * step.line_solve);
+  return on_host || deck.points.size() < 8 ? point : point / kGainBySharing;
+}
+
+double seconds_of_marching_point(const Deck& deck, const Structure& structure, const Device& device,
+                                 const Contacts& contacts) {
+  const TransportProblem problem = make_transport_problem(deck, structure);
+  const BiasPoint& bias = deck.points.front();
+  const PointBoundary boundary =
+      make_point_boundary(deck, problem, bias, contacts.source, contacts.drain);
+  const Stopwatch start;
+  const Equilibrium equilibrium =
+      solve_equilibrium(deck, structure, bias, contacts.source, contacts.drain);
+  const double start_s = start.seconds();
+  use_device(device);
+  const auto kernels = make_mosfet_kernels(device);
+  kernels->load(problem, 1);
+  kernels->set_boundary(0, boundary);
+  kernels->set_state(0, make_start(deck, problem, bias, boundary, contacts, equilibrium));
+  kernels->refresh(0);
+  kernels->advance(1, {deck.run.t_end_fs}, 1.0);
+  const Stopwatch clock;
+  const std::vector<Advance> advanced = kernels->advance(2, {deck.run.t_end_fs}, 1.0);
+  if (advanced.front().steps.empty()) return start_s;
+  const double length_fs = deck.run.mode == RunMode::kTransient
+                               ? deck.run.t_end_fs
+                               : std::min(deck.run.t_end_fs, kSteady_fs);
+  const double steps = length_fs / advanced.front().steps.back().dt_fs;
+  return start_s + steps * clock.seconds() / static_cast<double>(advanced.front().steps.size());
+}
+
+double seconds_of_point(const Deck& deck, const Structure& structure, const Device& device) {
+  const Contacts contacts{solve_contact(deck, structure, 0),
+                          solve_contact(deck, structure, structure.nx - 1)};
+  const bool moves_electrons =
+      has_currents(deck.run) && deck.run.transport != TransportModel::kDriftDiffusion;
+  if (moves_electrons)
+    return deck.run.scheme == StreamingScheme::kBeam
+               ? seconds_of_beam_point(deck, structure, device, contacts)
+               : seconds_of_marching_point(deck, structure, device, contacts);
+  const Stopwatch clock;
+  if (deck.run.mode == RunMode::kMobility) {
+    mobility_point(deck, structure, deck.points.front());
+    return clock.seconds();
+  }
+  solve_equilibrium(deck, structure, deck.points.front(), contacts.source, contacts.drain);
+  return deck.run.mode == RunMode::kEquilibrium ? clock.seconds()
+                                                : kEquilibriaOfDriftDiffusion * clock.seconds();
+}
+
+}  // namespace
+
+double estimated_seconds(const Deck& deck, const Structure& structure, const Device& device) {
+  return static_cast<double>(deck.points.size()) * seconds_of_point(deck, structure, device);
+}
+
+}  // namespace quasi::mosfet
