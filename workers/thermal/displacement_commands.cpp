@@ -4,10 +4,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "workers/backend/error.hpp"
-#include "workers/thermal/input/displacements/extended_xyz.hpp"
-#include "workers/thermal/input/displacements/vasprun.hpp"
+#include "workers/thermal/input/displacements/force_files.hpp"
 #include "workers/thermal/input/phonopy/phonopy_deck.hpp"
 #include "workers/thermal/output/displacements/displacement_files.hpp"
 #include "workers/thermal/solver/displacements/force_sources.hpp"
@@ -64,16 +64,12 @@ PlanForces forces_of(const DisplacementPlan& plan, const std::vector<std::string
       throw InvalidInput("--forces: '" + source +
                          "' is neither a file nor a potential; known potentials: stillinger-weber");
   }
-  if (fs::path(sources.front()).extension() != ".xml") {
-    if (sources.size() > 1)
-      throw InvalidInput("--forces: several files must be vasprun.xml, one for each cell, and '" +
-                         sources.front() + "' does not end in .xml");
-    return checked_forces(plan, read_extended_xyz(sources.front()),
-                          fs::path(sources.front()).filename().string());
-  }
   std::vector<ForceFrame> frames;
-  for (const std::string& source : sources) frames.push_back(read_vasprun(source));
-  return checked_forces(plan, frames, "the files of --forces");
+  for (const std::string& source : sources)
+    for (ForceFrame& frame : read_force_file(source)) frames.push_back(std::move(frame));
+  return checked_forces(plan, frames,
+                        sources.size() == 1 ? fs::path(sources.front()).filename().string()
+                                            : "the files of --forces");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ std::string displace(const std::filesystem::path& poscar, const DisplacementOpti
 /// FORCE_CONSTANTS_2ND and, by the order of the plan, FORCE_CONSTANTS_3RD and FORCE_CONSTANTS_4TH
 /// into a directory, which is made if absent. CONTROL has neither mesh nor temperatures.
 /// @param plan    a directory that displace() wrote
-/// @param forces  an extended XYZ file, the vasprun.xml of every cell in the order of the plan, or
+/// @param forces  files that read_force_file() knows, with the frames in the order of the plan, or
 ///                the name of a built-in potential
 /// @return a report for people
 /// @throws InvalidInput naming the file, the frame and the limit; StorageError

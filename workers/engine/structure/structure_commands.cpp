@@ -32,11 +32,10 @@ StructureCommands::StructureCommands(CLI::App& app) {
       app.add_subcommand("collect", "make a deck of 'thermal' from forces on a plan's cells");
   collect_->add_option("PLAN", plan_, "directory that displace wrote")->required();
   collect_
-      ->add_option(
-          "--forces", forces_,
-          "extended XYZ file with the forces of every cell, the vasprun.xml of every cell in the "
-          "order of the plan, or the built-in potential "
-          "stillinger-weber")
+      ->add_option("--forces", forces_,
+                   "extended XYZ; vasprun.xml or OUTCAR of VASP; output or data-file-schema.xml of "
+                   "Quantum ESPRESSO, in the order of the plan; or the built-in potential "
+                   "stillinger-weber")
       ->required();
   collect_->add_option("-d,--output", collect_output_, "directory for the deck")
       ->capture_default_str();
