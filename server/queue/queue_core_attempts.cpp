@@ -258,8 +258,10 @@ std::optional<Grant> QueueCore::grant_one(const AcquireLeases& command,
                      .incarnation = command.incarnation,
                      .acquire_id = command.acquire_id,
                      .granted_ms = now.wall_ms};
-  for (const std::size_t index : choice->slots)
+  for (const std::size_t index : choice->slots) {
     attempt.device_ids.push_back(slots[index].device_id);
+    if (slots[index].backend == Backend::kCuda) ++attempt.gpus;
+  }
   attempt.id = store_.insert_attempt(attempt);
   job.open_attempt = attempt.id;
   move(job, JobEvent::kGrant, {.attempt = &attempt}, now);

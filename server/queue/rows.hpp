@@ -156,6 +156,7 @@ struct AttemptRow {
   std::string report_digest;    ///< SHA-256 of the final CompleteAttempt, without the ref
   JobState end_state = JobState::kQueued;  ///< state of the job right after the attempt ended
   std::optional<IsolationInfo> isolation;  ///< empty until the engine has started
+  std::int32_t gpus = 0;                   ///< GPUs among its devices
 
   bool operator==(const AttemptRow&) const = default;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/queue/rows.hpp"
+#include "server/queue/turns/accounts.hpp"
 
 namespace quasi::server {
 
@@ -77,6 +78,17 @@ class Store {
   virtual void save_worker(const WorkerRow& worker) = 0;
   /// Every worker that ever registered.
   virtual std::vector<WorkerRow> workers() = 0;
+
+  // Accounts. The store counts them in the transaction of each change of a job, attempt or blob.
+  /// The stored allowance; all values are empty if none was set.
+  virtual Allowance allowance_of(const Account& account) = 0;
+  virtual void save_allowance(const Account& account, const Allowance& allowance) = 0;
+  /// The jobs, GPUs and reserved time in use; the other values are 0.
+  virtual Used jobs_of_account(const Account& account) = 0;
+  /// GPU time of the attempts that ended on `first_day`, in days since 1970, or later.
+  virtual std::int64_t gpu_ms_of_account(const Account& account, std::int64_t first_day) = 0;
+  /// Bytes of the blobs that a principal, or all members of a tenant, hold.
+  virtual std::int64_t bytes_of_account(const Account& account) = 0;
 
   // Stored answers to repeated requests.
   virtual std::optional<RequestRow> find_request(const std::string& request_id) = 0;

@@ -69,7 +69,7 @@ const std::string_view kAttemptColumns =
     "a.acquire_id, a.granted_ms, a.started_ms, a.ended_ms, a.outcome, a.reason, a.message, "
     "a.exit_status, a.signal, a.release_message, a.wall_seconds, a.gpu_seconds, a.peak_gpu_bytes, "
     "a.peak_ram_bytes, a.energy_joules, a.log_bytes, a.log_full, a.counted, a.new_checkpoint, "
-    "a.report_digest, a.end_state, a.isolated, a.walls";
+    "a.report_digest, a.end_state, a.isolated, a.walls, a.gpus";
 
 AttemptRow read_attempt(const Statement& row) {
   int c = 0;
@@ -105,6 +105,7 @@ AttemptRow read_attempt(const Statement& row) {
   attempt.end_state = static_cast<JobState>(row.small(c++));
   if (!row.is_null(c))
     attempt.isolation = IsolationInfo{.is_whole = row.integer(c) != 0, .walls = row.text(c + 1)};
+  attempt.gpus = row.small(c + 2);
   return attempt;
 }
 

@@ -133,9 +133,9 @@ std::int32_t SqliteStore::promote_delayed(std::int64_t now_ms) {
 RowId SqliteStore::insert_attempt(const AttemptRow& row) {
   changes_.push_back({.job = row.job_id, .event = {}});
   sql("INSERT INTO attempts (uid, job_id, number, fence, worker_id, incarnation, device_ids, "
-      "acquire_id, granted_ms) VALUES (?,?,?,?,?,?,?,?,?)")
+      "acquire_id, granted_ms, gpus) VALUES (?,?,?,?,?,?,?,?,?,?)")
       .bind(row.uid, row.job_id, row.number, row.fence, row.worker_id, row.incarnation,
-            join_lines(row.device_ids), row.acquire_id, row.granted_ms)
+            join_lines(row.device_ids), row.acquire_id, row.granted_ms, row.gpus)
       .run();
   return database_.last_insert_id();
 }

@@ -87,6 +87,12 @@ class SqliteStore : public Store {
   void save_request(const std::string& request_id, const RequestRow& request,
                     std::int64_t expires_ms) override;
 
+  Allowance allowance_of(const Account& account) override;
+  void save_allowance(const Account& account, const Allowance& allowance) override;
+  Used jobs_of_account(const Account& account) override;
+  std::int64_t gpu_ms_of_account(const Account& account, std::int64_t first_day) override;
+  std::int64_t bytes_of_account(const Account& account) override;
+
   // A row of a blob is written after its file is complete, and removed after its file is gone.
   std::optional<BlobState> blob_state(std::string_view digest);
   /// Time of the row of a blob that is present. It changes when the blob is uploaded again.

@@ -18,5 +18,6 @@ struct Migration {
 std::span<const Migration> migrations();
 
 extern const char kVersion1[];
+extern const char kVersion10[];
 
 }  // namespace quasi::server

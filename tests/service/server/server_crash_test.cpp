@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "server/store/turns/usage_check.hpp"
 #include "tests/service/files/power_cut_sweep.hpp"
 #include "tests/service/server/server_story.hpp"
 
@@ -184,6 +185,7 @@ void check(ServerStory& story) {
   expect_consistent_rows(story.database());
   expect_events_kept(story);
   expect_audit_kept(story.database());
+  EXPECT_EQ(usage_fault(story.database()), "") << "I14: quotas are checked by wrong totals";
   expect_files_kept(story);
 }
 

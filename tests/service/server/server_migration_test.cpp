@@ -10,6 +10,7 @@
 
 #include "server/store/migrations/migrations.hpp"
 #include "server/store/schema.hpp"
+#include "server/store/turns/usage_check.hpp"
 #include "tests/service/support/power_cut_disk.hpp"
 #include "tests/service/support/queue_world.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -130,6 +131,35 @@ TEST_F(Migrations, AnOldDatabaseKeepsItsHistoryAndGetsTheNewSchema) {
   EXPECT_EQ(version_of(copy), 1);
   EXPECT_EQ(schema_of(copy), schema_of_version(1));
   EXPECT_EQ(history_of(copy), before);
+}
+
+// The jobs, attempts and blobs of an old database are counted for their owners.
+TEST_F(Migrations, TheUseOfAnOldDatabaseIsCounted) {
+  {
+    // A checkpoint of a principal, and two attempts that ended on one day.
+    Database golden(path(), Database::Mode::kWriter);
+    for (const Migration& step : migrations())
+      if (step.version > 1 && step.version < 10) golden.execute(step.sql);
+    golden.execute(
+        "PRAGMA user_version = 9; DROP TRIGGER owners_do_not_change; "
+        "UPDATE jobs SET owner_id=7, tenant='phonons'; "
+        "UPDATE attempts SET gpu_seconds=1.5, wall_seconds=2 WHERE outcome<>0; "
+        "CREATE TRIGGER owners_do_not_change BEFORE UPDATE OF owner_id, tenant, visibility ON jobs "
+        "BEGIN SELECT RAISE(ABORT, 'I15: the owner and the visibility of a job do not change'); "
+        "END;");
+    golden.checkpoint(Database::Checkpoint::kTruncate);
+  }
+  const auto world = open();
+  Database& database = world->engine.database();
+  EXPECT_EQ(usage_fault(database), "");
+  const Used used = world->engine.store().jobs_of_account(Account::of_principal(7));
+  EXPECT_EQ(std::to_string(used.unfinished_jobs) + "|\n",
+            rows_of(database, "SELECT count(*) FROM jobs WHERE state<7", 1));
+  EXPECT_EQ(
+      rows_of(database, "SELECT sum(gpu_ms), sum(slot_ms) FROM usage_days", 2),
+      rows_of(database, "SELECT 1500*count(*), 2000*count(*) FROM attempts WHERE outcome<>0", 2));
+  EXPECT_EQ(rows_of(database, "SELECT bytes FROM stored_bytes", 1),
+            rows_of(database, "SELECT sum(size_bytes) FROM checkpoints", 1));
 }
 
 TEST_F(Migrations, AnOldDatabaseIsUsedLikeANewOne) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "server/store/turns/usage_check.hpp"
 #include "tests/service/support/queue_world.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -36,7 +37,7 @@ class Model {
                 .requeue_delay_ms = 1'000,
                 .retry_back_off_ms = 1'000}) {
     for (std::uint64_t i = 0; i < kWorkers; ++i) {
-      workers_.push_back(simple_worker("w_" + std::to_string(i), 1'000 + i, 2));
+      workers_.push_back(simple_gpu_worker("w_" + std::to_string(i), 1'000 + i, 2));
       world_.apply(workers_.back());
     }
   }
@@ -81,6 +82,9 @@ class Model {
     compare();
   }
 
+  /// Counts the use of all owners again. @return a difference from the totals; "" if there is none
+  std::string usage_fault() { return server::usage_fault(world_.engine.database()); }
+
  private:
   static constexpr std::uint64_t kWorkers = 3;
   std::uint64_t below(std::uint64_t n) { return random_.next() % n; }
@@ -95,7 +99,10 @@ class Model {
 
   void submit() {
     const std::string request = uuid_of(++requests_);
-    const SubmitJobs command{.request_id = request,
+    const Scope owner = user_scope(static_cast<std::int64_t>(1 + requests_ % 3),
+                                   requests_ % 3 == 0 ? "phonons" : "devices");
+    const SubmitJobs command{.scope = owner,
+                             .request_id = request,
                              .body_sha256 = "b",
                              .jobs = {simple_job("j" + std::to_string(requests_),
                                                  static_cast<std::int32_t>(1 + below(3)))}};
@@ -350,6 +357,7 @@ TEST(QueueModel, RandomCommandsKeepToTheModel) {
       model.step();
       if (HasFatalFailure() || HasNonfatalFailure()) FAIL() << "at step " << i;
     }
+    EXPECT_EQ(model.usage_fault(), "");
   }
 }
 

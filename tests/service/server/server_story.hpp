@@ -70,10 +70,7 @@ class ServerStory {
     const std::string request = uuid_of(static_cast<std::uint64_t>(number));
     Submitted submitted;
     world_->run([&](WriteContext& write) {
-      submitted = write.queue.apply(SubmitJobs{.request_id = request,
-                                               .body_sha256 = "body",
-                                               .jobs = {simple_job(std::to_string(number))}},
-                                    write.now);
+      submitted = write.queue.apply(story_submission(request, number), write.now);
       if (!submitted.replayed)
         write.audit.append({.time_ms = write.now.wall_ms,
                             .method = "SubmitJobs",
@@ -88,7 +85,7 @@ class ServerStory {
   /// Runs the whole sequence: grants, logs, checkpoints, failures, cancels, expired leases, garbage
   /// collection and a restart of the worker.
   void live() {
-    const RegisterWorker worker = simple_worker("w_A", 1, 4);
+    const RegisterWorker worker = simple_gpu_worker("w_A", 1, 4);
     for (int i = 0; i < 6; ++i) submit(i);
     world_->apply(worker);
     const std::string input = put("a checkpoint");
@@ -140,7 +137,7 @@ class ServerStory {
     fold();
     delete_job(grants[0]);
     delete_excess();
-    world_->apply(simple_worker("w_A", 2, 4));  // The worker restarts.
+    world_->apply(simple_gpu_worker("w_A", 2, 4));  // The worker restarts.
     see_events();
     world_->engine.checkpoint(Database::Checkpoint::kTruncate);
     submit(8);
@@ -165,13 +162,13 @@ class ServerStory {
     EXPECT_TRUE(excess().empty()) << "the files of ended jobs still exceed the limit";
     collect_deleted();
     for (const auto& [request, uid] : std::map(told_.job_of_request)) {
-      const auto again = world_->apply(
-          SubmitJobs{.request_id = request, .body_sha256 = "body", .jobs = {simple_job("repeat")}});
+      const auto job = world_->engine.store().find_job(Scope::everything(), uid);
+      const auto again = world_->apply(story_submission(request, std::stoi(job->name)));
       EXPECT_TRUE(again.replayed);  // I7
       EXPECT_EQ(again.uids, std::vector<std::string>{uid});
     }
     world_->run([](WriteContext& write) { write.queue.tick(write.now); });
-    const RegisterWorker worker = simple_worker("w_B", 3, 4);
+    const RegisterWorker worker = simple_gpu_worker("w_B", 3, 4);
     world_->apply(worker);
     std::int64_t last_fence = told_.fences.empty() ? 0 : *told_.fences.rbegin();
     for (std::uint64_t round = 0; round < 20; ++round) {

@@ -112,6 +112,20 @@ inline NewJob simple_job(const std::string& name, std::int32_t max_attempts = 3)
   return job;
 }
 
+/// The scope of a user.
+inline Scope user_scope(std::int64_t principal_id, const std::string& tenant) {
+  return {.is_everything = false, .principal_id = principal_id, .tenant = tenant};
+}
+
+/// A request of one of three users of two tenants, by its number.
+inline SubmitJobs story_submission(const std::string& request, int number) {
+  const int user = number % 3;
+  return {.scope = user_scope(1 + user, user == 0 ? "phonons" : "devices"),
+          .request_id = request,
+          .body_sha256 = "body",
+          .jobs = {simple_job(std::to_string(number))}};
+}
+
 inline RegisterWorker simple_worker(const std::string& id, std::uint64_t incarnation,
                                     std::int32_t slots) {
   RegisterWorker command;
@@ -128,6 +142,15 @@ inline RegisterWorker simple_worker(const std::string& id, std::uint64_t incarna
                     .kinds = {"test"},
                     .devices = {device}};
   command.devices = {{.device = device}};
+  return command;
+}
+
+/// The same worker with a GPU as its device.
+inline RegisterWorker simple_gpu_worker(const std::string& id, std::uint64_t incarnation,
+                                        std::int32_t slots) {
+  RegisterWorker command = simple_worker(id, incarnation, slots);
+  command.worker.devices.at(0).backend = Backend::kCuda;
+  command.devices.at(0).device.backend = Backend::kCuda;
   return command;
 }
 

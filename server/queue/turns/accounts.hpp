@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace quasi::server {
+
+/// Names the account of a principal or of a tenant. Use and quotas are counted for each.
+struct Account {
+  std::optional<std::int64_t> principal_id;  ///< empty: the account of the tenant
+  std::string tenant;                        ///< empty: the account of the principal
+
+  static Account of_principal(std::int64_t id) { return {.principal_id = id, .tenant = {}}; }
+  static Account of_tenant(std::string name) {
+    return {.principal_id = {}, .tenant = std::move(name)};
+  }
+  bool operator==(const Account&) const = default;
+};
+
+/// Limits of an account and its part of the machines. An empty value stands for the default of the
+/// server in a stored allowance, and for no limit in an effective one.
+struct Allowance {
+  std::optional<std::int64_t> shares;           ///< 1 to 1,000,000
+  std::optional<std::int64_t> unfinished_jobs;  ///< jobs that wait or run
+  std::optional<std::int64_t> running_gpus;
+  std::optional<std::int64_t> gpu_ms;  ///< in the last 30 days, with time limits of running jobs
+  std::optional<std::int64_t> stored_bytes;
+
+  bool operator==(const Allowance&) const = default;
+};
+
+/// Use of an account at present.
+struct Used {
+  std::int64_t unfinished_jobs = 0;
+  std::int64_t running_gpus = 0;
+  std::int64_t reserved_gpu_ms = 0;  ///< time limits of running attempts, times their GPUs
+  std::int64_t gpu_ms = 0;           ///< of the attempts that ended on the last 30 days
+  std::int64_t stored_bytes = 0;
+
+  bool operator==(const Used&) const = default;
+};
+
+/// Days over which GPU time is summed, today included.
+constexpr std::int64_t kUsageDays = 30;
+
+/// First of these days, in days since 1970.
+inline std::int64_t first_usage_day(std::int64_t wall_ms) {
+  return wall_ms / 86'400'000 - kUsageDays + 1;
+}
+
+}  // namespace quasi::server
