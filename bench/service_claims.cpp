@@ -1,7 +1,7 @@
 // Claims from a long queue, without gRPC: the time of a poll of a worker from its start to its
-// synced commit, while many jobs of several placements wait. One JSON line.
+// synced commit, while many jobs of several placements and tenants wait. One JSON line.
 //
-//   service_claims [jobs queued = 1000000] [claims = 2000]
+//   service_claims [jobs queued = 1000000] [claims = 2000] [tenants = 100]
 
 #include <algorithm>
 #include <chrono>
@@ -23,12 +23,16 @@ double seconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
 }
 
-/// Submits jobs in groups of 1,000. Priorities, memory and names differ as those of many users do.
-void fill_queue(QueueWorld& world, int n_jobs) {
+/// Submits jobs in groups of 1,000, each of the next tenant. Priorities, memory and names differ as
+/// those of many users do.
+void fill_queue(QueueWorld& world, int n_jobs, int n_tenants) {
   constexpr int kGroup = 1'000;
   for (int first = 0; first < n_jobs; first += kGroup) {
-    SubmitJobs command{
-        .request_id = uuid_of(static_cast<std::uint64_t>(first)), .body_sha256 = "b", .jobs = {}};
+    const int tenant = first / kGroup % n_tenants;
+    SubmitJobs command{.scope = user_scope(1 + tenant, "tenant" + std::to_string(tenant)),
+                       .request_id = uuid_of(static_cast<std::uint64_t>(first)),
+                       .body_sha256 = "b",
+                       .jobs = {}};
     for (int i = first; i < std::min(first + kGroup, n_jobs); ++i) {
       NewJob job = simple_job("user" + std::to_string(i % 100) + "-" + std::to_string(i));
       job.row.priority = i % 7 - 3;
@@ -39,7 +43,7 @@ void fill_queue(QueueWorld& world, int n_jobs) {
   }
 }
 
-void claim(int n_jobs, int n_claims) {
+void claim(int n_jobs, int n_claims, int n_tenants) {
   const quasi::test::TemporaryDirectory root;
   FakeClock clock;
   SystemRandom random;
@@ -50,7 +54,7 @@ void claim(int n_jobs, int n_claims) {
   const auto worker = simple_worker("w_1", 1, n_claims);
   world.apply(worker);
   auto start = SteadyClock::now();
-  fill_queue(world, n_jobs);
+  fill_queue(world, n_jobs, n_tenants);
   const double batch_per_second = n_jobs / seconds_since(start);
   world.engine.checkpoint(Database::Checkpoint::kTruncate);
   std::vector<double> times_ms;
@@ -69,9 +73,10 @@ void claim(int n_jobs, int n_claims) {
     return times_ms[static_cast<std::size_t>(share * static_cast<double>(times_ms.size() - 1))];
   };
   std::printf(
-      "{\"case\":\"claims\",\"queued\":%d,\"claims\":%d,\"p50_ms\":%.2f,\"p99_ms\":%.2f,"
+      "{\"case\":\"claims\",\"queued\":%d,\"claims\":%d,\"tenants\":%d,\"p50_ms\":%.2f,\"p99_ms\":%"
+      ".2f,"
       "\"batch_jobs_per_second\":%.0f}\n",
-      n_jobs, n_claims, at(0.5), at(0.99), batch_per_second);
+      n_jobs, n_claims, n_tenants, at(0.5), at(0.99), batch_per_second);
 }
 
 }  // namespace
@@ -79,5 +84,6 @@ void claim(int n_jobs, int n_claims) {
 
 int main(int argc, char** argv) {
   quasi::server::test::claim(argc > 1 ? std::atoi(argv[1]) : 1'000'000,
-                             argc > 2 ? std::atoi(argv[2]) : 2'000);
+                             argc > 2 ? std::atoi(argv[2]) : 2'000,
+                             argc > 3 ? std::atoi(argv[3]) : 100);
 }

@@ -148,6 +148,24 @@ Entry path(std::string key, std::string help, Get get) {
               }};
 }
 
+/// An entry for a default quota in units of `unit`, e.g. milliseconds of an hour. 0 is no limit.
+Entry quota(const std::string& key, const std::string& help, Allowance QuotaDefaults::*whose,
+            std::optional<std::int64_t> Allowance::*value, std::int64_t unit = 1) {
+  return {.key = key,
+          .help = "quota: " + help + "; 0: no limit",
+          .unit = "N",
+          .set =
+              [=](ServerOptions& options, const std::string& text) {
+                const std::int64_t number = to_integer(key, text, 0, INT64_MAX / unit);
+                options.queue.quotas.*whose.*value =
+                    number > 0 ? std::optional(number * unit) : std::nullopt;
+              },
+          .show =
+              [=](const ServerOptions& options) {
+                return std::to_string((options.queue.quotas.*whose.*value).value_or(0) / unit);
+              }};
+}
+
 void set_worker_uids(O& o, const std::string& text) {
   o.api.worker_uids.clear();
   for (std::size_t start = 0; start < text.size();) {
@@ -345,7 +363,25 @@ std::vector<Entry> retention_entries() {
       integer(
           "file_threads", "threads that read, write and hash files", 1, 64,
           [](O & o) -> auto& { return o.file_threads; }),
+  };
+}
 
+/// Entries for the quotas of users and tenants for whom none was set, and for fair shares.
+std::vector<Entry> turn_entries() {
+  using A = Allowance;
+  constexpr auto kUser = &QuotaDefaults::user, kTenant = &QuotaDefaults::tenant;
+  return {
+      seconds(
+          "fair_share_half_life", "past use of the machines counts half after this time", 3'600,
+          365 * kDay, [](O & o) -> auto& { return o.queue.fair_share_half_life_ms; }),
+      quota("user_jobs", "jobs that wait or run", kUser, &A::unfinished_jobs),
+      quota("user_running_gpus", "GPUs on which jobs run", kUser, &A::running_gpus),
+      quota("user_gpu_hours", "GPU-hours in 30 days", kUser, &A::gpu_ms, 3'600'000),
+      quota("user_stored_bytes", "bytes of held files", kUser, &A::stored_bytes),
+      quota("tenant_jobs", "jobs that wait or run", kTenant, &A::unfinished_jobs),
+      quota("tenant_running_gpus", "GPUs on which jobs run", kTenant, &A::running_gpus),
+      quota("tenant_gpu_hours", "GPU-hours in 30 days", kTenant, &A::gpu_ms, 3'600'000),
+      quota("tenant_stored_bytes", "bytes of held files", kTenant, &A::stored_bytes),
   };
 }
 
@@ -354,7 +390,7 @@ std::vector<Entry> retention_entries() {
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> kEntries = [] {
     std::vector<Entry> all = place_entries();
-    for (auto& group : {lease_entries(), retention_entries()})
+    for (auto& group : {lease_entries(), retention_entries(), turn_entries()})
       all.insert(all.end(), group.begin(), group.end());
     return all;
   }();

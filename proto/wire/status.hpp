@@ -50,6 +50,10 @@ inline constexpr std::string_view kOffsetPastEnd = "OFFSET_PAST_END";
 inline constexpr std::string_view kRateLimited = "RATE_LIMITED";
 inline constexpr std::string_view kServerBusy = "SERVER_BUSY";
 inline constexpr std::string_view kStorageLow = "STORAGE_LOW";
+inline constexpr std::string_view kQuotaQueued = "QUOTA_QUEUED";
+inline constexpr std::string_view kQuotaGpus = "QUOTA_GPUS";
+inline constexpr std::string_view kQuotaGpuHours = "QUOTA_GPU_HOURS";
+inline constexpr std::string_view kQuotaBytes = "QUOTA_BYTES";
 // UNAVAILABLE
 inline constexpr std::string_view kStarting = "STARTING";
 inline constexpr std::string_view kDraining = "DRAINING";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/queue/rows.hpp"
+#include "server/queue/turns/accounts.hpp"
 
 /// The commands of the queue and their answers, as plain values without the wire and without
 /// threads.
@@ -69,6 +70,18 @@ struct Turn {
 struct TurnsChanged {
   std::vector<Turn> jobs;  ///< in the order of the request
   bool replayed = false;
+};
+
+/// Sets the shares and quotas of an account.
+struct SetAllowance {
+  Account account;
+  Allowance allowance;
+};
+/// The account of a principal or a tenant, as views show it.
+struct AccountView {
+  Allowance stored;
+  Allowance in_effect;
+  Used used;
 };
 
 /// Names an attempt. Every call compares it with the job's current fence.

@@ -127,40 +127,4 @@ std::vector<std::size_t> slots_for(const JobRow& job, const Fleet& fleet,
   return chosen;
 }
 
-namespace {
-
-bool placement_may_fit(const Placement& placement, const Fleet::Member& member,
-                       const std::vector<UsableSlot>& slots) {
-  if (!runs_kind(member, placement.kind)) return false;
-  const std::int64_t least =
-      placement.memory_class == 0 ? 0 : std::int64_t{1} << placement.memory_class;
-  for (const UsableSlot& slot : slots)
-    if (backend_fits(placement.device, placement.gpus, slot.backend) && least <= slot.free_bytes)
-      return true;
-  return false;
-}
-
-}  // namespace
-
-std::optional<Choice> choose_job(Store& store, const Fleet& fleet, const Fleet::Member& member,
-                                 const std::vector<UsableSlot>& slots,
-                                 std::optional<std::int64_t> time_left_ms) {
-  constexpr std::int32_t kHeads = 32;
-  std::optional<Choice> best;
-  for (const std::string& key : store.ready_placements(member.worker.pool)) {
-    if (!placement_may_fit(decode_placement(key), member, slots)) continue;
-    for (const JobRow& job : store.ready_heads(member.worker.pool, key, kHeads)) {
-      if (best && (job.priority < best->job.priority ||
-                   (job.priority == best->job.priority && job.id > best->job.id)))
-        break;  // the heads are in order: later ones of this placement have lower rank
-      if (time_left_ms && job.max_runtime_ms > *time_left_ms) continue;
-      std::vector<std::size_t> chosen = slots_for(job, fleet, member, slots);
-      if (chosen.empty()) continue;
-      best = Choice{.job = job, .slots = std::move(chosen)};
-      break;
-    }
-  }
-  return best;
-}
-
 }  // namespace quasi::server

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "server/queue/commands.hpp"
-#include "server/queue/store.hpp"
 
 namespace quasi::server {
 
@@ -57,18 +56,5 @@ bool runs_kind(const Fleet::Member& member, const std::string& kind);
 std::vector<std::size_t> slots_for(const JobRow& job, const Fleet& fleet,
                                    const Fleet::Member& member,
                                    const std::vector<UsableSlot>& slots);
-
-/// A choice of the scheduler: the job, and the indices of the slots that it gets.
-struct Choice {
-  JobRow job;
-  std::vector<std::size_t> slots;
-};
-
-/// Chooses the next job for these slots among the placements that fit: highest priority first, then
-/// oldest. It reads at most 32 jobs of each placement, so its cost does not depend on the length of
-/// the queue.
-std::optional<Choice> choose_job(Store& store, const Fleet& fleet, const Fleet::Member& member,
-                                 const std::vector<UsableSlot>& slots,
-                                 std::optional<std::int64_t> time_left_ms);
 
 }  // namespace quasi::server

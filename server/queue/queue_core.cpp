@@ -6,45 +6,10 @@
 
 #include "server/queue/refused.hpp"
 #include "server/queue/schedulable.hpp"
+#include "server/queue/turns/change_checks.hpp"
 
 namespace quasi::server {
 namespace {
-
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = text.find('\n', start);
-    lines.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return lines;
-}
-
-/// Name of a request among the stored answers. Each principal has request ids of its own (I7).
-std::string request_key(const Scope& scope, const std::string& request_id) {
-  if (request_id.empty() || scope.principal_id == 0) return request_id;
-  return std::to_string(scope.principal_id) + "/" + request_id;
-}
-
-/// The stored answer to a repeated request.
-/// @param key  from request_key()
-std::optional<std::string> replay(Store& store, const std::string& key, const std::string& method,
-                                  const std::string& body_sha256) {
-  if (key.empty()) return std::nullopt;
-  const auto known = store.find_request(key);
-  if (!known) return std::nullopt;
-  if (known->method != method || known->body_sha256 != body_sha256)
-    throw Refused(Refusal::kAlreadyExists, "REQUEST_ID_REUSED",
-                  "request_id " + key.substr(key.find('/') + 1) +
-                      " was used for another request; take a new one for each request");
-  return known->response;
-}
 
 void require_inputs(Store& store, const Scope& scope, const std::vector<NewJob>& jobs) {
   std::vector<Refused::Precondition> missing;
@@ -68,21 +33,6 @@ void require_inputs(Store& store, const Scope& scope, const std::vector<NewJob>&
                   std::to_string(missing.size()) + " input(s) are not in the blob store");
   refused.preconditions = std::move(missing);
   throw refused;
-}
-
-/// @throws Refused PERMISSION_DENIED if the job is another principal's, which the caller sees as a
-/// member of its tenant.
-void require_owner(const Scope& scope, const JobRow& job) {
-  if (scope.is_everything || job.owner_id == scope.principal_id) return;
-  throw Refused(Refusal::kPermissionDenied, "ROLE_REQUIRED",
-                "job " + job.uid +
-                    " belongs to another member of your group; only its owner or an operator may "
-                    "change it");
-}
-
-Refused wrong_state(const JobRow& job, const std::string& rule) {
-  return Refused(Refusal::kFailedPrecondition, "WRONG_STATE",
-                 "job " + job.uid + " is " + std::string(name_of(job.state)) + "; " + rule);
 }
 
 /// @throws Refused UNSCHEDULABLE for jobs that no known device can ever hold.
@@ -113,7 +63,11 @@ void require_schedulable(Store& store, const std::vector<NewJob>& jobs) {
 
 QueueCore::QueueCore(Store& store, LogFiles& logs, RandomSource& random,
                      const QueueOptions& options)
-    : store_(store), logs_(logs), random_(random), options_(options) {}
+    : store_(store),
+      logs_(logs),
+      random_(random),
+      options_(options),
+      shares_(options.fair_share_half_life_ms) {}
 
 void QueueCore::recover(Now now) {
   leases_.clear();
@@ -128,6 +82,7 @@ void QueueCore::recover(Now now) {
     retry_at_ms_[job.id] =
         now.monotonic_ms +
         std::clamp<std::int64_t>(job.not_before_ms - now.wall_ms, 0, kMostBackOffMs);
+  shares_.recover(store_, now);
   became_ready_ = true;
 }
 
@@ -139,6 +94,8 @@ Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
     return {.uids = lines_of(*answer), .replayed = true};
   require_inputs(store_, command.scope, command.jobs);
   require_schedulable(store_, command.jobs);
+  require_quota(store_, command.scope, command.jobs, options_.quotas,
+                options_.default_max_runtime_ms);
   Submitted submitted;
   for (const NewJob& asked : command.jobs) {
     NewJob job = asked;
@@ -229,70 +186,6 @@ Deleted QueueCore::apply(const DeleteJobs& command, Now now) {
   return {};
 }
 
-TurnsChanged QueueCore::apply(const ChangeTurns& command, Now now) {
-  using Act = ChangeTurns::Act;
-  const std::string method = command.act == Act::kHold      ? "HoldJobs"
-                             : command.act == Act::kRelease ? "ReleaseJobs"
-                                                            : "ReprioritiseJobs";
-  const std::string request = request_key(command.scope, command.request_id);
-  TurnsChanged changed;
-  if (const auto answer = replay(store_, request, method, command.body_sha256)) {
-    changed.replayed = true;
-    for (const std::string& line : lines_of(*answer))
-      changed.jobs.push_back({.state = static_cast<JobState>(std::stoi(line)),
-                              .priority = std::stoi(line.substr(line.find(' ')))});
-    return changed;
-  }
-  std::vector<std::string> answer;
-  for (const std::string& uid : command.uids) {
-    auto job = store_.find_job(command.scope, uid);
-    if (!job) throw Refused(Refusal::kNotFound, "JOB", "there is no job " + uid);
-    require_owner(command.scope, *job);
-    if (command.act == Act::kHold) hold(*job, command.reason, now);
-    if (command.act == Act::kRelease) release(*job, command.reason, now);
-    if (command.act == Act::kReprioritise) reprioritise(*job, command);
-    changed.jobs.push_back({.state = job->state, .priority = job->priority});
-    answer.push_back(std::to_string(static_cast<int>(job->state)) + " " +
-                     std::to_string(job->priority));
-  }
-  if (!request.empty())
-    store_.save_request(
-        request, {.method = method, .body_sha256 = command.body_sha256, .response = joined(answer)},
-        now.wall_ms + options_.request_ttl_ms);
-  return changed;
-}
-
-void QueueCore::hold(JobRow& job, const std::string& reason, Now now) {
-  if (job.state == JobState::kHeld) return;
-  if (!next_state(job.state, JobEvent::kHold))
-    throw wrong_state(job, "only jobs that wait for a worker are held" +
-                               std::string(job.open_attempt ? "; cancel it instead" : ""));
-  move(job, JobEvent::kHold, {.message = reason}, now);
-}
-
-void QueueCore::release(JobRow& job, const std::string& reason, Now now) {
-  if (job.state == JobState::kQueued) return;
-  if (!next_state(job.state, JobEvent::kUnholdToQueued))
-    throw wrong_state(job, "only jobs that are held are released");
-  // A back-off ends on the monotonic clock, also while the job is held (end_back_offs).
-  if (job.grants == 0) job.ready = job.not_before_ms <= now.wall_ms;
-  move(job, JobEvent::kUnholdToQueued, {.message = reason}, now);
-}
-
-void QueueCore::reprioritise(JobRow& job, const ChangeTurns& command) {
-  if (is_final(job.state)) throw wrong_state(job, "only jobs that have not ended have a turn");
-  if (command.priority > job.priority && !command.may_raise)
-    throw Refused(Refusal::kPermissionDenied, "ROLE_REQUIRED",
-                  "priority: is " + std::to_string(command.priority) + ", and job " + job.uid +
-                      " has " + std::to_string(job.priority) +
-                      ", the limit of your role; choose a lower value, or ask an operator to "
-                      "raise it");
-  if (command.priority == job.priority) return;
-  job.priority = command.priority;
-  ++job.revision;
-  store_.update_job(job);
-}
-
 void QueueCore::move(JobRow& job, JobEvent event, const Note& note, Now now) {
   const auto next = next_state(job.state, event);
   if (!next)
@@ -366,17 +259,9 @@ bool QueueCore::tick(Now now) {
     attempt_of_fence_.erase(fence);
   }
   end_back_offs(now);
+  refresh_shares(now);
   if (store_.promote_delayed(now.wall_ms) > 0) became_ready_ = true;
   return became_ready_;
-}
-
-Explanation QueueCore::explain(const Scope& scope, const std::string& uid, Now now) {
-  const auto job = store_.find_job(scope, uid);
-  if (!job) throw Refused(Refusal::kNotFound, "JOB", "there is no job " + uid);
-  Moment moment{.fleet = fleet_, .now = now, .lease_ttl_ms = options_.lease_ttl_ms};
-  if (const auto end = retry_at_ms_.find(job->id); end != retry_at_ms_.end())
-    moment.back_off_left_ms = std::max<std::int64_t>(end->second - now.monotonic_ms, 0);
-  return server::explain(store_, scope, *job, moment);
 }
 
 std::vector<WorkerStatus> QueueCore::fleet(Now now) const {

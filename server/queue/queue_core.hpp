@@ -14,6 +14,7 @@
 #include "server/queue/leases.hpp"
 #include "server/queue/log_files.hpp"
 #include "server/queue/store.hpp"
+#include "server/queue/turns/choice.hpp"
 #include "server/queue/turns/explanation.hpp"
 
 namespace quasi::server {
@@ -26,6 +27,8 @@ struct QueueOptions {
       30'000;  ///< after the first failed attempt; it doubles with each
   std::int64_t default_max_runtime_ms = 24 * 3'600'000;
   std::int64_t request_ttl_ms = 7 * 86'400'000LL;
+  QuotaDefaults quotas;
+  std::int64_t fair_share_half_life_ms = 7 * 86'400'000LL;
 };
 
 /// Begin here: server/queue holds all rules on jobs. This class applies the commands submit, grant,
@@ -49,6 +52,11 @@ class QueueCore {
   Cancelled apply(const CancelJobs& command, Now now);
   Deleted apply(const DeleteJobs& command, Now now);
   TurnsChanged apply(const ChangeTurns& command, Now now);
+  void apply(const SetAllowance& command, Now now);
+  /// The allowance and the use of an account at present.
+  AccountView account(const Account& account, Now now);
+  /// Refuses bytes for which the caller or their tenant has no room.
+  void require_room_for_bytes(const Scope& scope, std::int64_t bytes);
   /// Explains why a job waits. It changes nothing.
   /// @throws Refused NOT_FOUND / JOB
   Explanation explain(const Scope& scope, const std::string& uid, Now now);
@@ -87,6 +95,8 @@ class QueueCore {
   AttemptRow find_attempt_of(const AttemptKey& key);
   [[noreturn]] void throw_fenced(const AttemptKey& key);
 
+  TurnRules turn_rules(Now now);
+  void refresh_shares(Now now);
   std::optional<Grant> grant_one(const AcquireLeases& command, std::vector<UsableSlot>& slots,
                                  Now now);
   Grant existing_grant(const AttemptRow& attempt);
@@ -124,10 +134,12 @@ class QueueCore {
   Leases leases_;
   std::map<std::int64_t, std::string> attempt_of_fence_;
   Fleet fleet_;
+  FairShares shares_;
   std::map<std::pair<RowId, EventType>, std::int64_t> last_detail_ms_;  ///< monotonic clock
   /// Ends of back-offs on the monotonic clock, because the wall clock may have been wrong when one
   /// began.
   std::map<RowId, std::int64_t> retry_at_ms_;
+  std::int64_t shares_refreshed_ms_ = 0;  ///< monotonic
   bool became_ready_ = false;
 };
 

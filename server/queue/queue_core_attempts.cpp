@@ -41,7 +41,8 @@ std::optional<QueueCore::Held> QueueCore::find_current(const AttemptKey& key, No
   Held held{.job = std::move(*job), .attempt = std::move(*attempt)};
   if (held.attempt.outcome == AttemptOutcome::kOpen) return held;
   const bool waits = held.job.state == JobState::kQueued || held.job.state == JobState::kHeld;
-  if (held.attempt.outcome == AttemptOutcome::kExpired && waits && has_room_for(held.attempt)) {
+  if (held.attempt.outcome == AttemptOutcome::kExpired && waits && has_room_for(held.attempt) &&
+      RunningQuotas(store_, options_.quotas, now).why_not(held.job, held.attempt.gpus).empty()) {
     reinstate(held, now);
     return held;
   }
@@ -88,6 +89,7 @@ void QueueCore::reinstate(Held& held, Now now) {
        {.attempt = &attempt, .message = "the worker is back", .reinstated = true}, now);
   leases_.set(attempt.fence, now.monotonic_ms + options_.lease_ttl_ms);
   attempt_of_fence_[attempt.fence] = attempt.uid;
+  shares_.begin(job, attempt.fence, now);
 }
 
 void QueueCore::close(AttemptRow& attempt, AttemptOutcome outcome, JobState end_state, Now now) {
@@ -97,6 +99,7 @@ void QueueCore::close(AttemptRow& attempt, AttemptOutcome outcome, JobState end_
   store_.update_attempt(attempt);
   leases_.erase(attempt.fence);
   attempt_of_fence_.erase(attempt.fence);
+  shares_.end(attempt.fence, now);
 }
 
 void QueueCore::give_back_count(Held& held) {
@@ -244,7 +247,9 @@ Grant QueueCore::existing_grant(const AttemptRow& attempt) {
 std::optional<Grant> QueueCore::grant_one(const AcquireLeases& command,
                                           std::vector<UsableSlot>& slots, Now now) {
   const Fleet::Member& member = fleet_.require(command.worker_id, command.incarnation);
-  auto choice = choose_job(store_, fleet_, member, slots, command.time_left_ms);
+  TurnRules rules = turn_rules(now);
+  rules.time_left_ms = command.time_left_ms;
+  auto choice = choose_job(store_, fleet_, member, slots, rules);
   if (!choice) return std::nullopt;
   JobRow& job = choice->job;
   ++job.attempts;
@@ -269,6 +274,7 @@ std::optional<Grant> QueueCore::grant_one(const AcquireLeases& command,
     slots.erase(slots.begin() + static_cast<std::ptrdiff_t>(*index));
   leases_.set(job.fence, now.monotonic_ms + options_.lease_ttl_ms);
   attempt_of_fence_[job.fence] = attempt.uid;
+  shares_.begin(job, job.fence, now);
   return existing_grant(attempt);
 }
 

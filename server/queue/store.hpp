@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/queue/rows.hpp"
@@ -29,11 +30,21 @@ class Store {
   /// go. Its row, attempts and state events stay, and find_job does not find it any more.
   virtual void mark_deleted(RowId job, std::int64_t now_ms) = 0;
 
+  // Waiting jobs that are ready.
   /// Placements with at least one ready job of the pool.
   virtual std::vector<std::string> ready_placements(const std::string& pool) = 0;
-  /// The first ready jobs of one placement: highest priority first, then oldest.
-  virtual std::vector<JobRow> ready_heads(const std::string& pool, const std::string& placement,
+  /// Tenants, the owners of a tenant, and the placements of an owner that have ready jobs.
+  virtual std::vector<std::string> ready_tenants(const std::string& pool) = 0;
+  virtual std::vector<std::int64_t> ready_owners(const std::string& pool,
+                                                 const std::string& tenant) = 0;
+  virtual std::vector<std::string> ready_placements_of(const OwnerQueue& queue) = 0;
+  /// The first ready jobs of an owner in one placement: highest priority first, then oldest.
+  virtual std::vector<JobRow> ready_heads(const OwnerQueue& queue, const std::string& placement,
                                           std::int32_t limit) = 0;
+  /// At most 32 of these jobs that pass the filter.
+  virtual std::vector<JobRow> ready_heads_within(const OwnerQueue& queue,
+                                                 const std::string& placement,
+                                                 const HeadFilter& filter) = 0;
   /// Marks queued jobs as ready once their not_before has passed. @return their number.
   virtual std::int32_t promote_delayed(std::int64_t now_ms) = 0;
   /// Jobs in a back-off: queued or held, granted before, and not ready yet.
@@ -82,11 +93,15 @@ class Store {
   // Accounts. The store counts them in the transaction of each change of a job, attempt or blob.
   /// The stored allowance; all values are empty if none was set.
   virtual Allowance allowance_of(const Account& account) = 0;
+  /// All stored allowances.
+  virtual std::vector<std::pair<Account, Allowance>> allowances() = 0;
   virtual void save_allowance(const Account& account, const Allowance& allowance) = 0;
   /// The jobs, GPUs and reserved time in use; the other values are 0.
   virtual Used jobs_of_account(const Account& account) = 0;
   /// GPU time of the attempts that ended on `first_day`, in days since 1970, or later.
   virtual std::int64_t gpu_ms_of_account(const Account& account, std::int64_t first_day) = 0;
+  /// Use of slots from that day on.
+  virtual std::vector<DayUse> day_uses(std::int64_t first_day) = 0;
   /// Bytes of the blobs that a principal, or all members of a tenant, hold.
   virtual std::int64_t bytes_of_account(const Account& account) = 0;
 

@@ -53,10 +53,6 @@ const std::string kJobByUid = "SELECT " + std::string(kJobColumns) +
                               " FROM jobs j WHERE j.uid=?4 AND j.deleted_ms=0 AND " +
                               std::string(kJobInScope);
 const std::string kJobById = "SELECT " + std::string(kJobColumns) + " FROM jobs j WHERE j.id=?";
-const std::string kReadyHeads =
-    "SELECT " + std::string(kJobColumns) +
-    " FROM jobs j WHERE j.pool=? AND j.placement=? AND j.state=3 AND j.ready=1 "
-    "ORDER BY j.priority DESC, j.id LIMIT ?";
 const std::string kAttemptByUid =
     "SELECT " + std::string(kAttemptColumns) + " FROM attempts a WHERE a.uid=?";
 const std::string kAttemptById =
@@ -87,23 +83,6 @@ std::string SqliteStore::spec_of(RowId job) {
 
 void SqliteStore::set_summary(RowId job, const std::string& summary_json) {
   sql("UPDATE jobs SET summary=? WHERE id=?").bind(summary_json, job).run();
-}
-
-std::vector<std::string> SqliteStore::ready_placements(const std::string& pool) {
-  // A loose scan of the index makes one seek for each placement instead of one step for each job.
-  return all<std::string>(
-      sql("WITH RECURSIVE p(placement) AS ("
-          " SELECT min(placement) FROM jobs WHERE pool=?1 AND state=3 AND ready=1"
-          " UNION ALL SELECT (SELECT min(j.placement) FROM jobs j WHERE j.pool=?1 AND j.state=3"
-          "   AND j.ready=1 AND j.placement > p.placement) FROM p WHERE p.placement IS NOT NULL)"
-          " SELECT placement FROM p WHERE placement IS NOT NULL")
-          .bind(pool),
-      first_text);
-}
-
-std::vector<JobRow> SqliteStore::ready_heads(const std::string& pool, const std::string& placement,
-                                             std::int32_t limit) {
-  return all<JobRow>(sql(kReadyHeads).bind(pool, placement, limit), read_job);
 }
 
 std::vector<JobRow> SqliteStore::delayed_retries() {

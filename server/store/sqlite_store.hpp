@@ -41,8 +41,14 @@ class SqliteStore : public Store {
   void mark_deleted(RowId job, std::int64_t now_ms) override;
   void set_summary(RowId job, const std::string& summary_json) override;
   std::vector<std::string> ready_placements(const std::string& pool) override;
-  std::vector<JobRow> ready_heads(const std::string& pool, const std::string& placement,
+  std::vector<std::string> ready_tenants(const std::string& pool) override;
+  std::vector<std::int64_t> ready_owners(const std::string& pool,
+                                         const std::string& tenant) override;
+  std::vector<std::string> ready_placements_of(const OwnerQueue& queue) override;
+  std::vector<JobRow> ready_heads(const OwnerQueue& queue, const std::string& placement,
                                   std::int32_t limit) override;
+  std::vector<JobRow> ready_heads_within(const OwnerQueue& queue, const std::string& placement,
+                                         const HeadFilter& filter) override;
   std::int32_t promote_delayed(std::int64_t now_ms) override;
   std::vector<JobRow> delayed_retries() override;
   RowId insert_attempt(const AttemptRow& row) override;
@@ -88,9 +94,11 @@ class SqliteStore : public Store {
                     std::int64_t expires_ms) override;
 
   Allowance allowance_of(const Account& account) override;
+  std::vector<std::pair<Account, Allowance>> allowances() override;
   void save_allowance(const Account& account, const Allowance& allowance) override;
   Used jobs_of_account(const Account& account) override;
   std::int64_t gpu_ms_of_account(const Account& account, std::int64_t first_day) override;
+  std::vector<DayUse> day_uses(std::int64_t first_day) override;
   std::int64_t bytes_of_account(const Account& account) override;
 
   // A row of a blob is written after its file is complete, and removed after its file is gone.

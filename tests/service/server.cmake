@@ -10,6 +10,7 @@ quasi_add_test(server_queue_test
           server/server_queue_model_test.cpp
           server/server_queue_rules_test.cpp server/server_recovery_test.cpp
           server/server_result_limits_test.cpp server/turns/server_accounts_test.cpp
+          server/turns/server_choice_test.cpp server/turns/server_quotas_test.cpp
           server/turns/server_explain_test.cpp
           server/turns/server_turns_test.cpp
   LIBS quasi_service LABELS unit service)

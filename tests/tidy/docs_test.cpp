@@ -288,11 +288,12 @@ TEST(Docs, KeysOfTheServerAndTheWorker) {
   ASSERT_NE(worker, std::string::npos);
   const std::string server_code = text_of(source_dir() / "server/options_table.cpp"),
                     worker_code = text_of(source_dir() / "workers/daemon/worker_config.cpp");
-  expect_same(together({matches(server_code,
-                                "\\b(?:boolean|seconds|integer|addresses|path)\\(\\s*\"(\\w+)\""),
-                        matches(server_code, "\\{\\.key = \"(\\w+)\"")}),
-              words_of_tables(page.substr(0, worker), "| key | type", 0),
-              "docs/reference/operations.md (server)");
+  expect_same(
+      together({matches(server_code,
+                        "\\b(?:boolean|seconds|integer|addresses|path|quota)\\(\\s*\"(\\w+)\""),
+                matches(server_code, "\\{\\.key = \"(\\w+)\"")}),
+      words_of_tables(page.substr(0, worker), "| key | type", 0),
+      "docs/reference/operations.md (server)");
   expect_same(matches(worker_code, "\\{\\s*\"(\\w+)\",\\s*\"[^\"]* [^\"]*\""),
               words_of_tables(page.substr(worker), "| key | type", 0),
               "docs/reference/operations.md (worker)");

@@ -103,18 +103,38 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
               Uploads::Known{.digest = row->digest,
                              .size_bytes = static_cast<std::uint64_t>(row->size_bytes),
                              .committed_bytes = static_cast<std::uint64_t>(row->committed_bytes)};
-        const bool handed = services_.files.post([this, known] {
-          try {
-            open(known);
-          } catch (...) {
-            end(to_status(std::current_exception(), "WriteBlob"));
-          }
-        });
-        if (!handed) end(busy_status(services_.draining));
+        ask_for_room(known);
       } catch (...) {
         end(to_status(std::current_exception(), "WriteBlob"));
       }
     });
+    if (!posted) end(busy_status(services_.draining));
+  }
+
+  /// Workers send the results of users, which are always kept.
+  void require_quota(WriteContext& write) {
+    if (caller_.role == Role::kWorker) return;
+    write.queue.require_room_for_bytes(scope_of(caller_), static_cast<std::int64_t>(size_bytes_));
+  }
+
+  /// Refuses an upload over a quota before its bytes come. publish() asks again, because other
+  /// uploads may end meanwhile.
+  void ask_for_room(const std::optional<Uploads::Known>& known) {
+    const auto open_on_file_thread = [this, known] {
+      try {
+        open(known);
+      } catch (...) {
+        end(to_status(std::current_exception(), "WriteBlob"));
+      }
+    };
+    const bool posted =
+        services_.writer.post({.body = [this](WriteContext& write) { require_quota(write); },
+                               .done =
+                                   [this, open_on_file_thread](const std::exception_ptr& error) {
+                                     if (error) return end(to_status(error, "WriteBlob"));
+                                     if (!services_.files.post(open_on_file_thread))
+                                       end(busy_status(services_.draining));
+                                   }});
     if (!posted) end(busy_status(services_.draining));
   }
 
@@ -147,14 +167,22 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
                  throw Refused(Refusal::kUnavailable, wire::reason::kServerBusy,
                                "this blob was removed as garbage just now; upload it again")
                      .retry_in(1'000);
+               // Over a quota the file gets its row, too, so that the next collection removes it.
                write.store.insert_blob(digest_, static_cast<std::int64_t>(size_bytes_),
                                        write.now.wall_ms);
-               if (caller_.principal_id > 0) write.store.add_holder(digest_, caller_.principal_id);
                write.store.delete_upload(upload_id_);
+               try {
+                 require_quota(write);
+                 if (caller_.principal_id > 0)
+                   write.store.add_holder(digest_, caller_.principal_id);
+               } catch (const Refused&) {
+                 over_quota_ = std::current_exception();
+               }
              },
          .done =
              [this](const std::exception_ptr& error) {
                if (error) return end(to_status(error, "WriteBlob"));
+               if (over_quota_) return end(to_status(over_quota_, "WriteBlob"));
                succeed();
              }});
     if (!posted) end(busy_status(services_.draining));
@@ -215,6 +243,7 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
   std::string digest_;
   std::string upload_id_;
   std::uint64_t size_bytes_ = 0;
+  std::exception_ptr over_quota_;
 };
 
 }  // namespace

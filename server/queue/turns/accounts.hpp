@@ -42,6 +42,28 @@ struct Used {
   bool operator==(const Used&) const = default;
 };
 
+/// Use of slots by an owner on one day.
+struct DayUse {
+  std::int64_t owner_id = 0;
+  std::string tenant;
+  std::int64_t day = 0;  ///< days since 1970
+  std::int64_t slot_ms = 0;
+};
+
+/// Names the waiting jobs of one owner in a pool.
+struct OwnerQueue {
+  std::string pool;
+  std::string tenant;
+  std::int64_t owner_id = 0;
+};
+
+/// Bounds of a search for jobs behind the heads of a queue.
+struct HeadFilter {
+  std::int64_t most_bytes = 0;       ///< memory that a job may need on a GPU
+  std::int64_t most_runtime_ms = 0;  ///< time limit that a job may have
+  std::int32_t most_read = 0;        ///< number of jobs that are read
+};
+
 /// Days over which GPU time is summed, today included.
 constexpr std::int64_t kUsageDays = 30;
 

@@ -17,21 +17,12 @@ bool contains(const Scope& scope, const JobRow& job) {
          (job.visibility == Visibility::kTenant && job.tenant == scope.tenant);
 }
 
-/// Returns every slot of the worker, as if it offered all.
-std::vector<FreeSlot> all_slots(const Fleet::Member& member) {
-  std::vector<FreeSlot> slots;
-  for (const auto& [id, status] : member.devices)
-    for (std::int32_t i = 0; i < status.device.slots; ++i)
-      slots.push_back({.device_id = id, .free_bytes = status.free_bytes});
-  return slots;
-}
-
 /// Returns the workers of the job's pool that are online, run its kind and do not drain.
 std::vector<const Fleet::Member*> candidates(const JobRow& job, const Moment& moment) {
   std::vector<const Fleet::Member*> found;
   for (const auto& [id, member] : moment.fleet.members())
     if (member.worker.pool == job.pool && !member.draining && runs_kind(member, job.kind) &&
-        moment.now.monotonic_ms - member.last_seen_ms <= moment.lease_ttl_ms)
+        moment.rules.now.monotonic_ms - member.last_seen_ms <= moment.rules.lease_ttl_ms)
       found.push_back(&member);
   return found;
 }
@@ -64,6 +55,15 @@ std::vector<AttemptRow> in_the_way(const JobRow& job, const Fleet::Member& membe
                     }))
       found.push_back(attempt);
   return found;
+}
+
+/// Returns the number of GPUs that the job would get of these slots.
+std::int32_t gpus_of(const JobRow& job, const Fleet& fleet, const Fleet::Member& member,
+                     const std::vector<UsableSlot>& free) {
+  const auto chosen = slots_for(job, fleet, member, free);
+  return static_cast<std::int32_t>(
+      std::count_if(chosen.begin(), chosen.end(),
+                    [&](std::size_t index) { return free[index].backend == Backend::kCuda; }));
 }
 
 /// Gathers the jobs that hold the slots of the workers that fit.
@@ -120,6 +120,9 @@ void explain_ready(Store& store, const Scope& scope, const Moment& moment,
     return say(WaitReason::kNoWorker,
                "no worker of pool " + job.pool + " is online and takes jobs of kind " + job.kind);
   Blockers blockers(store, scope, job);
+  RunningQuotas quotas(store, moment.rules.quotas, moment.rules.now);
+  std::string quota = quotas.why_not(job, job.gpus);
+  if (!quota.empty()) return say(WaitReason::kQuota, quota);
   std::string behind_at;
   std::size_t fitting = 0;
   for (const Fleet::Member* member : members) {
@@ -132,9 +135,12 @@ void explain_ready(Store& store, const Scope& scope, const Moment& moment,
       blockers.add(*member, in_the_way(job, *member, open));
       continue;
     }
-    const auto choice = choose_job(store, moment.fleet, *member, free, std::nullopt);
+    const auto choice = choose_job(store, moment.fleet, *member, free, moment.rules);
+    const std::string over = quotas.why_not(job, gpus_of(job, moment.fleet, *member, free));
     if (choice && choice->job.id == job.id)
       explanation.worker_ids.push_back(member->worker.id);
+    else if (!over.empty())
+      quota = over;
     else
       behind_at = member->worker.name;
   }
@@ -144,6 +150,7 @@ void explain_ready(Store& store, const Scope& scope, const Moment& moment,
   if (!behind_at.empty())
     return say(WaitReason::kBehind,
                "worker '" + behind_at + "' has a free slot that fits, and another job comes first");
+  if (!quota.empty()) return say(WaitReason::kQuota, quota);
   std::move(blockers).write(explanation);
 }
 
@@ -164,7 +171,7 @@ Explanation explain(Store& store, const Scope& scope, const JobRow& job, const M
     explanation.message =
         backs_off ? "it waits after its last attempt" : "its submitter set an earliest time";
     explanation.earliest_ms = backs_off && moment.back_off_left_ms
-                                  ? moment.now.wall_ms + *moment.back_off_left_ms
+                                  ? moment.rules.now.wall_ms + *moment.back_off_left_ms
                                   : job.not_before_ms;
   }
   return explanation;

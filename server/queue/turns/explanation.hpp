@@ -7,6 +7,7 @@
 
 #include "server/queue/clock.hpp"
 #include "server/queue/fleet.hpp"
+#include "server/queue/turns/choice.hpp"
 
 /// Begin here: server/queue/turns explains why a job waits.
 namespace quasi::server {
@@ -22,6 +23,7 @@ enum class WaitReason : std::uint8_t {
   kBusy = 7,
   kBehind = 8,
   kNow = 9,
+  kQuota = 10,
 };
 
 /// The reason why a job does not run, by the rules that grant jobs.
@@ -39,8 +41,7 @@ struct Explanation {
 /// The knowledge beside the store from which a job is explained.
 struct Moment {
   const Fleet& fleet;
-  Now now;
-  std::int64_t lease_ttl_ms = 0;                      ///< a worker silent for longer is lost
+  TurnRules rules;
   std::optional<std::int64_t> back_off_left_ms = {};  ///< of a job in a back-off
 };
 

@@ -35,6 +35,25 @@ Allowance SqliteStore::allowance_of(const Account& account) {
   return one<Allowance>(statement, read_allowance).value_or(Allowance{});
 }
 
+std::vector<std::pair<Account, Allowance>> SqliteStore::allowances() {
+  auto list = all<std::pair<Account, Allowance>>(
+      sql("SELECT shares, unfinished_jobs, running_gpus, gpu_ms, stored_bytes, principal_id "
+          "FROM principal_allowances")
+          .bind(),
+      [](const Statement& row) {
+        return std::pair(Account::of_principal(row.integer(5)), read_allowance(row));
+      });
+  auto tenants = all<std::pair<Account, Allowance>>(
+      sql("SELECT shares, unfinished_jobs, running_gpus, gpu_ms, stored_bytes, tenant "
+          "FROM tenant_allowances")
+          .bind(),
+      [](const Statement& row) {
+        return std::pair(Account::of_tenant(row.text(5)), read_allowance(row));
+      });
+  list.insert(list.end(), tenants.begin(), tenants.end());
+  return list;
+}
+
 void SqliteStore::save_allowance(const Account& account, const Allowance& allowance) {
   Statement& statement =
       sql(account.principal_id ? "INSERT OR REPLACE INTO principal_allowances VALUES (?,?,?,?,?,?)"
@@ -73,6 +92,17 @@ std::int64_t SqliteStore::gpu_ms_of_account(const Account& account, std::int64_t
                              : sql("SELECT sum(gpu_ms) FROM usage_days WHERE tenant=? AND day>=?")
                                    .bind(account.tenant, first_day);
   return one<std::int64_t>(statement, first_integer).value_or(0);
+}
+
+std::vector<DayUse> SqliteStore::day_uses(std::int64_t first_day) {
+  return all<DayUse>(
+      sql("SELECT owner_id, tenant, day, slot_ms FROM usage_days WHERE day>=?").bind(first_day),
+      [](const Statement& row) {
+        return DayUse{.owner_id = row.integer(0),
+                      .tenant = row.text(1),
+                      .day = row.integer(2),
+                      .slot_ms = row.integer(3)};
+      });
 }
 
 std::int64_t SqliteStore::bytes_of_account(const Account& account) {

@@ -178,6 +178,20 @@ void expect_audit_kept(Database& database) {
       << "a row without its act";
 }
 
+/// I14: the totals by which quotas are checked are right, and none exceeds its quota.
+void expect_quotas_kept(Database& database) {
+  EXPECT_EQ(usage_fault(database), "") << "I14";
+  EXPECT_EQ(number(database,
+                   "SELECT count(*) FROM usage_totals WHERE unfinished_jobs>3 OR running_gpus>2"),
+            0)
+      << "I14: the quota of a user";
+  EXPECT_EQ(number(database,
+                   "SELECT count(*) FROM (SELECT tenant FROM usage_totals GROUP BY tenant "
+                   "HAVING sum(running_gpus)>2)"),
+            0)
+      << "I14: the quota of a tenant";
+}
+
 /// Checks the invariants that hold after any restart, before and after the work is finished.
 void check(ServerStory& story) {
   expect_sound_database(story.database());
@@ -185,7 +199,7 @@ void check(ServerStory& story) {
   expect_consistent_rows(story.database());
   expect_events_kept(story);
   expect_audit_kept(story.database());
-  EXPECT_EQ(usage_fault(story.database()), "") << "I14: quotas are checked by wrong totals";
+  expect_quotas_kept(story.database());
   expect_files_kept(story);
 }
 

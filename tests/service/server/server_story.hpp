@@ -61,7 +61,9 @@ class ServerStory {
     return {.lease_ttl_ms = 2'000,
             .restart_grace_ms = 0,
             .requeue_delay_ms = 100,
-            .retry_back_off_ms = 100};
+            .retry_back_off_ms = 100,
+            .quotas = {.user = {.unfinished_jobs = 3, .running_gpus = 2},
+                       .tenant = {.running_gpus = 2}}};
   }
 
   /// Submits a job with a request id that a client would repeat after a crash.
@@ -196,6 +198,8 @@ class ServerStory {
                     grant.checkpoint->sequence >= told_.checkpoints[grant.job.uid]);
       }
     }
+    for (const char* tenant : {"phonons", "devices"})
+      EXPECT_LE(world_->engine.store().jobs_of_account(Account::of_tenant(tenant)).running_gpus, 2);
     see_events();
     return grants;
   }

@@ -1,0 +1,224 @@
+#include "server/queue/turns/choice.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace quasi::server {
+namespace {
+
+constexpr std::int32_t kHeads = 32;
+/// Jobs after the heads of one queue, and of all queues together, that one choice reads.
+constexpr std::int32_t kFurtherOfQueue = 1'024;
+constexpr std::int32_t kFurther = 4'096;
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+bool placement_may_fit(const Placement& placement, const Fleet::Member& member,
+                       const std::vector<UsableSlot>& slots) {
+  if (!runs_kind(member, placement.kind)) return false;
+  const std::int64_t least =
+      placement.memory_class == 0 ? 0 : std::int64_t{1} << placement.memory_class;
+  for (const UsableSlot& slot : slots)
+    if (backend_fits(placement.device, placement.gpus, slot.backend) && least <= slot.free_bytes)
+      return true;
+  return false;
+}
+
+bool comes_before(const JobRow& a, const JobRow& b) {
+  return a.priority != b.priority ? a.priority > b.priority : a.id < b.id;
+}
+
+/// Makes one choice.
+class Chooser {
+ public:
+  Chooser(Store& store, const Fleet& fleet, const Fleet::Member& member,
+          const std::vector<UsableSlot>& slots, const TurnRules& rules)
+      : store_(store),
+        fleet_(fleet),
+        member_(member),
+        slots_(slots),
+        rules_(rules),
+        quotas_(store, rules.quotas, rules.now),
+        most_runtime_ms_(rules.time_left_ms.value_or(kNever)) {
+    for (const UsableSlot& slot : slots) most_bytes_ = std::max(most_bytes_, slot.free_bytes);
+  }
+
+  std::optional<Choice> choose() {
+    const std::string& pool = member_.worker.pool;
+    // Mostly the whole queue waits for something else; then no owner is looked at.
+    const auto keys = store_.ready_placements(pool);
+    if (std::none_of(keys.begin(), keys.end(), [&](const std::string& key) {
+          const Placement placement = decode_placement(key);
+          return placement_may_fit(placement, member_, slots_);
+        }))
+      return std::nullopt;
+    for (const std::string& tenant : tenants_in_turn())
+      for (const std::int64_t owner : owners_in_turn(tenant))
+        if (auto choice = choose_of({.pool = pool, .tenant = tenant, .owner_id = owner}))
+          return choice;
+    return std::nullopt;
+  }
+
+ private:
+  std::vector<std::string> tenants_in_turn() {
+    std::vector<std::pair<double, std::string>> ranked;
+    for (const std::string& tenant : store_.ready_tenants(member_.worker.pool))
+      ranked.emplace_back(rules_.shares.rank_of(store_, tenant), tenant);
+    std::sort(ranked.begin(), ranked.end());
+    std::vector<std::string> tenants;
+    for (auto& [rank, tenant] : ranked) tenants.push_back(std::move(tenant));
+    return tenants;
+  }
+  std::vector<std::int64_t> owners_in_turn(const std::string& tenant) {
+    std::vector<std::pair<double, std::int64_t>> ranked;
+    for (const std::int64_t owner : store_.ready_owners(member_.worker.pool, tenant))
+      ranked.emplace_back(rules_.shares.rank_of(store_, tenant, owner), owner);
+    std::sort(ranked.begin(), ranked.end());
+    std::vector<std::int64_t> owners;
+    for (const auto& [rank, owner] : ranked) owners.push_back(owner);
+    return owners;
+  }
+
+  std::optional<Choice> choose_of(const OwnerQueue& queue) {
+    if (is_out_of_gpus(queue)) return std::nullopt;
+    const auto keys = store_.ready_placements_of(queue);
+    auto best = best_of(queue, keys);
+    if (is_reserved_ || !reserve_for(queue, keys, best)) return best;
+    return best_of(queue, keys);
+  }
+
+  /// True if the slots are GPUs, and the quotas permit the owner no further one.
+  bool is_out_of_gpus(const OwnerQueue& queue) {
+    if (slots_.empty() || slots_.back().backend != Backend::kCuda) return false;
+    JobRow least;
+    least.owner_id = queue.owner_id;
+    least.tenant = queue.tenant;
+    least.max_runtime_ms = 1;
+    return !quotas_.why_not(least, 1).empty();
+  }
+
+  /// Returns the owner's first job that fits.
+  std::optional<Choice> best_of(const OwnerQueue& queue, const std::vector<std::string>& keys) {
+    std::optional<Choice> best;
+    for (const std::string& key : keys) {
+      if (!placement_may_fit(decode_placement(key), member_, slots_)) continue;
+      auto choice = first_of(queue, key);
+      if (choice && (!best || comes_before(choice->job, best->job))) best = std::move(choice);
+    }
+    return best;
+  }
+
+  /// Returns the first job of a queue that fits. Mostly it is the head.
+  std::optional<Choice> first_of(const OwnerQueue& queue, const std::string& key) {
+    std::size_t n_heads = 0;
+    for (const std::int32_t limit : {1, kHeads}) {
+      const auto heads = store_.ready_heads(queue, key, limit);
+      for (const JobRow& job : heads)
+        if (auto choice = try_job(job)) return choice;
+      n_heads = heads.size();
+    }
+    if (n_heads < kHeads || further_left_ <= 0) return std::nullopt;
+    further_left_ -= kFurtherOfQueue;
+    const HeadFilter filter{.most_bytes = most_bytes_,
+                            .most_runtime_ms = most_runtime_ms_,
+                            .most_read = kFurtherOfQueue};
+    for (const JobRow& job : store_.ready_heads_within(queue, key, filter))
+      if (auto choice = try_job(job)) return choice;
+    return std::nullopt;
+  }
+
+  std::optional<Choice> try_job(const JobRow& job) {
+    if (job.max_runtime_ms > most_runtime_ms_) return std::nullopt;
+    std::vector<std::size_t> chosen = slots_for(job, fleet_, member_, slots_);
+    if (chosen.empty()) return std::nullopt;
+    const auto gpus = std::count_if(chosen.begin(), chosen.end(), [&](std::size_t index) {
+      return slots_[index].backend == Backend::kCuda;
+    });
+    if (!quotas_.why_not(job, static_cast<std::int32_t>(gpus)).empty()) return std::nullopt;
+    return Choice{.job = job, .slots = std::move(chosen)};
+  }
+
+  /// Reserves this worker if a job of several GPUs comes before `best` and can start here first.
+  bool reserve_for(const OwnerQueue& queue, const std::vector<std::string>& keys,
+                   const std::optional<Choice>& best) {
+    for (const std::string& key : keys) {
+      const Placement placement = decode_placement(key);
+      if (placement.gpus <= 1 || !runs_kind(member_, placement.kind)) continue;
+      const auto heads = store_.ready_heads(queue, key, 1);
+      if (heads.empty() || (best && !comes_before(heads.front(), best->job))) continue;
+      const JobRow& job = heads.front();
+      if (!quotas_.why_not(job, job.gpus).empty()) continue;
+      const std::int64_t start_ms = start_on_this_worker(job);
+      if (start_ms == kNever) continue;
+      is_reserved_ = true;
+      most_runtime_ms_ = std::min(most_runtime_ms_, start_ms - rules_.now.wall_ms);
+      return true;
+    }
+    return false;
+  }
+
+  /// Returns the time at which the job can start on this worker, by the time limits of running
+  /// jobs; kNever if another worker can take it at that time or earlier.
+  std::int64_t start_on_this_worker(const JobRow& job) {
+    const std::int64_t here_ms = start_on(job, member_);
+    if (here_ms == kNever) return kNever;
+    for (const auto& [id, other] : fleet_.members()) {
+      if (id == member_.worker.id || other.draining || other.worker.pool != job.pool) continue;
+      if (!runs_kind(other, job.kind)) continue;
+      if (rules_.now.monotonic_ms - other.last_seen_ms > rules_.lease_ttl_ms) continue;
+      const std::int64_t there_ms = start_on(job, other);
+      if (there_ms < here_ms || (there_ms == here_ms && id < member_.worker.id)) return kNever;
+    }
+    return here_ms;
+  }
+
+  std::int64_t start_on(const JobRow& job, const Fleet::Member& worker) {
+    std::vector<std::pair<std::int64_t, AttemptRow>> open;
+    for (AttemptRow& attempt : store_.open_attempts_of(worker.worker.id)) {
+      const auto other = store_.job(attempt.job_id);
+      if (!other) continue;
+      const std::int64_t began = attempt.started_ms > 0 ? attempt.started_ms : attempt.granted_ms;
+      open.emplace_back(began + other->max_runtime_ms, std::move(attempt));
+    }
+    std::sort(open.begin(), open.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    const std::vector<FreeSlot> offered = all_slots(worker);
+    std::int64_t start_ms = rules_.now.wall_ms;
+    for (std::size_t ended = 0; ended <= open.size(); ++ended) {
+      std::vector<AttemptRow> left;
+      for (std::size_t i = ended; i < open.size(); ++i) left.push_back(open[i].second);
+      if (ended > 0) start_ms = std::max(start_ms, open[ended - 1].first);
+      if (!slots_for(job, fleet_, worker, usable_slots(worker, offered, left)).empty())
+        return start_ms;
+    }
+    return kNever;
+  }
+
+  Store& store_;
+  const Fleet& fleet_;
+  const Fleet::Member& member_;
+  const std::vector<UsableSlot>& slots_;
+  const TurnRules& rules_;
+  RunningQuotas quotas_;
+  std::int64_t most_runtime_ms_;
+  std::int64_t most_bytes_ = 0;
+  std::int32_t further_left_ = kFurther;
+  bool is_reserved_ = false;
+};
+
+}  // namespace
+
+std::vector<FreeSlot> all_slots(const Fleet::Member& member) {
+  std::vector<FreeSlot> slots;
+  for (const auto& [id, status] : member.devices)
+    for (std::int32_t i = 0; i < status.device.slots; ++i)
+      slots.push_back({.device_id = id, .free_bytes = status.free_bytes});
+  return slots;
+}
+
+std::optional<Choice> choose_job(Store& store, const Fleet& fleet, const Fleet::Member& member,
+                                 const std::vector<UsableSlot>& slots, const TurnRules& rules) {
+  return Chooser(store, fleet, member, slots, rules).choose();
+}
+
+}  // namespace quasi::server
