@@ -76,7 +76,9 @@ struct HostVectors {
   }
 };
 
-/// Solves A x = b by GMRES with restarts (modified Gram–Schmidt, Givens rotations) [saad1986].
+/// Solves A x = b by GMRES with restarts (modified Gram–Schmidt, Givens rotations) [saad1986]. A
+/// residual that a whole cycle does not halve has reached rounding. It counts as converged if it is
+/// below 100 tolerances.
 /// @param vectors  dot, add and scale of the type of `b`, as HostVectors has them
 /// @param apply  returns A x for a vector x
 /// @param x  in: start, out: solution
@@ -85,6 +87,7 @@ GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vec
                   double tolerance, int max_products, typename Vectors::Vector* x) {
   using Vector = typename Vectors::Vector;
   constexpr int kRestart = 40;
+  constexpr double kRounding = 100.0;  // of the tolerance
   GmresReport report;
   const double scale = std::sqrt(vectors.dot(b, b));
   if (!(scale > 0.0)) {
@@ -92,6 +95,7 @@ GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vec
     report.converged = true;
     return report;
   }
+  double last = INFINITY;  // residual at the begin of the cycle before
   while (report.products < max_products) {
     Vector residual = apply(*x);
     ++report.products;
@@ -99,7 +103,10 @@ GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vec
     vectors.add(1.0, b, &residual);
     const double length = std::sqrt(vectors.dot(residual, residual));
     report.residual = length / scale;
-    report.converged = report.residual <= tolerance;
+    const bool at_rounding = report.residual > 0.5 * last;
+    last = report.residual;
+    report.converged =
+        report.residual <= tolerance || (at_rounding && report.residual <= kRounding * tolerance);
     if (report.converged || !(length > 0.0)) return report;
     vectors.scale(1.0 / length, &residual);
     std::vector<Vector> basis;
