@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from quasi.mosfet import MosfetResult
-from quasi.plot.style import COLOURS, MARKERS, alike, enumeration, legend
+from quasi.plot.style import COLOURS, MARKERS, alike, colours_of, enumeration, legend
 
 PER_CM3 = 1e21  #: one per nm³, in cm⁻³
 
@@ -15,11 +15,13 @@ PER_CM3 = 1e21  #: one per nm³, in cm⁻³
 def _curves(results: list[MosfetResult], labels: list[str], of: str, axes: Any) -> None:
     symbol = "V_{GS}" if of == "vds" else "V_{DS}"
     for number, (result, label) in enumerate(zip(results, labels)):
-        for curve, (fixed, (voltage, current)) in enumerate(result.family(of).items()):
+        family = result.family(of)
+        colours = colours_of(len(family))
+        for curve, (fixed, (voltage, current)) in enumerate(family.items()):
             prefix = f"{label}, " if len(results) > 1 else ""
             axes.plot(
                 voltage, current, ("-", "--", ":", "-.")[number % 4],
-                marker=MARKERS[number % len(MARKERS)], color=COLOURS[curve % len(COLOURS)],
+                marker=MARKERS[number % len(MARKERS)], color=colours[curve],
                 label=f"{prefix}${symbol}$ = {fixed:g} V",
             )
 
@@ -167,6 +169,22 @@ def energy(results: list[MosfetResult], labels: list[str], figure: Any) -> None:
     legend(axes)
 
 
+def mobility(results: list[MosfetResult], labels: list[str], figure: Any) -> None:
+    """Low-field mobility against the effective field, on logarithmic scales."""
+    axes = figure.subplots()
+    for number, (result, label) in enumerate(zip(results, labels)):
+        axes.loglog(
+            np.asarray(result["iv/effective_field"]), np.asarray(result["iv/mobility"]),
+            marker=MARKERS[number % len(MARKERS)], color=COLOURS[number % len(COLOURS)],
+            label=label,
+        )
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, 10.0 ** np.floor(np.log10(low * 1.2))), high * 1.1)
+    axes.set_xlabel("effective field (MV/cm)")
+    axes.set_ylabel("mobility (cm$^2$/Vs)")
+    legend(axes)
+
+
 FIGURES = {
     "iv": (output_curves, ("points/0/numbers/current_a_per_m",), 1.35),
     "transfer": (transfer, ("points/0/numbers/current_a_per_m",), 1.8),
@@ -174,4 +192,5 @@ FIGURES = {
     "subbands": (subbands, ("points/0/subband_energy",), 1.0),
     "current": (current, ("points/0/current_x",), 1.0),
     "energy": (energy, ("points/0/energy_flux",), 1.2),
+    "mobility": (mobility, ("iv/mobility",), 1.0),
 }

@@ -84,6 +84,19 @@ def alike(curves: list[np.ndarray]) -> list[list[int]]:
     return groups
 
 
+def colours_of(count: int) -> list[Any]:
+    """One colour a curve: those of ``COLOURS``, or a scale from dark to light for more curves.
+
+    >>> len(set(colours_of(3))), len(set(colours_of(10)))
+    (3, 10)
+    """
+    if count <= len(COLOURS):
+        return list(COLOURS[:count])
+    from matplotlib import colormaps
+
+    return [colormaps["viridis"](share) for share in np.linspace(0.0, 0.92, count)]
+
+
 def enumeration(noun: str, indices: list[int]) -> str:
     """Name of one or of several numbered things, which count from 1.
 
