@@ -19,4 +19,19 @@ inline double wigner_pair_weight(double omega, double omega_other, double weight
          (4.0 * apart * apart + width * width);
 }
 
+/// Returns the derivative of wigner_pair_weight by the sum w + w' of the rates, in rad²:
+///
+///   ½(ω+ω') [ω n(n+1) + ω' n'(n'+1)] (4(ω−ω')² − (w+w')²) / (4(ω−ω')² + (w+w')²)²
+///
+/// @param weight, weight_other  n(n+1)
+/// @param width                 w + w', 1/ps
+inline double wigner_pair_slope(double omega, double omega_other, double weight,
+                                double weight_other, double width) {
+  if (!(width > 0.0)) return 0.0;
+  const double apart = 4.0 * (omega - omega_other) * (omega - omega_other);
+  const double square = width * width;
+  return 0.5 * (omega + omega_other) * (omega * weight + omega_other * weight_other) *
+         (apart - square) / ((apart + square) * (apart + square));
+}
+
 }  // namespace quasi::thermal

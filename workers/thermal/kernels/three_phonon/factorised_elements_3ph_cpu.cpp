@@ -91,9 +91,8 @@ FactorisedElements3phCpu::LastFactors<float> FactorisedElements3phCpu::factors()
   return {e32_.data(), reversed32_.data(), phase32_.data()};
 }
 
-void FactorisedElements3phCpu::contract_first_slot(std::int64_t mode0, Arrays& arrays) const {
+std::vector<Complex64> FactorisedElements3phCpu::third_cell_phases(std::int64_t mode0) const {
   const Fc3Transform& t = transform_;
-  const Complex64* e0 = &problem_->modes->eigenvector[static_cast<std::size_t>(mode0 * nb_)];
   int c[3];
   problem_->mesh.coordinates(mode0 / nb_, c);
   const PhaseTable phase{{plain(roots_[0]), plain(roots_[1]), plain(roots_[2])},
@@ -103,6 +102,13 @@ void FactorisedElements3phCpu::contract_first_slot(std::int64_t mode0, Arrays& a
     const Complex<double> x = phase(c, t.third_cells[i].data());
     cell_phase[i] = {x.re, -x.im};
   }
+  return cell_phase;
+}
+
+void FactorisedElements3phCpu::contract_first_slot(std::int64_t mode0, Arrays& arrays) const {
+  const Fc3Transform& t = transform_;
+  const Complex64* e0 = &problem_->modes->eigenvector[static_cast<std::size_t>(mode0 * nb_)];
+  const std::vector<Complex64> cell_phase = third_cell_phases(mode0);
   arrays.box.assign(static_cast<std::size_t>(t.box_size() * nb_ * nb_), 0.0);
   for (std::int64_t block = 0; block < t.n_blocks; ++block) {
     const double* tensor = &t.tensor[static_cast<std::size_t>(block * 27)];

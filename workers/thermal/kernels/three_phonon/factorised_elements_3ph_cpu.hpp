@@ -65,6 +65,8 @@ class FactorisedElements3phCpu {
   }
 
  private:
+  friend class ElementGradient3phCpu;  ///< It transposes these sums.
+
   /// Views of the factors of the last axis.
   template <typename Real>
   struct LastFactors {
@@ -73,6 +75,8 @@ class FactorisedElements3phCpu {
     const std::complex<Real>* phase;     ///< [N3][extent of ΔR] of the third axis
   };
 
+  /// Returns e^{−iq·R''} of a mode for the distinct R''.
+  std::vector<Complex64> third_cell_phases(std::int64_t mode0) const;
   /// Contracts slot 1 with e_λ and the cell of slot 3 with e^{−iq·R''}; sorts the result by ΔR.
   void contract_first_slot(std::int64_t mode0, Arrays& arrays) const;
   /// Fourier sums over the first and the second component of ΔR.

@@ -1,0 +1,153 @@
+// Tests the derivative of κ by third-order force constants: central differences in random
+// directions, Euler's relation, and the number of threads.
+
+#include <gtest/gtest.h>
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "tests/thermal/decks/model_deck.hpp"
+#include "tests/thermal/support/solved_deck.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/thermal/solver/transport/derivative/kappa_derivative.hpp"
+
+namespace quasi::thermal {
+namespace {
+
+constexpr Mat3 kMeanOfTrace{Vec3{1.0 / 3, 0, 0}, Vec3{0, 1.0 / 3, 0}, Vec3{0, 0, 1.0 / 3}};
+constexpr Mat3 kMixed{Vec3{0.7, 0.2, 0}, Vec3{0, 0.1, -0.3}, Vec3{0.4, 0, 0.2}};
+
+double weighted(const Mat3& part, const Mat3& kappa) {
+  double sum = 0.0;
+  for (int a = 0; a < 3; ++a) sum += dot(part[a], kappa[a]);
+  return sum;
+}
+
+/// The residual of the iteration is far below the differences of κ. GMRES takes operators that a
+/// direction makes slightly asymmetric.
+std::unique_ptr<test::SolvedDeck> solved(std::vector<std::string> more,
+                                         const std::string& mesh = "3,3,3") {
+  std::vector<std::string> settings{"ngrid=" + mesh,  "T=300",          "isotopes=F",
+                                    "autoisotopes=F", "masses=28.0855", "gfactors=0",
+                                    "solver=gmres",   "eps=1e-14"};
+  settings.insert(settings.end(), more.begin(), more.end());
+  return test::solve_deck(test::model("silicon-sw"), settings);
+}
+
+DerivativeTerms terms_of(const test::SolvedDeck& base, const Transport& transport) {
+  return {transport, base.problem, base.run.by_temperature.front()};
+}
+
+/// Returns κ with other third-order constants and the modes of `base`.
+TemperatureResult with_constants(test::SolvedDeck& base, const Transport& transport,
+                                 const std::vector<double>& tensor) {
+  SilentProgress silent;
+  ThreePhononProblem problem = base.problem;
+  problem.fc3.tensor = tensor;
+  ConductivityRun run;
+  run.modes = base.run.modes;
+  add_scattering(transport, base.deck.control.rate_options(), *base.kernels, problem, run,
+                 {silent});
+  add_conductivity({transport, problem.fc3, *base.kernels, FurtherScattering{}}, run, silent);
+  return run.by_temperature.front();
+}
+
+Mat3 kappa_of(const TemperatureResult& result, KappaSolution solution) {
+  return solution == KappaSolution::kIterated ? result.kappa_w_per_mk : result.kappa_rta_w_per_mk;
+}
+
+// Random constants break the sum rule, so κ bends strongly along them: the error of a difference
+// is 1e-5 of the derivative with steps of 1e-4, and falls with their square. That of rounding is
+// 1e-9 here. The limit is relative to the mean of all directions, because one of them may leave κ
+// as it is.
+void expect_central_differences(test::SolvedDeck& base, KappaSolution solution, const Mat3& part,
+                                int n_directions) {
+  constexpr double kStep = 1e-5;
+  const Transport transport = base.transport();
+  const std::vector<double> derivative =
+      kappa_derivative(terms_of(base, transport), solution, part);
+  const std::vector<double>& constants = base.problem.fc3.tensor;
+  ASSERT_EQ(derivative.size(), constants.size());
+  std::mt19937_64 random(17);
+  std::normal_distribution<double> normal;
+  double squares = 0.0, largest_error = 0.0;
+  for (int direction = 0; direction < n_directions; ++direction) {
+    std::vector<double> above = constants, below = constants;
+    double wanted = 0.0;
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+      const double along = normal(random) * constants[i];
+      above[i] += kStep * along;
+      below[i] -= kStep * along;
+      wanted += derivative[i] * along;
+    }
+    const Mat3 higher = kappa_of(with_constants(base, transport, above), solution);
+    const Mat3 lower = kappa_of(with_constants(base, transport, below), solution);
+    const double difference = (weighted(part, higher) - weighted(part, lower)) / (2.0 * kStep);
+    squares += difference * difference;
+    largest_error = std::max(largest_error, std::fabs(difference - wanted));
+  }
+  const double mean = std::sqrt(squares / n_directions);
+  EXPECT_GT(mean, 1e-3 * weighted(part, kappa_of(base.run.by_temperature.front(), solution)));
+  EXPECT_LT(largest_error / mean, 1e-6);
+}
+
+using DerivativeOfKappa = ::testing::TestWithParam<KappaSolution>;
+
+TEST_P(DerivativeOfKappa, EqualsCentralDifferences) {
+  const auto base = solved({"boundary_length_nm=200"});
+  expect_central_differences(*base, GetParam(), kMeanOfTrace, 200);
+  expect_central_differences(*base, GetParam(), kMixed, 10);
+}
+
+// Without other scattering κ falls with the square of the constants.
+TEST_P(DerivativeOfKappa, ObeysTheRelationOfEuler) {
+  const auto base = solved({}, "4,4,4");
+  const Transport transport = base->transport();
+  const std::vector<double> derivative =
+      kappa_derivative(terms_of(*base, transport), GetParam(), kMeanOfTrace);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < derivative.size(); ++i)
+    sum += derivative[i] * base->problem.fc3.tensor[i];
+  const double kappa =
+      weighted(kMeanOfTrace, kappa_of(base->run.by_temperature.front(), GetParam()));
+  EXPECT_GT(kappa, 1.0);
+  EXPECT_NEAR(sum / (-2.0 * kappa), 1.0, 1e-9);
+}
+
+TEST_P(DerivativeOfKappa, HasTheSameBitsWithAnyNumberOfThreads) {
+  const auto base = solved({});
+  const Transport transport = base->transport();
+  const int threads = omp_get_max_threads();
+  omp_set_num_threads(1);
+  const auto one = kappa_derivative(terms_of(*base, transport), GetParam(), kMixed);
+  omp_set_num_threads(3);
+  const auto three = kappa_derivative(terms_of(*base, transport), GetParam(), kMixed);
+  omp_set_num_threads(threads);
+  EXPECT_EQ(one, three);
+}
+
+std::string name_of(const ::testing::TestParamInfo<KappaSolution>& solution) {
+  return solution.param == KappaSolution::kIterated ? "iterated" : "relaxationtime";
+}
+
+INSTANTIATE_TEST_SUITE_P(Solutions, DerivativeOfKappa,
+                         ::testing::Values(KappaSolution::kRelaxationTime,
+                                           KappaSolution::kIterated),
+                         name_of);
+
+TEST(DerivativeOfIteratedKappa, NeedsAConvergedSymmetricOperator) {
+  for (const std::string setting : {"convergence=F", "broadening=adaptive-max"}) {
+    const auto base = solved({setting});
+    const Transport transport = base->transport();
+    EXPECT_THROW(
+        kappa_derivative(terms_of(*base, transport), KappaSolution::kIterated, kMeanOfTrace),
+        InvalidInput)
+        << setting;
+  }
+}
+
+}  // namespace
+}  // namespace quasi::thermal
