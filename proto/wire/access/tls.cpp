@@ -18,6 +18,8 @@ namespace {
 
 // gRPC calls SSL_CTX_set_min_proto_version, which would override MinProtocol. It does not touch the
 // options behind the command Protocol.
+// AES-128 comes first: a processor with AES instructions encrypts with it at twice the rate of
+// AES-256. The server follows its own order.
 constexpr char kOpenSslSettings[] = R"(
 quasi = quasi_modules
 [quasi_modules]
@@ -26,6 +28,8 @@ ssl_conf = quasi_ssl
 system_default = quasi_tls
 [quasi_tls]
 Protocol = -SSLv3, -TLSv1, -TLSv1.1, -TLSv1.2
+Ciphersuites = TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256
+Options = ServerPreference
 )";
 
 /// Writes a message of gRPC's library, but not the one about a failed handshake: whoever reaches

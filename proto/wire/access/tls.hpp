@@ -19,7 +19,8 @@ struct TlsFileError : std::runtime_error {
 
 /// Makes TLS 1.3 the least version of every TLS connection that this process opens or accepts from
 /// now on. gRPC 1.51 has no setting for it and always asks OpenSSL for 1.2 or newer, so version 1.2
-/// is switched off in OpenSSL's own configuration. gRPC's messages about failed handshakes are no
+/// is switched off in OpenSSL's own configuration. AES-128-GCM becomes the preferred cipher of both
+/// sides. gRPC's messages about failed handshakes are no
 /// longer written to standard error. Call it before the first credentials are made.
 /// @throws std::runtime_error if OpenSSL refuses the configuration.
 void require_tls_1_3();

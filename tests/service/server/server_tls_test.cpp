@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <functional>
 
 #include "proto/wire/access/tls.hpp"
 #include "quasi/v1/admin_service.grpc.pb.h"
@@ -113,8 +114,9 @@ TEST_F(Tls, PlainLoopbackNeedsATokenAndPlainTextStaysOnTheMachine) {
   EXPECT_NE(complaint().find("would travel in plain text"), std::string::npos) << complaint();
 }
 
-/// The result of a handshake whose newest version is TLS 1.2.
-bool shakes_hands_by_tls_1_2(const std::string& address) {
+/// The cipher that a handshake with the server at `address` agrees on; "" if the handshake fails.
+std::string agreed_cipher(const std::string& address,
+                          const std::function<void(SSL_CTX*)>& configure) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port =
@@ -123,24 +125,48 @@ bool shakes_hands_by_tls_1_2(const std::string& address) {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   EXPECT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
   SSL_CTX* context = SSL_CTX_new(TLS_client_method());
-  // This process has switched 1.2 off for its own connections.
-  SSL_CTX_clear_options(context, SSL_OP_NO_TLSv1_2);
-  SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION);
+  configure(context);
   const unsigned char protocols[] = {2, 'h', '2'};
   SSL_CTX_set_alpn_protos(context, protocols, sizeof protocols);
   SSL* session = SSL_new(context);
   SSL_set_fd(session, socket);
-  const bool done = SSL_connect(session) == 1;
+  const std::string cipher = SSL_connect(session) == 1 ? SSL_get_cipher_name(session) : "";
   SSL_free(session);
   SSL_CTX_free(context);
   ::close(socket);
-  return done;
+  return cipher;
+}
+
+/// The result of a handshake whose newest version is TLS 1.2.
+bool shakes_hands_by_tls_1_2(const std::string& address) {
+  const std::string cipher = agreed_cipher(address, [](SSL_CTX* context) {
+    // This process has switched 1.2 off for its own connections.
+    SSL_CTX_clear_options(context, SSL_OP_NO_TLSv1_2);
+    SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION);
+  });
+  return !cipher.empty();
 }
 
 TEST_F(Tls, IsVersion13AndNoOlder) {
   start();
   EXPECT_EQ(view(ca_).verdict, wire::TlsVerdict::kAccepted) << view(ca_).reason;
   EXPECT_FALSE(shakes_hands_by_tls_1_2(tcp()));
+}
+
+// Both sides prefer AES-128-GCM, and the server follows its own order.
+TEST_F(Tls, ChoosesAes128WhereTheClientOffersIt) {
+  start();
+  const auto chosen = [&](const char* order) {
+    return agreed_cipher(tcp(), [order](SSL_CTX* context) {
+      EXPECT_EQ(SSL_CTX_set_ciphersuites(context, order), 1);
+    });
+  };
+  EXPECT_EQ(chosen("TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256"), "TLS_AES_128_GCM_SHA256");
+  EXPECT_EQ(chosen("TLS_AES_256_GCM_SHA384"), "TLS_AES_256_GCM_SHA384");
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
+                                                                  SSL_CTX_free);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> own(SSL_new(context.get()), SSL_free);
+  EXPECT_STREQ(SSL_get_cipher_list(own.get(), 0), "TLS_AES_128_GCM_SHA256");
 }
 
 // New connections get the new certificate, and a stream of before goes on.
