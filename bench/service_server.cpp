@@ -176,6 +176,8 @@ void fetch(const Door& door, const std::string& directory, pid_t server, std::ui
   const std::string target = directory + "/result.bin" + std::to_string(parts);
   grpc::Status status;
   const Growth growth(server);
+  const double server_before = processor_seconds(server),
+               client_before = processor_seconds(getpid());
   start = Clock::now();
   // Each part is a process of a client that was killed on the way; the last one ends.
   for (int part = 1; part <= parts; ++part) {
@@ -190,17 +192,28 @@ void fetch(const Door& door, const std::string& directory, pid_t server, std::ui
              }});
   }
   const double seconds = seconds_since(start);
+  const double server_processor = processor_seconds(server) - server_before;
+  const double client_processor = processor_seconds(getpid()) - client_before;
   const double down_server = growth.server_mib(), down_client = growth.client_mib();
   const bool right = status.ok() && wire::digest_file(target).digest == file.digest;
   std::printf(
       "{\"case\":\"transfer\",\"cuts\":%d,\"door\":\"%s\",\"bytes\":%llu,\"digest_right\":%s,"
       "\"upload_mb_per_s\":%.0f,\"fetch_mb_per_s\":%.0f,\"upload_server_growth_mib\":%.1f,"
       "\"upload_client_growth_mib\":%.1f,\"fetch_server_growth_mib\":%.1f,"
-      "\"fetch_client_growth_mib\":%.1f}\n",
+      "\"fetch_client_growth_mib\":%.1f,\"fetch_server_processor_s\":%.2f,"
+      "\"fetch_client_processor_s\":%.2f}\n",
       parts - 1, door.name.c_str(), static_cast<unsigned long long>(bytes),
       right ? "true" : "false", static_cast<double>(bytes) / 1e6 / up_seconds,
-      static_cast<double>(bytes) / 1e6 / seconds, up_server, up_client, down_server, down_client);
+      static_cast<double>(bytes) / 1e6 / seconds, up_server, up_client, down_server, down_client,
+      server_processor, client_processor);
   if (!right) std::exit(1);
+}
+
+/// True once the server has opened its store.
+bool answers(const std::shared_ptr<grpc::Channel>& channel) {
+  grpc::ClientContext context;
+  v1::ListJobsResponse response;
+  return v1::JobService::NewStub(channel)->ListJobs(&context, {}, &response).ok();
 }
 
 /// Runs all cases through a door of a server whose files lie in `directory`.
@@ -210,6 +223,7 @@ void measure(const std::string& directory, bool tls, int each, double gib) {
   const pid_t server = start_server(directory + "/data", tls_door.server_flags(address));
   const auto owner = wire::open_channel(address);
   owner->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  while (!answers(owner)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   const std::string token = tls ? tls_door.token_file(owner, "ada", v1::ROLE_USER) : "";
   const Door door = {.name = tls ? "tls" : "unix", .open = [&] {
                        return tls ? tls_door.open(token) : wire::open_channel(address);

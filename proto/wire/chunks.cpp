@@ -14,8 +14,10 @@
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "proto/wire/chunk_queue.hpp"
 #include "proto/wire/digest.hpp"
 #include "proto/wire/limits.hpp"
 #include "proto/wire/status.hpp"
@@ -175,23 +177,19 @@ grpc::Status upload_once(v1::BlobService::Stub& stub, const File& file,
   return status;
 }
 
-/// A blob of which the first `offset` bytes have arrived in a file.
+/// A blob of which a file holds the beginning.
 struct PartialBlob {
-  const File& file;
-  const std::string& digest;
-  std::uint64_t size_bytes;
-  std::uint64_t offset = 0;
-  Sha256 hash;  ///< of the bytes that have arrived
+  std::uint64_t offset = 0;  ///< bytes of the file
+  Sha256 hash;               ///< of these bytes
 };
 
-/// A blob of which `file` holds the beginning. The bytes are hashed anew: who wrote them is
-/// unknown.
+/// Reads how much of a blob is in `file`. The bytes are hashed anew: who wrote them is unknown.
 PartialBlob continue_blob(const File& file, const std::filesystem::path& path,
-                          const std::string& digest, std::uint64_t size_bytes) {
+                          std::uint64_t size_bytes) {
   struct stat info {};
   if (fstat(file.get(), &info) != 0)
     throw std::system_error(errno, std::generic_category(), "stat " + path.string());
-  PartialBlob blob{.file = file, .digest = digest, .size_bytes = size_bytes, .hash = {}};
+  PartialBlob blob;
   const auto length = static_cast<std::uint64_t>(info.st_size);
   // A longer file is part of another blob. A shorter one of another blob fails at the digest.
   if (length > size_bytes) return blob;
@@ -207,13 +205,72 @@ PartialBlob continue_blob(const File& file, const std::filesystem::path& path,
   return blob;
 }
 
-/// Receives bytes from `blob.offset` on until the stream ends or breaks.
-grpc::Status download_once(v1::BlobService::Stub& stub, PartialBlob& blob,
-                           const TransferOptions& options, Patience& patience) {
+/// Writes the arriving bytes of a blob to its file and hashes them, in a thread beside the one that
+/// receives them.
+class ArrivingBlob {
+ public:
+  ArrivingBlob(const File& file, PartialBlob begun)
+      : file_(file),
+        arrived_(begun.offset),
+        written_(begun.offset),
+        flushed_(begun.offset),
+        hash_(std::move(begun.hash)),
+        queue_([this](const std::string& bytes) { write(bytes); }) {}
+
+  /// Number of bytes that have arrived.
+  std::uint64_t offset() const { return arrived_; }
+
+  /// Takes the next bytes and leaves a buffer in their place.
+  void append(std::string& bytes) {
+    const std::size_t size = bytes.size();
+    queue_.append(bytes);
+    arrived_ += size;
+  }
+
+  /// Waits until all bytes are in the file, and returns their digest.
+  std::string finish() {
+    queue_.finish();
+    return hash_.finish_hex();
+  }
+
+ private:
+  /// Bytes that are handed to the disk at a time while further ones arrive. The sync at the end
+  /// then finds few that are not on the disk.
+  static constexpr std::uint64_t kFlushBytes = 8U << 20;
+
+  void write(const std::string& bytes) {
+    write_at(file_, bytes.data(), bytes.size(), written_);
+    hash_.update(bytes);
+    written_ += bytes.size();
+    if (written_ - flushed_ < kFlushBytes) return;
+    // This only begins the writing. The sync at the end reports its errors, and a file system
+    // without the call needs none.
+    (void)sync_file_range(file_.get(), static_cast<off_t>(flushed_),
+                          static_cast<off_t>(written_ - flushed_), SYNC_FILE_RANGE_WRITE);
+    flushed_ = written_;
+  }
+
+  const File& file_;
+  std::uint64_t arrived_;
+  std::uint64_t written_;  ///< used by the queue's thread alone, as are the next two
+  std::uint64_t flushed_;
+  Sha256 hash_;
+  ChunkQueue queue_;
+};
+
+/// Names the blob that a download asks for.
+struct WantedBlob {
+  const std::string& digest;
+  std::uint64_t size_bytes;
+};
+
+/// Receives bytes from `blob.offset()` on until the stream ends or breaks.
+grpc::Status download_once(v1::BlobService::Stub& stub, const WantedBlob& wanted,
+                           ArrivingBlob& blob, const TransferOptions& options, Patience& patience) {
   grpc::ClientContext context;
   v1::ReadBlobRequest request;
-  request.set_digest(blob.digest);
-  request.set_offset(blob.offset);
+  request.set_digest(wanted.digest);
+  request.set_offset(blob.offset());
   const auto reader = stub.ReadBlob(&context, request);
   v1::ReadBlobResponse response;
   while (reader->Read(&response)) {
@@ -222,24 +279,22 @@ grpc::Status download_once(v1::BlobService::Stub& stub, PartialBlob& blob,
       (void)reader->Finish();
       return stopped();
     }
-    if (response.offset() != blob.offset ||
-        response.data().size() > blob.size_bytes - blob.offset) {
+    if (response.offset() != blob.offset() ||
+        response.data().size() > wanted.size_bytes - blob.offset()) {
       context.TryCancel();
       (void)reader->Finish();
       return make_status(grpc::StatusCode::DATA_LOSS, "the server sent bytes at a wrong offset",
                          {.reason = std::string(reason::kBlobCorrupt)});
     }
     try {
-      write_at(blob.file, response.data().data(), response.data().size(), blob.offset);
+      blob.append(*response.mutable_data());
     } catch (...) {
       context.TryCancel();
       (void)reader->Finish();
       throw;
     }
-    blob.hash.update(response.data());
-    blob.offset += response.data().size();
     patience.progressed();
-    if (options.on_progress) options.on_progress(blob.offset, blob.size_bytes);
+    if (options.on_progress) options.on_progress(blob.offset(), wanted.size_bytes);
   }
   return reader->Finish();
 }
@@ -275,23 +330,25 @@ grpc::Status download_file(const std::shared_ptr<grpc::Channel>& channel, const 
     // The program never makes links. A link at this path could lead to any file, so it is not
     // followed.
     const File part(part_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0644);
-    PartialBlob blob = continue_blob(part, part_path, digest, size_bytes);
+    ArrivingBlob blob(part, continue_blob(part, part_path, size_bytes));
+    const WantedBlob wanted{.digest = digest, .size_bytes = size_bytes};
     Patience patience(options);
     for (;;) {
-      const grpc::Status status = download_once(*stub, blob, options, patience);
-      if (status.ok() && blob.offset == size_bytes) break;
+      const grpc::Status status = download_once(*stub, wanted, blob, options, patience);
+      if (status.ok() && blob.offset() == size_bytes) break;
       if (status.ok())
         return make_status(grpc::StatusCode::DATA_LOSS,
-                           "the blob ends after " + std::to_string(blob.offset) + " of " +
+                           "the blob ends after " + std::to_string(blob.offset()) + " of " +
                                std::to_string(size_bytes) + " bytes",
                            {.reason = std::string(reason::kBlobCorrupt)});
       if (patience.wait(status)) continue;
       if (status.error_code() == grpc::StatusCode::DATA_LOSS) std::filesystem::remove(part_path);
       return status;
     }
+    const std::string found = blob.finish();
     if (ftruncate(part.get(), static_cast<off_t>(size_bytes)) != 0 || fsync(part.get()) != 0)
       throw std::system_error(errno, std::generic_category(), "sync " + part_path.string());
-    if (blob.hash.finish_hex() != digest) {
+    if (found != digest) {
       std::filesystem::remove(part_path);
       return make_status(grpc::StatusCode::DATA_LOSS,
                          "the bytes received do not hash to " + digest + "; fetch again",

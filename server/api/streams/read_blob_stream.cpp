@@ -1,4 +1,5 @@
-// ReadBlob streams a file in chunks and hashes it on the way. One chunk is in memory at a time.
+// ReadBlob streams a file in chunks and hashes it on the way. While gRPC sends one chunk, a file
+// thread reads and hashes the next one. These two chunks are in memory.
 
 #include <algorithm>
 #include <atomic>
@@ -63,14 +64,19 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   void on_close() override { cancel(); }
 
   void OnWriteDone(bool ok) override {
+    bool send = false;
+    bool complete = false;
     {
       const std::lock_guard lock(mutex_);
       write_since_ms_ = 0;
+      is_writing_ = false;
       if (finished_) return;
+      send = ok && take_prepared();
+      complete = ok && !send && all_prepared_;
     }
     if (!ok) return end(grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone"));
-    if (position_ >= end_) return end(grpc::Status::OK);
-    next();
+    if (complete) return end(grpc::Status::OK);
+    if (send) start_write();
   }
   void OnCancel() override { cancelled_ = true; }
   void OnDone() override {
@@ -132,21 +138,44 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
 
   void next() {
     auto self = shared_from_this();
-    if (!services_.files.post([self] { self->send_chunk(); })) end(busy_status(services_.draining));
+    if (!services_.files.post([self] { self->prepare_chunk(); }))
+      end(busy_status(services_.draining));
   }
 
-  void send_chunk() {
+  /// Moves the prepared chunk to `sent_`, if there is one and gRPC has done with the chunk before.
+  /// Called with `mutex_` held.
+  bool take_prepared() {
+    if (is_writing_ || !is_prepared_) return false;
+    std::swap(sent_, prepared_);
+    is_prepared_ = false;
+    is_writing_ = true;
+    write_since_ms_ = services_.clock.now().monotonic_ms;
+    return true;
+  }
+
+  /// Sends the chunk taken by take_prepared(), and lets the next one be prepared meanwhile.
+  void start_write() {
+    const auto self = shared_from_this();
+    StartWrite(&sent_);
+    if (position_ < end_) next();
+  }
+
+  void prepare_chunk() {
     grpc::Status status;
     try {
       if (cancelled_) {
         status = grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone");
       } else {
         read_chunk();
+        bool send = false;
         {
           const std::lock_guard lock(mutex_);
-          write_since_ms_ = services_.clock.now().monotonic_ms;
+          if (finished_) return;
+          is_prepared_ = true;
+          all_prepared_ = position_ >= end_;
+          send = take_prepared();
         }
-        StartWrite(&response_);
+        if (send) start_write();
         return;
       }
     } catch (const FileError& error) {
@@ -162,17 +191,17 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
 
   struct Damaged {};
 
-  /// Fills the response with the next chunk. Before the last chunk it hashes the rest of the file.
+  /// Fills `prepared_` with the next chunk. Before the last chunk it hashes the rest of the file.
   void read_chunk() {
     if (!file_) open();
     hash_up_to(position_);
     const std::uint64_t size = std::min<std::uint64_t>(limits::kChunkBytes, end_ - position_);
-    std::string& data = *response_.mutable_data();
+    std::string& data = *prepared_.mutable_data();
     data.resize(size);
     if (file_->read(position_, data.data(), size) != size) throw Damaged{};
     hash(data);
-    response_.set_offset(position_);
-    response_.set_size_bytes(size_);
+    prepared_.set_offset(position_);
+    prepared_.set_size_bytes(size_);
     position_ += size;
     if (position_ < end_) return;
     hash_up_to(size_);
@@ -242,7 +271,8 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   const v1::ReadBlobRequest request_;
   const Scope scope_;
   std::shared_ptr<ReadBlobStream> self_;
-  v1::ReadBlobResponse response_;
+  v1::ReadBlobResponse sent_;      ///< gRPC's while `is_writing_`
+  v1::ReadBlobResponse prepared_;  ///< the file thread's until `is_prepared_`
   std::unique_ptr<FileSystem::File> file_;
   wire::Sha256 hash_;
   std::uint64_t size_ = 0;
@@ -256,6 +286,9 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
   std::int64_t write_since_ms_ = 0;  ///< monotonic clock; 0: no write is outstanding
+  bool is_writing_ = false;
+  bool is_prepared_ = false;
+  bool all_prepared_ = false;  ///< no chunk follows the prepared one
   bool finished_ = false;
   bool done_ = false;
 };
