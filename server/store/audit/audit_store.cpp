@@ -65,6 +65,17 @@ void follow(Database& database, AuditReport& report) {
                                              std::to_string(written) + " and was set back";
 }
 
+/// Names the first trigger of the audit that the database lacks; "" if it has all of them.
+std::string missing_trigger(Database& database) {
+  for (const std::string name : {"audit_does_not_change", "audit_goes_up_to_its_anchor",
+                                 "audit_anchor_moves_to_a_row", "audit_anchor_stays"}) {
+    Statement found(database, "SELECT 1 FROM sqlite_master WHERE type='trigger' AND name=?");
+    if (!found.bind(name).step())
+      return "the trigger " + name + " is missing, which keeps the rows from being changed";
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string audit_hash(const std::string& previous, const AuditRow& row) {
@@ -128,6 +139,7 @@ AuditReport check_audit(Database& database) {
     }
   }
   if (report.fault.empty()) follow(database, report);
+  if (report.fault.empty()) report.fault = missing_trigger(database);
   database.execute("RELEASE audit");
   return report;
 }

@@ -63,7 +63,8 @@ struct AuditReport {
   std::string fault;                 ///< the first broken row and its defect; "" for a sound chain
 };
 
-/// Verifies the chain from the anchor to the newest row in one read transaction.
+/// Verifies the chain from the anchor to the newest row, and that the triggers which guard it are
+/// there, in one read transaction.
 AuditReport check_audit(Database& database);
 
 }  // namespace quasi::server

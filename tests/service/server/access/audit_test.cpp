@@ -56,6 +56,21 @@ TEST_F(AuditChain, ASoundChainIsCounted) {
   EXPECT_EQ(report.newest_sha256.size(), 32U);
 }
 
+// The reference is hashlib.sha256 of 32 zeros and "1:34:30003:ada5:unix:10:SubmitJobs7:j_3000\n…".
+TEST_F(AuditChain, TheHashIsThatOfTheCanonicalRow) {
+  const AuditRow row{.seq = 3,
+                     .time_ms = 3'000,
+                     .principal = "ada",
+                     .peer = "unix:",
+                     .method = "SubmitJobs",
+                     .target = "j_3000\n",
+                     .outcome = "OK",
+                     .detail = "none"};
+  const std::string hash = audit_hash(std::string(32, '\0'), row);
+  EXPECT_EQ(wire::to_hex({reinterpret_cast<const std::uint8_t*>(hash.data()), hash.size()}),
+            "7a6a4ea474e95ef982fc570e2254865bc525c95b30e9f5f5e46ce1a6859c5beb");
+}
+
 TEST_F(AuditChain, AChangedMemberIsNamed) {
   for (const std::string change :
        {"time_ms=time_ms+1", "principal='eve'", "peer='unix:eve'", "method='CancelJobs'",
@@ -121,6 +136,32 @@ TEST_F(AuditChain, TheCounterAndTheAnchorAreChecked) {
   tamper("DELETE FROM audit WHERE seq<=2");
   EXPECT_TRUE(fault().starts_with("row 3 (")) << "the anchor has another hash: " << fault();
   database_.execute("ROLLBACK TO sound; RELEASE sound");
+}
+
+// An anchor that no removal wrote breaks the chain at the first row, and so does one without a row.
+TEST_F(AuditChain, AForgedAnchorIsFound) {
+  database_.execute("SAVEPOINT sound");
+  tamper("UPDATE audit_anchor SET sha256=randomblob(32)");
+  EXPECT_TRUE(fault().starts_with("row 1 (")) << fault();
+  database_.execute("ROLLBACK TO sound");
+  tamper("DELETE FROM audit; UPDATE audit_anchor SET seq=9, sha256=randomblob(32)");
+  expect_fault("the counter of rows stands at 7 and was set back");
+  database_.execute("ROLLBACK TO sound");
+  tamper("DROP TRIGGER audit_anchor_stays; DELETE FROM audit_anchor");
+  expect_fault("the anchor of the chain is missing");
+  database_.execute("ROLLBACK TO sound; RELEASE sound");
+}
+
+// A database that lost a guard of its audit is not called sound, even if no row was changed yet.
+TEST_F(AuditChain, AMissingTriggerIsNamed) {
+  for (const std::string name : {"audit_does_not_change", "audit_goes_up_to_its_anchor",
+                                 "audit_anchor_moves_to_a_row", "audit_anchor_stays"}) {
+    database_.execute("SAVEPOINT sound");
+    database_.execute(("DROP TRIGGER " + name).c_str());
+    expect_fault("the trigger " + name + " is missing");
+    database_.execute("ROLLBACK TO sound; RELEASE sound");
+  }
+  EXPECT_EQ(fault(), "");
 }
 
 // A bug of the server cannot change the audit either.
