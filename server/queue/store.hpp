@@ -45,7 +45,8 @@ class Store {
   virtual std::vector<JobRow> ready_heads_within(const OwnerQueue& queue,
                                                  const std::string& placement,
                                                  const HeadFilter& filter) = 0;
-  /// Marks queued jobs as ready once their not_before has passed. @return their number.
+  /// Marks queued jobs without a grant as ready once their not_before has passed.
+  /// @return their number.
   virtual std::int32_t promote_delayed(std::int64_t now_ms) = 0;
   /// Jobs in a back-off: queued or held, granted before, and not ready yet.
   virtual std::vector<JobRow> delayed_retries() = 0;

@@ -202,31 +202,61 @@ TEST(Queue, WallClockJumpsExpireNothing) {
             JobState::kQueued);
 }
 
+/// Runs a job whose only attempt fails for a full disk, so that its retry waits for 3 s. The wall
+/// clock is ahead of the truth by `ahead_then_ms` at that moment, and by `ahead_later_ms` after it.
+class BackOff {
+ public:
+  BackOff(std::int64_t ahead_then_ms, std::int64_t ahead_later_ms)
+      : world_({.files = system_files(), .root = root_.path()}, clock_, random_,
+               {.lease_ttl_ms = 60'000, .retry_back_off_ms = 3'000}) {
+    world_.apply(
+        SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {simple_job("a")}});
+    world_.apply(worker_);
+    const auto grant = world_.apply(simple_acquire(worker_, 1, 1)).grants.at(0);
+    clock_.time.wall_ms += ahead_then_ms;
+    world_.apply(CompleteAttempt{.key = key_of(grant),
+                                 .outcome = AttemptOutcome::kFailed,
+                                 .artifacts = {},
+                                 .summary_json = {},
+                                 .failure = {.reason = FailureReason::kStorage, .message = "full"},
+                                 .usage = {},
+                                 .report_digest = "r"});
+    clock_.time.wall_ms += ahead_later_ms - ahead_then_ms;
+  }
+  void advance(std::int64_t ms) { clock_.advance(ms); }
+  /// Number of jobs that the worker is granted now.
+  std::size_t grants() {
+    world_.run([](WriteContext& write) { write.queue.tick(write.now); });
+    return world_.apply(simple_acquire(worker_, ++acquires_, 1)).grants.size();
+  }
+
+ private:
+  FakeClock clock_;
+  SeededRandom random_{1};
+  const quasi::test::TemporaryDirectory root_;
+  QueueWorld world_;
+  const RegisterWorker worker_ = simple_worker("w_1", 1, 1);
+  int acquires_ = 1;
+};
+
+constexpr std::int64_t kDayMs = 86'400'000;
+
 // A back-off is a length of time. A wall clock that was ahead at its beginning does not prolong it.
 TEST(Queue, AWallClockThatWasAheadProlongsNoBackOff) {
-  FakeClock clock;
-  SeededRandom random(1);
-  const quasi::test::TemporaryDirectory root;
-  const QueueOptions options{.lease_ttl_ms = 60'000, .retry_back_off_ms = 3'000};
-  QueueWorld world({.files = system_files(), .root = root.path()}, clock, random, options);
-  world.apply(SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {simple_job("a")}});
-  const auto worker = simple_worker("w_1", 1, 1);
-  world.apply(worker);
-  const auto grant = world.apply(simple_acquire(worker, 1, 1)).grants.at(0);
-  clock.time.wall_ms += 86'400'000;
-  world.apply(CompleteAttempt{.key = key_of(grant),
-                              .outcome = AttemptOutcome::kFailed,
-                              .artifacts = {},
-                              .summary_json = {},
-                              .failure = {.reason = FailureReason::kStorage, .message = "full"},
-                              .usage = {},
-                              .report_digest = "r"});
-  clock.time.wall_ms -= 86'400'000;
-  world.run([](WriteContext& write) { write.queue.tick(write.now); });
-  EXPECT_TRUE(world.apply(simple_acquire(worker, 2, 1)).grants.empty()) << "before its time";
-  clock.advance(4'000);
-  world.run([](WriteContext& write) { write.queue.tick(write.now); });
-  EXPECT_EQ(world.apply(simple_acquire(worker, 3, 1)).grants.size(), 1U);
+  BackOff retry(kDayMs, 0);
+  EXPECT_EQ(retry.grants(), 0U) << "before its time";
+  retry.advance(4'000);
+  EXPECT_EQ(retry.grants(), 1U);
+}
+
+// A step of the wall clock to a later day does not end a back-off either.
+TEST(Queue, AWallClockThatStepsForwardShortensNoBackOff) {
+  BackOff retry(0, kDayMs);
+  EXPECT_EQ(retry.grants(), 0U) << "before its time";
+  retry.advance(1'000);
+  EXPECT_EQ(retry.grants(), 0U) << "before its time";
+  retry.advance(3'000);
+  EXPECT_EQ(retry.grants(), 1U);
 }
 
 // A store restored from an old copy knows less than the workers. It does not grant a fence that a
