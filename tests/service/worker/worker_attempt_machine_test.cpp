@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "quasi/v1/engine.pb.h"
 #include "workers/daemon/attempt/attempt_machine.hpp"
 
@@ -44,6 +46,24 @@ TEST_F(Machine, SucceedsByPublishingThenReporting) {
   EXPECT_EQ(machine.reported(Answer::kAccepted, "", now), Acts{Act::kRemove});
   EXPECT_EQ(machine.ending().kind, Kind::kSucceeded);
   EXPECT_EQ(machine.state(), State::kOver);
+}
+
+// An engine that announced nothing is explained by its exit status.
+TEST_F(Machine, AnExitStatusOfTheContractIsExplained) {
+  const std::map<int, std::string> words = {
+      {v1::ENGINE_EXIT_UNEXPECTED, "its log names it"},
+      {v1::ENGINE_EXIT_USAGE, "built without the service; install"},
+      {v1::ENGINE_EXIT_BACKEND_ABSENT, "built without this kind"},
+      {77, "unknown status 77"},
+  };
+  for (const auto& [status, expected] : words) {
+    machine = AttemptMachine{AttemptTimes{}, kTimeLimit, kStageTimeout};
+    to_running();
+    leave(status);
+    EXPECT_EQ(machine.ending().reason, v1::FAILURE_REASON_ENGINE_ERROR) << status;
+    EXPECT_NE(machine.ending().message.find(expected), std::string::npos)
+        << status << ": " << machine.ending().message;
+  }
 }
 
 // The server accepts a success only of a started attempt. A child that ends before the start is

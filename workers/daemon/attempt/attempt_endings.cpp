@@ -62,6 +62,18 @@ Ending AttemptMachine::judge_status(int status) const {
     case v1::ENGINE_EXIT_CANCELLED:
       return Ending::failed(v1::FAILURE_REASON_PROTOCOL,
                             "the engine stopped as cancelled, but the job was not cancelled");
+    case v1::ENGINE_EXIT_UNEXPECTED:
+      return failed(v1::FAILURE_REASON_ENGINE_ERROR,
+                    "the engine met an error that it does not know; its log names it");
+    case v1::ENGINE_EXIT_USAGE:
+      return failed(v1::FAILURE_REASON_ENGINE_ERROR,
+                    "the engine cannot be driven by this worker: it is of another version, or was "
+                    "built without the service; install quasi-worker and quasi-engine from one "
+                    "package");
+    case v1::ENGINE_EXIT_BACKEND_ABSENT:
+      return failed(v1::FAILURE_REASON_ENGINE_ERROR,
+                    "the engine was built without this kind or for another device; install an "
+                    "engine that has both");
     default:
       return failed(v1::FAILURE_REASON_ENGINE_ERROR,
                     "the engine exited with the unknown status " + std::to_string(status));
