@@ -137,10 +137,10 @@ Entry addresses(std::string key, std::string help, Get get) {
 }
 
 template <class Get>
-Entry path(std::string key, std::string help, Get get) {
+Entry path(std::string key, std::string help, Get get, std::string unit = "FILE") {
   return {.key = std::move(key),
           .help = std::move(help),
-          .unit = "FILE",
+          .unit = std::move(unit),
           .set = [get](ServerOptions& options, const std::string& text) { get(options) = text; },
           .show =
               [get](const ServerOptions& options) {
@@ -197,8 +197,8 @@ std::vector<Entry> place_entries() {
           "call at `listen`",
           [](O & o) -> auto& { return o.worker_listen; }),
       path(
-          "public_address", "HOST:PORT by which others reach this server; codes contain it",
-          [](O & o) -> auto& { return o.api.public_address; }),
+          "public_address", "address by which others reach this server; codes contain it",
+          [](O & o) -> auto& { return o.api.public_address; }, "HOST:PORT"),
       path(
           "tls_certificate", "certificate of the TCP addresses, in PEM; without one, no TLS",
           [](O & o) -> auto& { return o.tls.certificate; }),

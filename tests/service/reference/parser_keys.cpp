@@ -122,13 +122,10 @@ std::vector<ParserKey> keys_of_deck(const std::string& kind) {
 
 std::vector<ParserKey> keys_of_server() {
   static const std::vector<std::pair<std::string, std::string>> kTypes{
-      {"N", "whole number"},
-      {"SECONDS", "number"},
-      {"SHARE", "number"},
-      {"[BOOL]", "true or false"},
-      {"FILE", "text"},
-      {"TEXT", "text"},
-      {"UIDS", "list of whole numbers"}};
+      {"N", "whole number"}, {"SECONDS", "number"},
+      {"SHARE", "number"},   {"[BOOL]", "true or false"},
+      {"FILE", "text"},      {"HOST:PORT", "text"},
+      {"TEXT", "text"},      {"UIDS", "list of whole numbers"}};
   std::vector<ParserKey> keys;
   for (const server::Entry& entry : server::entries()) {
     const auto type = std::find_if(kTypes.begin(), kTypes.end(),

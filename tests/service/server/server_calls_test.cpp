@@ -295,5 +295,15 @@ TEST(Configuration, AnUnknownKeyNamesItsFileAndTheNearestKey) {
   EXPECT_EQ(complaint("worker_listen = '0.0.0.0:1'").substr(0, path.size()), path);
 }
 
+// The help names the form of each value: an address is no file.
+TEST(Configuration, TheHelpNamesTheFormOfAValue) {
+  const char* const words[] = {"quasi-server", "--help"};
+  testing::internal::CaptureStdout();
+  parse_command_line(2, words);
+  const std::string help = testing::internal::GetCapturedStdout();
+  EXPECT_NE(help.find("--public-address HOST:PORT"), std::string::npos) << help;
+  EXPECT_NE(help.find("--tls-certificate FILE"), std::string::npos) << help;
+}
+
 }  // namespace
 }  // namespace quasi::server
