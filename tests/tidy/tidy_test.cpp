@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -159,6 +160,21 @@ TEST(Tidy, NoDrawersAndGuardedHeaders) {
           << file.path;
     }
   }
+}
+
+// A sanitizer stops every program if a line of its suppressions is not "TYPE:PATTERN".
+TEST(Tidy, SuppressionsOfSanitizersAreRules) {
+  const std::regex rule("[a-z_]+:[^ ]+");
+  int rules = 0;
+  for (const SourceFile& file : all_text_files()) {
+    if (!file.path.ends_with(".supp")) continue;
+    for (const std::string& line : file.lines) {
+      if (line.empty() || line.starts_with("#")) continue;
+      EXPECT_TRUE(std::regex_match(line, rule)) << file.path << ": " << line;
+      ++rules;
+    }
+  }
+  EXPECT_GE(rules, 10) << "no file of suppressions was found";
 }
 
 TEST(Tidy, NothingIsLeftUnfinished) {
