@@ -10,6 +10,7 @@
 #include "workers/thermal/output/bte_files.hpp"
 #include "workers/thermal/output/convergence_file.hpp"
 #include "workers/thermal/output/dataset_table.hpp"
+#include "workers/thermal/output/derivative/derivative_file.hpp"
 #include "workers/thermal/output/kappa_table.hpp"
 #include "workers/thermal/output/ladder_file.hpp"
 #include "workers/thermal/output/path/path_file.hpp"
@@ -43,6 +44,7 @@ nlohmann::json write_case(const Deck& deck, const SolvedCase& solved, const Conv
   write_result(deck, result, out);
   if (solved.four_phonon) write_result_4ph(deck, *solved.four_phonon, out);
   if (solved.derived) write_result_derived(deck, result, *solved.derived, out);
+  write_derivative(deck, solved, out);
   if (study) write_study(deck, *study, out);
   write_path(deck, result, directory, out);
   const auto write_precision = [&](const std::string& where, const PrecisionError& error) {
@@ -63,6 +65,7 @@ nlohmann::json write_case(const Deck& deck, const SolvedCase& solved, const Conv
   summary["checks"] = solved.checks;
   if (solved.four_phonon) summarise_4ph(*solved.four_phonon, summary);
   if (solved.derived) summarise_derived(deck, *solved.derived, summary);
+  summarise_derivative(deck, solved, summary);
   if (solved.precision) {
     summary["precision"] = json_of(*solved.precision);
     summary["precision"]["name"] = "mixed";

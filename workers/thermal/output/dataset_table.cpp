@@ -27,6 +27,10 @@ constexpr ResultAxis kAxes[] = {
     {"corrected_pair"},
     {"pair_member"},
     {"scale_broad", "/convergence/scale_broad"},
+    {"block"},
+    {"triplet_member"},
+    {"second_or_third"},
+    {"cartesian_3", "", "x y z"},
 };
 
 constexpr DatasetDescription kDatasets[] = {
@@ -205,6 +209,12 @@ constexpr DatasetDescription kDatasets[] = {
     {"/sweep/kappa_rta", "isotope_factor grain_size temperature cartesian cartesian_2",
      "relaxation time"},
     {"/sweep/kappa", "isotope_factor grain_size temperature cartesian cartesian_2", "iterated"},
+    {"/derivative/atom", "block triplet_member",
+     "atoms of each third-order constant from zero, the first in the origin cell"},
+    {"/derivative/cell", "block second_or_third lattice_vector",
+     "cells of the second and the third atom in units of the lattice vectors"},
+    {"/derivative/third_order", "temperature block cartesian cartesian_2 cartesian_3",
+     "derivative of the mean diagonal element of the conductivity by each third-order constant"},
     {"/ladder/temperature", "temperature", "temperatures of the job"},
     {"/ladder/level", "level", "phonons, scattering and solution of each level of theory"},
     {"/ladder/kappa", "level temperature cartesian cartesian_2", "conductivity by level of theory"},

@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "workers/thermal/output/derivative/derivative_file.hpp"
 #include "workers/thermal/output/ladder_file.hpp"
 #include "workers/thermal/output/result_derived.hpp"
 
@@ -259,6 +260,7 @@ std::string kappa_table(const json& summary) {
   else
     print_tensors(summary, text);
   text += derived_table(summary);
+  text += derivative_table(summary);
   if (summary.contains("precision")) print_precision(summary["precision"], text);
   if (summary.contains("convergence")) print_convergence(summary, text);
   print_warnings(summary, text);

@@ -126,6 +126,7 @@ CaseOptions Control::case_options() const {
           .study = {convergence_study, study_meshes, study_scale_broads},
           .renormalisation = renormalisation_options(),
           .checks = check_options(),
+          .derivative = derivative,
           .checkpoint_interval_s = checkpoint_interval_s,
           .collision_checkpoint_limit_bytes = checkpoint_limit_mib * 1048576.0};
 }

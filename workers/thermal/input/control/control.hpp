@@ -102,6 +102,7 @@ struct Control {
   bool acoustic_sum_rule = false;       ///< impose it on FORCE_CONSTANTS_2ND too
   double boundary_length_nm = 0.0;      ///< adds |v|/L to the rates; 0: none
   bool coherence = true;                ///< the Wigner conductivity's part between branches
+  bool derivative = false;              ///< of κ by every third-order constant
   std::vector<double> isotope_factors;  ///< sweep: isotope scattering times each of these
   std::vector<double> grain_sizes_nm;   ///< sweep: boundary lengths
   bool convergence_study = false;  ///< --converge: κ on coarser meshes and with smaller widths too

@@ -241,6 +241,26 @@ void check_transport(const Control& c) {
   if (c.radius_max_nm < c.radius_min_nm) refuse(c, {"rmax", "rmin"}, "'rmax' is below 'rmin'");
 }
 
+/// Refuses a derivative of κ where the sums over processes are not those of its equations.
+void check_derivative(const Control& c) {
+  if (!c.derivative) return;
+  if (c.only_harmonic)
+    refuse(c, {"derivative", "onlyharmonic"},
+           "'derivative' is that of κ, which 'onlyharmonic' = .true. leaves out");
+  if (c.samples_rates_3ph())
+    refuse(c, {"derivative", "num_sample_process_3ph", "target_kappa_error"},
+           "'derivative' = .true. needs exact three-phonon rates, and these are drawn; remove "
+           "num_sample_process_3ph and target_kappa_error");
+  if (c.four_phonon_iteration)
+    refuse(c, {"derivative", "four_phonon_iteration"},
+           "'derivative' = .true. and 'four_phonon_iteration' = .true. exclude each other: the "
+           "derivative takes four phonons in relaxation-time approximation; set one of them");
+  if (c.converge && (c.compat || c.broadening != Broadening::kSymmetric))
+    refuse(c, {"derivative", "convergence", "broadening", "compat"},
+           "'derivative' of the iterated κ needs a symmetric operator: set broadening = symmetric "
+           "and compat = none, or convergence = .false. for the relaxation-time approximation");
+}
+
 /// Checks the keys of renormalised phonons, which need all options but those of one set of modes.
 void check_renormalisation(Control& c) {
   if (c.renormalise_mesh == Index3{0, 0, 0}) c.renormalise_mesh = c.mesh;
@@ -267,6 +287,7 @@ Control checked_control(RawControl raw) {
   set_dipoles(raw);
   check_sampling(raw.control);
   check_transport(raw.control);
+  check_derivative(raw.control);
   check_renormalisation(raw.control);
   return std::move(raw.control);
 }

@@ -190,6 +190,7 @@ void add_symmetry_and_checks(KeyTable& keys, Control& c) {
 void add_transport(KeyTable& keys, Control& c) {
   keys.at_least("", "boundary_length_nm", c.boundary_length_nm, 0.0);
   keys.flag("", "coherence", c.coherence);
+  keys.flag("", "derivative", c.derivative);
   keys.list_from_zero("isotope_factors", c.isotope_factors);
   keys.list_above_zero("grain_sizes_nm", c.grain_sizes_nm);
   keys.at_least("", "sheet_thickness_nm", c.sheet_thickness_nm, 0.0);

@@ -94,6 +94,7 @@ ConvergenceStudy study_convergence(const LatticeModel& model, const CaseOptions&
   const std::size_t n_t = options.transport.temperatures_k.size();
   LatticeModel other_model = model;
   CaseOptions other = options;
+  other.derivative = false;
   other.transport.coherence = false;
   other.transport.wires.enabled = false;
   other.transport.sweep = {};

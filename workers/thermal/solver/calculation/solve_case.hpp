@@ -33,6 +33,9 @@ struct SolvedCase {
   std::optional<PrecisionError> precision;      ///< with precision = mixed
   std::optional<PrecisionError> precision_4ph;  ///< of four phonons, where all processes are summed
   std::optional<Derived> derived;               ///< not with onlyharmonic
+  /// [nT][n_blocks][27] derivative of the mean diagonal element of κ by the third-order constants,
+  /// where the options ask for it, on the first rank. W/m/K per eV/Å³.
+  std::vector<std::vector<double>> kappa_derivative;
   /// [nT] κ without four phonons, where the options ask for it and four phonons scatter.
   std::vector<LevelConductivity> three_phonons_alone;
 };

@@ -1,0 +1,55 @@
+#include "workers/thermal/output/derivative/derivative_file.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+namespace quasi::thermal {
+
+void write_derivative(const Deck& deck, const SolvedCase& solved, H5Writer& out) {
+  if (solved.kappa_derivative.empty()) return;
+  const double factor = sheet_factor(deck.crystal, deck.control.sheet_options());
+  const std::int64_t n_blocks = deck.third_order.n_blocks();
+  std::vector<double> values;
+  for (const std::vector<double>& derivative : solved.kappa_derivative)
+    for (const double value : derivative) values.push_back(factor * value);
+  out.write("/derivative/atom", deck.third_order.atom, {n_blocks, 3}, "1");
+  out.write("/derivative/cell", deck.third_order.cell, {n_blocks, 2, 3}, "1");
+  out.write("/derivative/third_order", values,
+            {std::ssize(solved.kappa_derivative), n_blocks, 3, 3, 3}, "W angstrom^3/(m K eV)");
+}
+
+void summarise_derivative(const Deck& deck, const SolvedCase& solved, nlohmann::json& summary) {
+  if (solved.kappa_derivative.empty()) return;
+  const double factor = sheet_factor(deck.crystal, deck.control.sheet_options());
+  const std::vector<double>& constants = deck.third_order.tensor;
+  std::vector<double> euler, norm;
+  for (const std::vector<double>& d : solved.kappa_derivative) {
+    euler.push_back(factor * std::inner_product(d.begin(), d.end(), constants.begin(), 0.0));
+    norm.push_back(factor * std::sqrt(std::inner_product(d.begin(), d.end(), d.begin(), 0.0)));
+  }
+  summary["derivative"] = {{"solution", deck.control.converge ? "iterated" : "relaxation-time"},
+                           {"euler_w_per_mk", euler},
+                           {"norm", norm}};
+}
+
+std::string derivative_table(const nlohmann::json& summary) {
+  if (!summary.contains("derivative")) return "";
+  const nlohmann::json& derivative = summary["derivative"];
+  const bool iterated = derivative["solution"] == "iterated";
+  const nlohmann::json& kappa = summary[iterated ? "kappa_w_per_mk" : "kappa_rta_w_per_mk"];
+  std::string text = "change of κ (" + std::string(iterated ? "BTE" : "RTA") +
+                     ") when all third-order constants grow by 1 %\n";
+  for (std::size_t t = 0; t < kappa.size(); ++t) {
+    double mean = 0.0;
+    for (std::size_t i = 0; i < 3; ++i) mean += kappa[t][i][i].get<double>() / 3.0;
+    char line[80];
+    std::snprintf(line, sizeof line, "%11.2f%12.4f %%\n",
+                  summary["temperatures_k"][t].get<double>(),
+                  derivative["euler_w_per_mk"][t].get<double>() / mean);
+    text += line;
+  }
+  return text;
+}
+
+}  // namespace quasi::thermal
