@@ -24,10 +24,11 @@ using google::protobuf::util::TimeUtil;
 
 std::string role_word(v1::Role role) { return enum_word(*v1::Role_descriptor(), role); }
 
-Failure usage(const std::string& what) {
+Failure wrong_usage(const std::string& what) {
   return Failure(
       ExitStatus::kUsage, what,
-      "write: quasi admin users | user NAME --role ROLE | code NAME | token NAME | revoke KEY");
+      "write: quasi admin users | user NAME --role ROLE | code NAME | token NAME | revoke KEY | "
+      "quota user NAME | quota tenant NAME");
 }
 
 google::protobuf::Duration duration_of(const std::string& text, const std::string& flag) {
@@ -43,7 +44,8 @@ v1::Role role_of(const std::string& word) {
   for (const char c : word) name.push_back(static_cast<char>(std::toupper(c)));
   v1::Role role = v1::ROLE_UNSPECIFIED;
   if (!v1::Role_Parse(name, &role) || role == v1::ROLE_UNSPECIFIED)
-    throw usage("--role: no role '" + word + "'; roles: viewer, user, operator, admin, worker");
+    throw wrong_usage("--role: no role '" + word +
+                      "'; roles: viewer, user, operator, admin, worker");
   return role;
 }
 
@@ -102,12 +104,13 @@ ExitStatus save_principal(Session& session, const AdminOptions& options) {
   wanted.clear_created();
   wanted.set_name(options.words[1]);
   if (!is_known && options.role.empty())
-    throw usage("there is no principal '" + options.words[1] + "'; a new one needs --role");
+    throw wrong_usage("there is no principal '" + options.words[1] + "'; a new one needs --role");
   if (!options.role.empty()) wanted.set_role(role_of(options.role));
   if (!options.tenant.empty()) wanted.set_tenant(options.tenant);
   if (wanted.tenant().empty()) wanted.set_tenant("default");
   if (options.uid) wanted.set_uid(*options.uid);
-  if (options.disable && options.enable) throw usage("--disable and --enable exclude each other");
+  if (options.disable && options.enable)
+    throw wrong_usage("--disable and --enable exclude each other");
   if (options.disable || options.enable) wanted.set_disabled(options.disable);
   const v1::Principal saved = session.server.call(&Admin::SavePrincipal, request).principal();
   if (session.console.json())
@@ -249,8 +252,15 @@ ExitStatus admin(Session& session, const AdminOptions& options) {
     if (action == "token") return create_token(session, options);
     if (action == "revoke") return revoke_token(session, options);
   }
-  throw usage("no action '" + action + "' with " + std::to_string(options.words.size() - 1) +
-              " names");
+  if (action == "quota" && options.words.size() == 3 &&
+      (options.words[1] == "user" || options.words[1] == "tenant")) {
+    QuotaOptions wanted = options.quota;
+    wanted.kind = options.words[1];
+    wanted.name = options.words[2];
+    return quota(session, wanted);
+  }
+  throw wrong_usage("no action '" + action + "' with " + std::to_string(options.words.size() - 1) +
+                    " names");
 }
 
 ExitStatus login(Console& console, const Environment& environment, const LoginOptions& options) {

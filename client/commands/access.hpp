@@ -4,18 +4,20 @@
 #include <string>
 #include <vector>
 
+#include "client/commands/turns/usage.hpp"
 #include "client/session/session.hpp"
 
 namespace quasi::client {
 
 struct AdminOptions {
-  std::vector<std::string> words;  ///< users | user NAME | code NAME | token NAME | revoke KEY
+  std::vector<std::string> words;  ///< the action and its names
   std::string role, tenant;
   std::optional<std::uint32_t> uid;
   bool disable = false, enable = false;
   std::string lifetime;  ///< of a new token
   std::string delay;     ///< until a token ends
   std::string output;    ///< file for a new token, for its owner alone
+  QuotaOptions quota;    ///< of: quota user NAME, quota tenant NAME
 };
 
 /// `quasi whoami` prints the caller's name, role and tenant, as the server sees them.

@@ -17,7 +17,9 @@ void CommandTree::add_access() {
   AdminOptions& options = arguments_.admin;
   CLI::App* app =
       add_command("admin", "list and change who may call the server", "Access", Words::kNothing);
-  app->add_option("ACTION", options.words, "users, user NAME, code NAME, token NAME, revoke KEY")
+  app->add_option("ACTION", options.words,
+                  "users, user NAME, code NAME, token NAME, revoke KEY, quota user NAME, "
+                  "quota tenant NAME")
       ->required()
       ->type_name("");
   app->add_option("--role", options.role, "viewer, user, operator, admin or worker")
@@ -34,10 +36,21 @@ void CommandTree::add_access() {
       ->type_name("TIME");
   app->add_option("--output", options.output, "write the token to a new file of mode 0600")
       ->type_name("FILE");
+  QuotaOptions& quota = options.quota;
+  const auto add_quota = [&](const char* flag, std::string& value, const char* text) {
+    app->add_option(flag, value, std::string("quota: ") + text + "; 'default': the server's")
+        ->type_name("N");
+  };
+  add_quota("--shares", quota.shares, "part of the machines; 100 is usual");
+  add_quota("--jobs", quota.jobs, "jobs that wait or run");
+  add_quota("--gpus", quota.gpus, "GPUs on which jobs run");
+  add_quota("--gpu-hours", quota.gpu_hours, "GPU-hours in 30 days");
+  add_quota("--bytes", quota.bytes, "bytes of held files");
   app->footer(
       "\nExamples:\n"
       "  quasi admin user ada --role user --tenant phonons\n"
       "  quasi admin code ada\n"
+      "  quasi admin quota user ada --gpus 2 --gpu-hours 500\n"
       "  quasi admin token ada --output ada.token");
 }
 

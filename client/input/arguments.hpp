@@ -13,6 +13,7 @@
 #include "client/commands/run.hpp"
 #include "client/commands/submit.hpp"
 #include "client/commands/turns/hold.hpp"
+#include "client/commands/turns/usage.hpp"
 #include "client/commands/turns/why.hpp"
 #include "client/commands/validate.hpp"
 #include "client/commands/watch.hpp"
@@ -49,6 +50,7 @@ struct Arguments {
   HoldOptions release;
   ReprioritiseOptions reprioritise;
   WhyOptions why;
+  UsageOptions usage;
   DevicesOptions devices;
   AdminOptions admin;
   LoginOptions login;

@@ -7,6 +7,8 @@ namespace quasi::client {
 void CommandTree::add_turns() {
   add_job_ids(add_command("why", "explain why jobs do not run yet", "Turns", Words::kJobs),
               arguments_.why.jobs);
+  add_command("usage", "show your use of the machines beside your quotas", "Turns", Words::kNothing)
+      ->add_flag("--all", arguments_.usage.all, "of all users and tenants, for operators");
   const auto add_hold = [&](const char* name, const char* text, HoldOptions& options) {
     CLI::App* app = add_command(name, text, "Turns", Words::kJobs);
     add_job_ids(app, options.jobs);

@@ -60,6 +60,7 @@ std::string remedy_of(const grpc::Status& status, const wire::ErrorDetails& deta
   if (why == reason::kUnschedulable) return "see the devices: quasi devices";
   if (why == reason::kStorageLow || why == reason::kStorageFull)
     return "the server's disk is full; tell its operator";
+  if (why.starts_with("QUOTA_")) return "see your use and your quotas: quasi usage";
   if (why == reason::kTokenMissing)
     return "name your token's file by token_file in the context or by QUASI_TOKEN_FILE; the "
            "operator of the server makes tokens with: quasi admin token NAME";

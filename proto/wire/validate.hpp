@@ -51,6 +51,7 @@ void validate(const v1::HoldJobsRequest&, Violations&);
 void validate(const v1::ReleaseJobsRequest&, Violations&);
 void validate(const v1::ReprioritiseJobsRequest&, Violations&);
 void validate(const v1::ExplainJobRequest&, Violations&);
+void validate(const v1::GetUsageRequest&, Violations&);
 void validate(const v1::WatchJobsRequest&, Violations&);
 void validate(const v1::ReadLogsRequest&, Violations&);
 void validate(const v1::ListArtifactsRequest&, Violations&);
@@ -74,6 +75,7 @@ void validate(const v1::SavePrincipalRequest&, Violations&);
 void validate(const v1::ListPrincipalsRequest&, Violations&);
 void validate(const v1::CreateTokenRequest&, Violations&);
 void validate(const v1::RevokeTokenRequest&, Violations&);
+void validate(const v1::SaveQuotasRequest&, Violations&);
 
 /// Name of the set field of JobSpec.work, which is the job's kind; "" if none is set.
 std::string_view kind_of(const v1::JobSpec& spec);

@@ -54,4 +54,30 @@ void validate(const v1::RevokeTokenRequest& request, Violations& violations) {
   checks::duration(request.delay(), "delay", violations);
 }
 
+void validate(const v1::GetUsageRequest&, Violations&) {}
+
+void validate(const v1::SaveQuotasRequest& request, Violations& violations) {
+  if (request.principal().empty() == request.tenant().empty())
+    violations.add("principal", "must be given if, and only if, tenant is not");
+  else if (request.tenant().empty())
+    check_name(request.principal(), "principal", violations);
+  else
+    check_name(request.tenant(), "tenant", violations);
+  const v1::Quotas& quotas = request.quotas();
+  if (quotas.has_shares() && (quotas.shares() < 1 || quotas.shares() > 1'000'000))
+    violations.add("quotas.shares", "must be 1...1000000, got " + std::to_string(quotas.shares()));
+  const auto check = [&](const char* field, std::uint64_t value) {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 60;
+    if (value > kMost)
+      violations.add(std::string("quotas.") + field,
+                     "must be 0..." + std::to_string(kMost) + ", got " + std::to_string(value));
+  };
+  check("jobs", quotas.jobs());
+  check("running_gpus", quotas.running_gpus());
+  check("stored_bytes", quotas.stored_bytes());
+  if (!(quotas.gpu_hours() >= 0.0 && quotas.gpu_hours() <= 1e9))
+    violations.add("quotas.gpu_hours",
+                   "must be 0...1e9, got " + std::to_string(quotas.gpu_hours()));
+}
+
 }  // namespace quasi::wire

@@ -18,6 +18,7 @@ constexpr Rule kRules[] = {
     {"ReleaseJobs", Role::kUser, false},
     {"ReprioritiseJobs", Role::kUser, false},
     {"ExplainJob", Role::kViewer, false},
+    {"GetUsage", Role::kViewer, false},
     {"WatchJobs", Role::kViewer, false},
     {"ReadLogs", Role::kViewer, false},
     {"ListArtifacts", Role::kViewer, false},
@@ -45,6 +46,7 @@ constexpr Rule kRules[] = {
     {"ListPrincipals", Role::kAdmin, false},
     {"CreateToken", Role::kAdmin, false},
     {"RevokeToken", Role::kAdmin, false},
+    {"SaveQuotas", Role::kAdmin, false},
 };
 
 }  // namespace

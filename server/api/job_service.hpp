@@ -36,6 +36,8 @@ class JobServiceApi : public v1::JobService::CallbackService {
                                              v1::ReprioritiseJobsResponse*) override;
   grpc::ServerUnaryReactor* ExplainJob(grpc::CallbackServerContext*, const v1::ExplainJobRequest*,
                                        v1::ExplainJobResponse*) override;
+  grpc::ServerUnaryReactor* GetUsage(grpc::CallbackServerContext*, const v1::GetUsageRequest*,
+                                     v1::GetUsageResponse*) override;
   grpc::ServerWriteReactor<v1::WatchEvent>* WatchJobs(grpc::CallbackServerContext*,
                                                       const v1::WatchJobsRequest*) override;
   grpc::ServerWriteReactor<v1::ReadLogsResponse>* ReadLogs(grpc::CallbackServerContext*,

@@ -21,7 +21,7 @@ quasi_add_test(server_calls_test
           server/server_owners_test.cpp
           server/server_fuzz_test.cpp server/server_malformed_jobs_test.cpp
           server/server_storage_test.cpp server/server_tls_test.cpp server/server_watch_test.cpp
-          server/server_worker_address_test.cpp
+          server/server_worker_address_test.cpp server/turns/server_usage_test.cpp
   LIBS quasi_server_lib LABELS service)
 foreach(test server_crash_test server_queue_test server_calls_test)
   # GCC 12 sees uninitialised strings in every designated initializer that leaves one out.

@@ -5,7 +5,7 @@
 
 namespace quasi::server {
 
-/// Implements quasi.v1.AdminService: principals and their tokens.
+/// Implements quasi.v1.AdminService: principals, their tokens and their quotas.
 class AdminServiceApi : public v1::AdminService::CallbackService {
  public:
   explicit AdminServiceApi(Services& services) : services_(services) {}
@@ -20,6 +20,8 @@ class AdminServiceApi : public v1::AdminService::CallbackService {
                                         v1::CreateTokenResponse*) override;
   grpc::ServerUnaryReactor* RevokeToken(grpc::CallbackServerContext*, const v1::RevokeTokenRequest*,
                                         v1::RevokeTokenResponse*) override;
+  grpc::ServerUnaryReactor* SaveQuotas(grpc::CallbackServerContext*, const v1::SaveQuotasRequest*,
+                                       v1::SaveQuotasResponse*) override;
 
  private:
   Services& services_;

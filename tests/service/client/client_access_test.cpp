@@ -48,6 +48,30 @@ TEST_F(WithTokens, TheUnixSocketAsksForNoStep) {
   EXPECT_NE(who.out.find("  admin  default  at unix:"), std::string::npos) << who.out;
 }
 
+// An admin sets a quota by its flag and takes it back by "default", a user sees it, and a
+// submission over it ends with the status of quotas.
+TEST_F(WithTokens, QuotasAreSetAndShown) {
+  const std::string file = user_with_token("ada");
+  const json set = json::parse(
+      quasi({"admin", "quota", "user", "ada", "--jobs", "0", "--gpu-hours", "1.5", "--json"}).out);
+  EXPECT_EQ(set["accounts"][0]["own_quotas"]["jobs"], 0) << set;
+  EXPECT_EQ(set["accounts"][0]["own_quotas"]["gpu_hours"], 1.5);
+  EXPECT_TRUE(set["accounts"][0]["own_quotas"]["shares"].is_null());
+  const Ran refused = on_tcp({"submit", job("ok", "[test.noop]")}, file);
+  EXPECT_EQ(refused.status, 7) << refused.err;
+  EXPECT_NE(refused.err.find("quasi usage"), std::string::npos) << refused.err;
+  const Ran own = on_tcp({"usage"}, file);
+  EXPECT_EQ(own.status, 0) << own.err;
+  EXPECT_NE(own.out.find("0 / 0"), std::string::npos) << own.out;
+  EXPECT_NE(own.out.find("0 / 1.5"), std::string::npos) << own.out;
+  EXPECT_NE(own.out.find("tenant phonons"), std::string::npos) << own.out;
+  EXPECT_EQ(on_tcp({"usage", "--all"}, file).status, 6);
+  EXPECT_EQ(quasi({"admin", "quota", "user", "ada", "--jobs", "default"}).status, 0);
+  EXPECT_EQ(on_tcp({"submit", job("ok", "[test.noop]"), "--wait"}, file).status, 0);
+  EXPECT_EQ(quasi({"admin", "quota", "user", "ada", "--jobs", "many"}).status, 2);
+  EXPECT_EQ(quasi({"admin", "quota", "user", "nobody"}).status, 5);
+}
+
 TEST_F(WithTokens, ATokenFileOpensTcp) {
   const Ran without = on_tcp({"list"});
   EXPECT_EQ(without.status, 6) << without.err;

@@ -71,9 +71,10 @@ TEST(ClientArguments, MistypedWordsAreAnsweredWithTheNearest) {
 TEST(ClientArguments, HelpIsThereForEveryCommand) {
   const std::string overview = parse_arguments({}).text;
   for (const char* command :
-       {"submit", "validate", "list",    "show",         "watch",   "wait",       "logs",   "fetch",
-        "cancel", "hold",     "release", "reprioritise", "why",     "devices",    "whoami", "admin",
-        "run",    "resubmit", "doctor",  "bug-report",   "version", "completion", "help"}) {
+       {"submit",   "validate", "list",       "show",    "watch",      "wait",
+        "logs",     "fetch",    "cancel",     "hold",    "release",    "reprioritise",
+        "why",      "usage",    "devices",    "whoami",  "admin",      "run",
+        "resubmit", "doctor",   "bug-report", "version", "completion", "help"}) {
     EXPECT_NE(overview.find(std::string("\n  ") + command + " "), std::string::npos) << command;
     const Arguments help = parse_arguments({"help", command});
     EXPECT_EQ(help.command, "text");

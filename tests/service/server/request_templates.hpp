@@ -215,6 +215,7 @@ class RequestTemplates : public Calls {
       request.set_job_id(job_);
       return one(request);
     };
+    all["GetUsage"] = [] { return one(v1::GetUsageRequest()); };
     all["HoldJobs"] = [this] {
       v1::HoldJobsRequest request;
       request.set_request_id(wire::make_uuid());
@@ -319,6 +320,13 @@ class RequestTemplates : public Calls {
       return one(request);
     };
     all["RenewToken"] = [] { return one(v1::RenewTokenRequest()); };
+    all["SaveQuotas"] = [] {
+      v1::SaveQuotasRequest request;
+      request.set_principal("ada");
+      request.mutable_quotas()->set_shares(200);
+      request.mutable_quotas()->set_jobs(1'000'000);
+      return one(request);
+    };
     all["RevokeToken"] = [this] {
       grpc::ClientContext context;
       limit(context);

@@ -18,6 +18,7 @@ class Person {
  public:
   Person(std::shared_ptr<grpc::Channel> channel, std::string token)
       : token_(std::move(token)),
+        channel_(channel),
         jobs_(v1::JobService::NewStub(channel)),
         blobs_(v1::BlobService::NewStub(channel)),
         workers_(v1::WorkerService::NewStub(channel)) {}
@@ -34,6 +35,7 @@ class Person {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(200));
     context.AddMetadata("authorization", "Bearer " + token_);
   }
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   v1::JobService::Stub& jobs() const { return *jobs_; }
   v1::BlobService::Stub& blobs() const { return *blobs_; }
   v1::WorkerService::Stub& workers() const { return *workers_; }
@@ -41,6 +43,12 @@ class Person {
   /// Sends bytes as a blob. @return its digest
   std::string send(const std::string& bytes,
                    const std::string& upload_id = wire::make_uuid()) const {
+    const grpc::Status status = try_send(bytes, upload_id);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return wire::sha256_hex(bytes);
+  }
+  grpc::Status try_send(const std::string& bytes,
+                        const std::string& upload_id = wire::make_uuid()) const {
     const std::string digest = wire::sha256_hex(bytes);
     grpc::ClientContext context;
     admit(context);
@@ -54,9 +62,7 @@ class Person {
     message.mutable_data()->set_data(bytes);
     stream->Write(message);
     stream->WritesDone();
-    const grpc::Status status = stream->Finish();
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return digest;
+    return stream->Finish();
   }
   bool has(const std::string& digest) const {
     v1::FindMissingBlobsRequest request;
@@ -86,15 +92,20 @@ class Person {
     return status;
   }
   std::string submit(v1::Visibility visibility = v1::VISIBILITY_UNSPECIFIED) const {
+    std::string id;
+    const grpc::Status status = try_submit(visibility, &id);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return id;
+  }
+  grpc::Status try_submit(v1::Visibility visibility = v1::VISIBILITY_UNSPECIFIED,
+                          std::string* id = nullptr) const {
     v1::SubmitJobsRequest request;
     v1::JobSpec& spec = *request.add_jobs();
     spec.set_name("noop");
     spec.mutable_test()->mutable_noop();
     spec.set_visibility(visibility);
-    std::string id;
-    const grpc::Status status = submit(request, &id);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return id;
+    std::string ignored;
+    return submit(request, id != nullptr ? id : &ignored);
   }
   grpc::Status get(const std::string& id, v1::GetJobResponse* response) const {
     v1::GetJobRequest request;
@@ -183,6 +194,7 @@ class Person {
 
  private:
   std::string token_;
+  std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::JobService::Stub> jobs_;
   std::unique_ptr<v1::BlobService::Stub> blobs_;
   std::unique_ptr<v1::WorkerService::Stub> workers_;
