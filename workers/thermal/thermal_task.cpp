@@ -88,6 +88,13 @@ std::filesystem::path case_directory(const std::filesystem::path& job, const std
   return job / name;
 }
 
+/// Removes the checkpoints of a finished case and their directory.
+void remove_checkpoints(const std::filesystem::path& directory) {
+  CheckpointFiles(directory).remove_all();
+  std::error_code none;
+  std::filesystem::remove(directory, none);
+}
+
 /// Runs a job with renormalised phonons. Each case gets a directory with files of its own.
 nlohmann::json run_ladder(const Deck& deck, const CaseSite& site, const RunOptions& options,
                           Progress& progress) {
@@ -103,6 +110,8 @@ nlohmann::json run_ladder(const Deck& deck, const CaseSite& site, const RunOptio
   const Ladder ladder = solve_ladder(deck, *deck.renormalising_order, deck.control.case_options(),
                                      site, take, progress);
   if (!options.ranks->leads()) return {};
+  std::vector<std::string> names;
+  for (const auto& one : cases.items()) names.push_back(one.key());
   for (const std::string& warning : ladder.warnings) progress.log("warning: " + warning);
   nlohmann::json summary = summarise_ladder(deck, ladder, std::move(cases));
   H5Writer out(options.output_directory / "result.h5");
@@ -111,6 +120,7 @@ nlohmann::json run_ladder(const Deck& deck, const CaseSite& site, const RunOptio
                     &out);
   describe_result(&out);
   out.commit();
+  for (const std::string& name : names) remove_checkpoints(options.checkpoint_directory / name);
   CheckpointFiles(options.checkpoint_directory).remove_all();
   return summary;
 }

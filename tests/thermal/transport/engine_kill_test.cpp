@@ -192,6 +192,42 @@ TEST_P(EngineKill, SameBitsHoweverOften) {
   expect_same_bits(undisturbed.path() / "result.h5", last / "result.h5");
 }
 
+/// True if a case of a ladder has a checkpoint.
+bool has_checkpoint(const std::filesystem::path& output, const std::string& name) {
+  std::error_code none;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(output / "checkpoint" / name, none)) {
+    const std::string file = entry.path().filename().string();
+    if (file.starts_with("ckpt-") && !file.ends_with(".tmp")) return true;
+  }
+  return false;
+}
+
+// A job with renormalised phonons keeps checkpoints of every case. It is killed in each of them,
+// and gives every number of an undisturbed run. A finished job leaves no checkpoint.
+TEST(EngineKillOfALadder, GivesTheSameBitsAndLeavesNoCheckpoint) {
+  const std::vector<std::string> settings{"ngrid=5 5 5", "scalebroad=0.2", "renormalise=T",
+                                          "four_phonon_iteration=T", "eps=1e-9"};
+  const test::TemporaryDirectory undisturbed, killed;
+  ASSERT_EQ(wait_for(start(undisturbed.path(), settings)), 0);
+  EXPECT_FALSE(std::filesystem::exists(undisturbed.path() / "checkpoint"));
+  for (const char* name : {"bare", "renormalised_300K"}) {
+    const pid_t pid = start(killed.path(), settings);
+    int status = 0;
+    while (!has_checkpoint(killed.path(), name)) {
+      ASSERT_EQ(waitpid(pid, &status, WNOHANG), 0) << "the job ended before its checkpoint";
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    kill(pid, SIGKILL);
+    ASSERT_TRUE(WIFSIGNALED(wait_for(pid))) << "the job ended before it was killed";
+    ASSERT_TRUE(has_checkpoint(killed.path(), name));
+  }
+  ASSERT_EQ(wait_for(start(killed.path(), settings)), 0);
+  for (const char* name : {"bare", "renormalised_300K"})
+    expect_same_bits(undisturbed.path() / name / "result.h5", killed.path() / name / "result.h5");
+  EXPECT_FALSE(std::filesystem::exists(killed.path() / "checkpoint"));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Jobs, EngineKill,
     testing::Values(
