@@ -88,11 +88,17 @@ std::filesystem::path case_directory(const std::filesystem::path& job, const std
   return job / name;
 }
 
-/// Removes the checkpoints of a finished case and their directory.
+/// Removes the checkpoints of a finished job, and those of its cases with their directories.
 void remove_checkpoints(const std::filesystem::path& directory) {
-  CheckpointFiles(directory).remove_all();
   std::error_code none;
-  std::filesystem::remove(directory, none);
+  std::vector<std::filesystem::path> cases;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, none))
+    if (entry.is_directory(none)) cases.push_back(entry.path());
+  for (const std::filesystem::path& one : cases) {
+    CheckpointFiles(one).remove_all();
+    std::filesystem::remove(one, none);
+  }
+  CheckpointFiles(directory).remove_all();
 }
 
 /// Runs a job with renormalised phonons. Each case gets a directory with files of its own.
@@ -110,8 +116,6 @@ nlohmann::json run_ladder(const Deck& deck, const CaseSite& site, const RunOptio
   const Ladder ladder = solve_ladder(deck, *deck.renormalising_order, deck.control.case_options(),
                                      site, take, progress);
   if (!options.ranks->leads()) return {};
-  std::vector<std::string> names;
-  for (const auto& one : cases.items()) names.push_back(one.key());
   for (const std::string& warning : ladder.warnings) progress.log("warning: " + warning);
   nlohmann::json summary = summarise_ladder(deck, ladder, std::move(cases));
   H5Writer out(options.output_directory / "result.h5");
@@ -120,8 +124,7 @@ nlohmann::json run_ladder(const Deck& deck, const CaseSite& site, const RunOptio
                     &out);
   describe_result(&out);
   out.commit();
-  for (const std::string& name : names) remove_checkpoints(options.checkpoint_directory / name);
-  CheckpointFiles(options.checkpoint_directory).remove_all();
+  remove_checkpoints(options.checkpoint_directory);
   return summary;
 }
 
@@ -199,7 +202,7 @@ class ThermalTask : public Task {
     if (!options.ranks->leads()) return {};
     nlohmann::json summary =
         write_case(deck, solved, study ? &*study : nullptr, options, options.output_directory);
-    CheckpointFiles(options.checkpoint_directory).remove_all();
+    remove_checkpoints(options.checkpoint_directory);
     return summary;
   }
 

@@ -228,6 +228,14 @@ TEST(EngineKillOfALadder, GivesTheSameBitsAndLeavesNoCheckpoint) {
   EXPECT_FALSE(std::filesystem::exists(killed.path() / "checkpoint"));
 }
 
+TEST(EngineKillOfAStudy, AFinishedStudyLeavesNoCheckpoint) {
+  const test::TemporaryDirectory output;
+  ASSERT_EQ(wait_for(start(output.path(), {"ngrid=5 5 5", "four_phonon=F", "convergence_study=T"})),
+            0);
+  EXPECT_TRUE(H5Reader(output.path() / "result.h5").has("/convergence/kappa_by_mesh"));
+  EXPECT_FALSE(std::filesystem::exists(output.path() / "checkpoint"));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Jobs, EngineKill,
     testing::Values(
