@@ -15,37 +15,6 @@ std::string pool_of(const v1::Job& job) {
   return pool.empty() ? "default" : pool;
 }
 
-/// The first rule of the server that no worker meets at present; "" if some worker fits.
-std::string unmet_rule(Session& session, const v1::Job& job) {
-  v1::ValidateJobsRequest request;
-  *request.add_jobs() = job.spec();
-  request.mutable_jobs(0)->clear_not_before();
-  v1::ValidateJobsResponse response;
-  const grpc::Status status =
-      session.server.try_call(&Jobs::ValidateJobs, request, response, kPatience_s);
-  return status.ok() && response.warnings_size() > 0 ? response.warnings(0).message() : "";
-}
-
-/// True if `other` starts before `job`: by priority, then in the order of submission.
-bool is_ahead(const v1::Job& other, const v1::Job& job) {
-  if (other.id() == job.id() || pool_of(other) != pool_of(job)) return false;
-  if (other.priority() != job.priority()) return other.priority() > job.priority();
-  const std::int64_t theirs = unix_ms(other.created()), ours = unix_ms(job.created());
-  return theirs != ours ? theirs < ours : other.id() < job.id();
-}
-
-/// The number of queued jobs that start before this one, as far as the first 1,000 tell.
-std::int64_t jobs_ahead(Session& session, const v1::Job& job) {
-  v1::ListJobsRequest request;
-  request.mutable_filter()->add_states(v1::JOB_STATE_QUEUED);
-  request.set_page_size(1000);
-  request.set_order(v1::ListJobsRequest::ORDER_CREATED_ASCENDING);
-  v1::ListJobsResponse response;
-  if (!session.server.try_call(&Jobs::ListJobs, request, response, kPatience_s).ok()) return 0;
-  return std::count_if(response.jobs().begin(), response.jobs().end(),
-                       [&](const v1::Job& other) { return is_ahead(other, job); });
-}
-
 bool knows_kind(const v1::Worker& worker, const std::string& kind) {
   return std::find(worker.kinds().begin(), worker.kinds().end(), kind) != worker.kinds().end();
 }
@@ -78,14 +47,29 @@ std::string absent_workers(Session& session, const v1::Job& job) {
 
 std::string waiting_reason(Session& session, const v1::Job& job) {
   if (job.state() != v1::JOB_STATE_QUEUED) return "";
-  if (job.has_not_before() && unix_ms(job.not_before()) > now_unix_ms())
-    return "it does not start before " + local_time(unix_ms(job.not_before()));
-  if (const std::string rule = unmet_rule(session, job); !rule.empty()) return rule;
-  if (const std::string absent = absent_workers(session, job); !absent.empty()) return absent;
-  const std::int64_t ahead = jobs_ahead(session, job);
-  if (ahead > 0)
-    return std::to_string(ahead) + (ahead == 1 ? " job is" : " jobs are") + " ahead of it";
-  return "it is the next; no fitting slot is free";
+  v1::ExplainJobRequest request;
+  request.set_job_id(job.id());
+  v1::ExplainJobResponse answer;
+  if (!session.server.try_call(&Jobs::ExplainJob, request, answer, kPatience_s).ok()) return "";
+  switch (answer.reason()) {
+    case v1::WAIT_REASON_NOT_BEFORE:
+      return "it does not start before " + local_time(unix_ms(answer.earliest_start()));
+    case v1::WAIT_REASON_BACK_OFF:
+      return printable(answer.message()) + " until " + local_time(unix_ms(answer.earliest_start()));
+    case v1::WAIT_REASON_NO_WORKER:
+      if (const std::string absent = absent_workers(session, job); !absent.empty()) return absent;
+      return printable(answer.message());
+    case v1::WAIT_REASON_BUSY:
+    case v1::WAIT_REASON_BEHIND:
+    case v1::WAIT_REASON_NOW:
+      if (answer.position() > 1)
+        return std::to_string(answer.position() - 1) +
+               (answer.position() == 2 ? " job is" : " jobs are") + " ahead of it";
+      return answer.reason() == v1::WAIT_REASON_BUSY ? "it is the next; no fitting slot is free"
+                                                     : printable(answer.message());
+    default:
+      return printable(answer.message());
+  }
 }
 
 }  // namespace quasi::client

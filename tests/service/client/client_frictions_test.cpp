@@ -202,6 +202,21 @@ TEST_F(Frictions, AWaitingJobSaysWhatItWaitsFor) {
   EXPECT_NE(quasi({"show", d}).out.find("because    2 jobs are ahead of it"), std::string::npos);
 }
 
+// A job that waits after a failed attempt says so, with the server's own reason.
+TEST_F(Frictions, AJobInItsBackOffSaysSo) {
+  const std::string id = submit(job("flaky", "[test.flaky]\nfailures = 1\nstatus = 15"));
+  json shown;
+  for (int i = 0; i < 300 && (shown.is_null() || shown["waiting_because"].is_null() ||
+                              shown["waiting_because"].get<std::string>().find("attempt") ==
+                                  std::string::npos);
+       ++i) {
+    shown = json::parse(quasi({"show", id, "--json"}).out)["jobs"][0];
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_EQ(shown["waiting_because"].dump().find("\"it waits after its last attempt until "), 0U)
+      << shown;
+}
+
 // A worker that dies takes its answer with it. Whoever waits for its job is told so, and the job
 // ends once a worker is there again.
 TEST_F(Frictions, WaitingForAJobWhoseWorkerDiedSaysSo) {
