@@ -79,8 +79,10 @@ pid_t start_server(const std::string& directory, const std::vector<std::string>&
   const std::string program =
       (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "quasi-server").string();
   std::vector<std::string> words = {
-      program, "--data-directory",    directory, "--log-level", "warning", "--enable-test-work",
-      "true",  "--storage-low-bytes", "0"};
+      program,   "--data-directory",     directory, "--log-level",
+      "warning", "--enable-test-work",   "true",    "--storage-low-bytes",
+      "0",       "--submits-per-second", "1000000", "--calls-per-second",
+      "1000000"};
   words.insert(words.end(), listen.begin(), listen.end());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());

@@ -18,7 +18,9 @@
 namespace quasi::wire {
 namespace {
 
-// Only calls that have a request id or are idempotent by nature are retried.
+// Only calls that have a request id or are idempotent by nature are retried. A server that limits
+// the rate of calls names the time to wait, which gRPC keeps. Each success returns the token of a
+// retry, so that a long series of calls at the limit is never given up.
 constexpr char kServiceConfig[] = R"({
   "methodConfig": [{
     "name": [{"service": "quasi.v1.WorkerService"},
@@ -27,9 +29,10 @@ constexpr char kServiceConfig[] = R"({
              {"service": "quasi.v1.BlobService", "method": "FindMissingBlobs"},
              {"service": "quasi.v1.BlobService", "method": "QueryUpload"}],
     "retryPolicy": {"maxAttempts": 4, "initialBackoff": "0.2s", "maxBackoff": "5s",
-                    "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}
+                    "backoffMultiplier": 2,
+                    "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]}
   }],
-  "retryThrottling": {"maxTokens": 20, "tokenRatio": 0.5}
+  "retryThrottling": {"maxTokens": 100, "tokenRatio": 1}
 })";
 
 /// Adds the caller's token to a call before it is sent.

@@ -3,44 +3,8 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <cstddef>
 
 namespace quasi::server {
-namespace {
-
-constexpr std::size_t kMostPeers = 4'096;
-constexpr std::int64_t kMinute_us = 60'000'000;
-
-/// Returns whole milliseconds that last at least this long.
-std::int64_t to_ms(std::int64_t us) { return (us + 999) / 1'000; }
-
-}  // namespace
-
-std::int64_t FailedLogins::wait_us(std::int64_t full_us, std::int64_t now_us) const {
-  return std::max<std::int64_t>(0, full_us - now_us - (kMinute_us - interval_us_));
-}
-
-std::int64_t FailedLogins::wait_ms(const std::string& host, std::int64_t now_ms) const {
-  const std::lock_guard lock(mutex_);
-  const auto known = full_us_.find(host);
-  return known == full_us_.end() ? 0 : to_ms(wait_us(known->second, now_ms * 1'000));
-}
-
-std::int64_t FailedLogins::add(const std::string& host, std::int64_t now_ms) {
-  const std::int64_t now_us = now_ms * 1'000;
-  const std::lock_guard lock(mutex_);
-  auto known = full_us_.find(host);
-  if (known == full_us_.end()) {
-    if (full_us_.size() >= kMostPeers)
-      std::erase_if(full_us_, [&](const auto& each) { return each.second <= now_us; });
-    if (full_us_.size() >= kMostPeers) return to_ms(interval_us_);
-    known = full_us_.emplace(host, now_us).first;
-  }
-  const std::int64_t wait = wait_us(known->second, now_us);
-  if (wait == 0) known->second = std::max(known->second, now_us) + interval_us_;
-  return to_ms(wait);
-}
-
 std::string host_of_peer(std::string_view peer) {
   if (peer.starts_with("unix")) return "unix";
   if (peer.starts_with("ipv6:")) {

@@ -22,15 +22,18 @@
 /// thread, and finished there. No handler blocks.
 namespace quasi::server {
 
-/// Finishes a call. A refusal with a delay also tells gRPC's own retry logic to wait that long.
+/// Finishes a call. A refusal with a delay also tells gRPC's own retry logic to wait that long. A
+/// limit without a delay, e.g. a quota, tells it not to repeat the call.
 inline void finish(grpc::ServerUnaryReactor* reactor, grpc::CallbackServerContext* context,
                    const grpc::Status& status) {
   if (!status.ok()) {
     // The client's gRPC library handles short waits by itself. Long waits, e.g. on a full disk, are
     // reported to the caller at once.
-    if (const auto delay = wire::parse_details(status).retry_after)
-      context->AddTrailingMetadata("grpc-retry-pushback-ms",
-                                   delay->count() <= 5'000 ? std::to_string(delay->count()) : "-1");
+    const auto delay = wire::parse_details(status).retry_after;
+    if (delay && delay->count() <= 5'000)
+      context->AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(delay->count()));
+    else if (delay || status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED)
+      context->AddTrailingMetadata("grpc-retry-pushback-ms", "-1");
   }
   reactor->Finish(status);
 }
@@ -58,6 +61,7 @@ inline std::optional<Caller> begin_call(Services& services, grpc::CallbackServer
                                         const wire::Violations& violations, const char* method) {
   try {
     Caller caller = admit(services, *context, method);
+    services.call_rates.charge(caller, method, services.clock.now().monotonic_ms);
     if (violations.empty()) return caller;
     finish(reactor, context, to_status(violations));
   } catch (...) {

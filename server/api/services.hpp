@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "server/access/call_rates.hpp"
 #include "server/access/directory.hpp"
 #include "server/access/failed_logins.hpp"
 #include "server/api/streams/idle_streams.hpp"
@@ -38,6 +39,8 @@ struct ApiOptions {
   std::vector<std::int64_t> worker_uids;
   bool enrol_users = true;
   std::int64_t failed_logins_per_minute = 5;  ///< of one peer
+  std::int64_t submits_per_second = 20;       ///< of one principal, ten times as many at once
+  std::int64_t calls_per_second = 100;        ///< other unary calls of one principal, as above
   std::string public_address;  ///< HOST:PORT by which others reach the server; codes contain it
   std::string tls_ca;          ///< file with the CA of the server's certificate
   std::string worker_port;     ///< of `worker_listen` on TCP; "": workers use that of clients
@@ -71,6 +74,7 @@ struct Services {
   std::atomic<std::int64_t> refused_tokens{0};
   std::atomic<std::int64_t> refused_logged_s{-1};
   FailedLogins failed_logins{options.failed_logins_per_minute};
+  CallRates call_rates{options.submits_per_second, options.calls_per_second};
 };
 
 }  // namespace quasi::server

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import socket
 import time
@@ -33,6 +34,21 @@ def is_local(address: str) -> bool:
     return number.is_loopback
 
 
+#: Calls of jobs carry a request id or change nothing, so that they may be repeated. A server that
+#: limits the rate of calls names the time to wait, which gRPC keeps.
+OPTIONS = (("grpc.service_config", json.dumps({
+    "methodConfig": [{
+        "name": [{"service": "quasi.v1.JobService"}],
+        "retryPolicy": {
+            "maxAttempts": 4, "initialBackoff": "0.2s", "maxBackoff": "5s",
+            "backoffMultiplier": 2,
+            "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
+        },
+    }],
+    "retryThrottling": {"maxTokens": 100, "tokenRatio": 1},
+})),)
+
+
 def open_channel(place: Place) -> grpc.Channel:
     """Channel to a server, with TLS where a CA is named.
 
@@ -42,12 +58,12 @@ def open_channel(place: Place) -> grpc.Channel:
         if not is_local(place.address):
             raise AccessError(f"plain text to {place.address}, which is beyond this machine; "
                               "run: quasi login CODE, or name its CA by ca in the context")
-        return grpc.insecure_channel(place.address)
+        return grpc.insecure_channel(place.address, OPTIONS)
     try:
         ca = Path(place.ca).read_bytes()
     except OSError as error:
         raise AccessError(f"the file of certificates {place.ca} cannot be read: {error}") from error
-    return grpc.secure_channel(place.address, grpc.ssl_channel_credentials(ca))
+    return grpc.secure_channel(place.address, grpc.ssl_channel_credentials(ca), OPTIONS)
 
 
 class Tokens:

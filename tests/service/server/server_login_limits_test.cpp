@@ -1,6 +1,12 @@
-// Tests the limit on failed logins of a peer.
+// Tests the limits on failed logins of a peer and on calls of a principal.
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "server/access/call_rates.hpp"
 #include "server/access/failed_logins.hpp"
+#include "server/queue/refused.hpp"
 #include "tests/service/support/people/access_fixture.hpp"
 
 namespace quasi::server {
@@ -97,6 +103,64 @@ TEST_F(LoginLimits, ACodeWaitsForItsPeer) {
   for (int i = 0; i < 1'000 && wire::reason_of(status) == "CODE_INVALID"; ++i) status = redeem();
   EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
   EXPECT_EQ(wire::reason_of(status), "RATE_LIMITED");
+}
+
+/// Returns the wait that a charge names, or 0 if the call may go on.
+std::int64_t charged_wait_ms(CallRates& rates, const Caller& caller, const char* method,
+                             std::int64_t now_ms) {
+  try {
+    rates.charge(caller, method, now_ms);
+  } catch (const Refused& refused) {
+    EXPECT_EQ(refused.reason, "RATE_LIMITED");
+    EXPECT_NE(std::string(refused.what()).find(caller.name), std::string::npos);
+    return refused.retry_after_ms.value_or(-1);
+  }
+  return 0;
+}
+
+TEST(CallRates, SubmissionsAndOtherCallsOfAPrincipalHaveBucketsOfTheirOwn) {
+  CallRates rates(20, 100);
+  const Caller ada{.principal_id = 1, .name = "ada", .role = Role::kUser, .tenant = "a"};
+  const Caller bob{.principal_id = 2, .name = "bob", .role = Role::kUser, .tenant = "a"};
+  for (int i = 0; i < 200; ++i) ASSERT_EQ(charged_wait_ms(rates, ada, "SubmitJobs", 5'000), 0);
+  EXPECT_EQ(charged_wait_ms(rates, ada, "SubmitJobs", 5'000), 50);
+  EXPECT_EQ(charged_wait_ms(rates, bob, "SubmitJobs", 5'000), 0);
+  for (int i = 0; i < 1'000; ++i) ASSERT_EQ(charged_wait_ms(rates, ada, "GetJob", 5'000), 0);
+  EXPECT_EQ(charged_wait_ms(rates, ada, "ListJobs", 5'000), 10);
+  EXPECT_EQ(charged_wait_ms(rates, ada, "ListJobs", 5'010), 0);
+  EXPECT_EQ(charged_wait_ms(rates, ada, "SubmitJobs", 5'050), 0);
+  EXPECT_EQ(charged_wait_ms(rates, ada, "SubmitJobs", 5'050), 50);
+  const Caller worker{.principal_id = 3, .name = "gpu", .role = Role::kWorker, .tenant = "a"};
+  for (int i = 0; i < 5'000; ++i) ASSERT_EQ(charged_wait_ms(rates, worker, "Heartbeat", 0), 0);
+}
+
+/// Runs a server that lets a principal make three calls a second.
+class SlowRates : public Access {
+ protected:
+  SlowRates() {
+    server_.reset();
+    options_.api.calls_per_second = 3;
+    start();
+  }
+};
+
+// Thirty calls may come at once. The client library waits for the others as the server tells it.
+TEST_F(SlowRates, AClientWaitsForItsTurnAndLosesNoCall) {
+  const std::string token = token_of("ada", v1::ROLE_USER);
+  const std::string file = root_ + "/token";
+  std::ofstream(file) << token;
+  std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+  const auto stub = v1::JobService::NewStub(wire::open_channel(tcp(), file));
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 36; ++i) {
+    grpc::ClientContext context;
+    limit(context);
+    v1::ListJobsResponse response;
+    const grpc::Status status = stub->ListJobs(&context, {}, &response);
+    EXPECT_TRUE(status.ok()) << i << ": " << status.error_message();
+  }
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1'500))
+      << "the last six calls need two seconds of tokens";
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ class Access : public Calls {
     server_.reset();
     options_.api.require_tokens = true;
     options_.api.failed_logins_per_minute = 1'000'000;  // tests of refusals make many
+    options_.api.submits_per_second = options_.api.calls_per_second = 1'000'000;
     options_.listen = {"unix:" + root_ + "/s", "127.0.0.1:0"};
     start();
   }
