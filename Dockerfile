@@ -29,6 +29,7 @@ RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DQUASI_TESTS=OFF -
  # Each image gets exactly the shared libraries its programs need, from the build's own system.
  && deploy/collect-libraries /opt/quasi/bin/quasi-server /opt/libs/server \
  && deploy/collect-libraries /opt/quasi/bin/quasi /opt/libs/client \
+ && deploy/collect-libraries /opt/quasi/bin/quasi-engine /opt/libs/client \
  && deploy/collect-libraries /opt/quasi/bin/quasi-worker /opt/libs/worker \
  && deploy/collect-libraries /opt/quasi/bin/quasi-cage /opt/libs/worker \
  && deploy/collect-libraries /opt/quasi/bin/quasi-engine /opt/libs/worker
@@ -62,7 +63,8 @@ ENTRYPOINT ["quasi-worker"]
 
 FROM runtime AS client
 COPY --from=build /opt/libs/client /opt/quasi/lib
-COPY --from=build /opt/quasi/bin/quasi /usr/local/bin/
+# The engine checks decks before they are sent.
+COPY --from=build /opt/quasi/bin/quasi /opt/quasi/bin/quasi-engine /usr/local/bin/
 # The client notes a submission in its home until it is answered. The group 970 may use the socket.
 #   docker run --rm -v SOCKET_VOLUME:/run/quasi -v "$PWD:/work" --user "$(id -u):970" \
 #     quasi-client list
