@@ -28,6 +28,13 @@ bool comes_before(const JobRow& a, const JobRow& b) {
   return a.priority != b.priority ? a.priority > b.priority : a.id < b.id;
 }
 
+/// A job of several GPUs that waits for this worker.
+struct Reservation {
+  JobRow job;
+  std::int64_t start_ms = 0;         ///< when it can start at the latest
+  std::vector<AttemptRow> attempts;  ///< those that may still run then
+};
+
 /// Makes one choice.
 class Chooser {
  public:
@@ -83,7 +90,7 @@ class Chooser {
     if (is_out_of_gpus(queue)) return std::nullopt;
     const auto keys = store_.ready_placements_of(queue);
     auto best = best_of(queue, keys);
-    if (is_reserved_ || !reserve_for(queue, keys, best)) return best;
+    if (reservation_ || !reserve_for(queue, keys, best)) return best;
     return best_of(queue, keys);
   }
 
@@ -130,7 +137,7 @@ class Chooser {
   std::optional<Choice> try_job(const JobRow& job) {
     if (job.max_runtime_ms > most_runtime_ms_) return std::nullopt;
     std::vector<std::size_t> chosen = slots_for(job, fleet_, member_, slots_);
-    if (chosen.empty()) return std::nullopt;
+    if (chosen.empty() || delays_reservation(job, chosen)) return std::nullopt;
     const auto gpus = std::count_if(chosen.begin(), chosen.end(), [&](std::size_t index) {
       return slots_[index].backend == Backend::kCuda;
     });
@@ -148,31 +155,54 @@ class Chooser {
       if (heads.empty() || (best && !comes_before(heads.front(), best->job))) continue;
       const JobRow& job = heads.front();
       if (!quotas_.why_not(job, job.gpus).empty()) continue;
-      const std::int64_t start_ms = start_on_this_worker(job);
-      if (start_ms == kNever) continue;
-      is_reserved_ = true;
-      most_runtime_ms_ = std::min(most_runtime_ms_, start_ms - rules_.now.wall_ms);
+      reservation_ = start_on_this_worker(job);
+      if (!reservation_) continue;
+      if (!spares_a_slot())
+        most_runtime_ms_ = std::min(most_runtime_ms_, reservation_->start_ms - rules_.now.wall_ms);
       return true;
     }
     return false;
   }
 
-  /// Returns the time at which the job can start on this worker, by the time limits of running
-  /// jobs; kNever if another worker can take it at that time or earlier.
-  std::int64_t start_on_this_worker(const JobRow& job) {
-    const std::int64_t here_ms = start_on(job, member_);
-    if (here_ms == kNever) return kNever;
+  /// True if the reserved job can start in time although another one keeps these slots.
+  bool fits_beside(const std::vector<std::size_t>& slots) {
+    std::vector<AttemptRow> attempts = reservation_->attempts;
+    AttemptRow& other = attempts.emplace_back();
+    for (const std::size_t index : slots) other.device_ids.push_back(slots_[index].device_id);
+    const auto left = usable_slots(member_, all_slots(member_), attempts);
+    return !slots_for(reservation_->job, fleet_, member_, left).empty();
+  }
+
+  bool spares_a_slot() {
+    for (std::size_t index = 0; index < slots_.size(); ++index)
+      if (fits_beside({index})) return true;
+    return false;
+  }
+
+  /// True if the job may still run in slots that the reserved job then needs.
+  bool delays_reservation(const JobRow& job, const std::vector<std::size_t>& slots) {
+    if (!reservation_ || job.max_runtime_ms <= reservation_->start_ms - rules_.now.wall_ms)
+      return false;
+    return !fits_beside(slots);
+  }
+
+  /// Reserves this worker for the time at which the job can start on it, by the time limits of
+  /// running jobs. Returns nothing if another worker can take the job at that time or earlier.
+  std::optional<Reservation> start_on_this_worker(const JobRow& job) {
+    auto here = start_on(job, member_);
+    if (!here) return std::nullopt;
     for (const auto& [id, other] : fleet_.members()) {
       if (id == member_.worker.id || other.draining || other.worker.pool != job.pool) continue;
       if (!runs_kind(other, job.kind)) continue;
       if (rules_.now.monotonic_ms - other.last_seen_ms > rules_.lease_ttl_ms) continue;
-      const std::int64_t there_ms = start_on(job, other);
-      if (there_ms < here_ms || (there_ms == here_ms && id < member_.worker.id)) return kNever;
+      const auto there = start_on(job, other);
+      if (!there || there->start_ms > here->start_ms) continue;
+      if (there->start_ms < here->start_ms || id < member_.worker.id) return std::nullopt;
     }
-    return here_ms;
+    return here;
   }
 
-  std::int64_t start_on(const JobRow& job, const Fleet::Member& worker) {
+  std::optional<Reservation> start_on(const JobRow& job, const Fleet::Member& worker) {
     std::vector<std::pair<std::int64_t, AttemptRow>> open;
     for (AttemptRow& attempt : store_.open_attempts_of(worker.worker.id)) {
       const auto other = store_.job(attempt.job_id);
@@ -189,9 +219,9 @@ class Chooser {
       for (std::size_t i = ended; i < open.size(); ++i) left.push_back(open[i].second);
       if (ended > 0) start_ms = std::max(start_ms, open[ended - 1].first);
       if (!slots_for(job, fleet_, worker, usable_slots(worker, offered, left)).empty())
-        return start_ms;
+        return Reservation{.job = job, .start_ms = start_ms, .attempts = std::move(left)};
     }
-    return kNever;
+    return std::nullopt;
   }
 
   Store& store_;
@@ -203,7 +233,7 @@ class Chooser {
   std::int64_t most_runtime_ms_;
   std::int64_t most_bytes_ = 0;
   std::int32_t further_left_ = kFurther;
-  bool is_reserved_ = false;
+  std::optional<Reservation> reservation_;
 };
 
 }  // namespace

@@ -32,7 +32,8 @@ struct TurnRules {
 /// job is passed over if it does not fit, or if a quota makes it wait.
 ///
 /// The first job that needs several GPUs, more than the slots have, reserves the worker on which it
-/// can start first. Later jobs then start there only if their time limits end before.
+/// can start first. Later jobs then start there only if their time limits end before, or if it
+/// does not need their slots.
 ///
 /// It reads the first jobs of each queue, and at most 4,096 further ones in all, so its cost does
 /// not depend on the length of the queues.

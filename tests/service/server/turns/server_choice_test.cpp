@@ -150,6 +150,24 @@ TEST(Choice, OneWorkerIsReserved) {
   EXPECT_EQ(world.acquire(quick).at(0).job.name, "pair");
 }
 
+// Two of four GPUs are busy, and a job that needs three waits for them. It leaves one GPU, so that
+// one job of any length starts there, and a second one only if it ends in time.
+TEST(Choice, SlotsThatTheReservedJobDoesNotNeedAreUsed) {
+  TurnsWorld world;
+  const RegisterWorker worker = world.add_worker("w_1", 4);
+  world.submit(kAda, gpu_job("pair", 2, kHourMs));
+  ASSERT_EQ(world.acquire(worker).size(), 1U);
+  world.submit(kAda, gpu_job("three", 3));
+  for (int i = 0; i < 2; ++i) world.submit(kAda, gpu_job("single", 1, 100 * kHourMs));
+  const auto beside = world.acquire(worker);
+  ASSERT_EQ(beside.size(), 1U);
+  EXPECT_EQ(beside[0].job.name, "single");
+  world.submit(kAda, gpu_job("brief", 1, kHourMs / 2));
+  const auto before = world.acquire(worker);
+  ASSERT_EQ(before.size(), 1U);
+  EXPECT_EQ(before[0].job.name, "brief");
+}
+
 /// Simulates 2,000 jobs of twenty users on eight GPUs and measures the GPU time that each account
 /// got while all of them still had jobs to run.
 class Simulation {
