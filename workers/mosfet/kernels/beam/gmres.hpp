@@ -76,9 +76,11 @@ struct HostVectors {
   }
 };
 
-/// Solves A x = b by GMRES with restarts (modified Gram–Schmidt, Givens rotations) [saad1986]. A
-/// residual that a whole cycle does not halve has reached rounding. It counts as converged if it is
-/// below 100 tolerances.
+/// Solves A x = b by GMRES with restarts (modified Gram–Schmidt, Givens rotations) [saad1986].
+///
+/// The recurrence of a cycle can reach the tolerance while b − A x does not, since A x is rounded.
+/// If such a cycle does not halve b − A x, and it is below 100 tolerances, the solution counts as
+/// converged. A cycle of an iteration that is merely slow does not reach the tolerance.
 /// @param vectors  dot, add and scale of the type of `b`, as HostVectors has them
 /// @param apply  returns A x for a vector x
 /// @param x  in: start, out: solution
@@ -95,7 +97,8 @@ GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vec
     report.converged = true;
     return report;
   }
-  double last = INFINITY;  // residual at the begin of the cycle before
+  double last = INFINITY;           // residual before the last cycle
+  bool recurrence_reached = false;  // the tolerance, in the last cycle
   while (report.products < max_products) {
     Vector residual = apply(*x);
     ++report.products;
@@ -103,7 +106,7 @@ GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vec
     vectors.add(1.0, b, &residual);
     const double length = std::sqrt(vectors.dot(residual, residual));
     report.residual = length / scale;
-    const bool at_rounding = report.residual > 0.5 * last;
+    const bool at_rounding = recurrence_reached && report.residual > 0.5 * last;
     last = report.residual;
     report.converged =
         report.residual <= tolerance || (at_rounding && report.residual <= kRounding * tolerance);
@@ -112,6 +115,7 @@ GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vec
     std::vector<Vector> basis;
     basis.push_back(std::move(residual));
     GmresCycle cycle(length);
+    recurrence_reached = false;
     for (int k = 0; k < kRestart && report.products < max_products; ++k) {
       Vector next = apply(basis.back());
       ++report.products;
@@ -123,7 +127,8 @@ GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vec
       h.push_back(std::sqrt(vectors.dot(next, next)));
       const double norm = h.back();
       const double left = cycle.add_column(std::move(h));
-      if (left <= tolerance * scale || !(norm > 0.0)) break;
+      recurrence_reached = left <= tolerance * scale;
+      if (recurrence_reached || !(norm > 0.0)) break;
       vectors.scale(1.0 / norm, &next);
       basis.push_back(std::move(next));
     }
