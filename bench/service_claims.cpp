@@ -1,5 +1,6 @@
 // Claims from a long queue, without gRPC: the time of a poll of a worker from its start to its
-// synced commit, while many jobs of several placements and tenants wait. One JSON line.
+// synced commit, while many jobs of several placements and tenants wait. The workers, of 16 slots
+// each, claim in turn. One JSON line.
 //
 //   service_claims [jobs queued = 1000000] [claims = 2000] [tenants = 100]
 
@@ -16,6 +17,8 @@
 
 namespace quasi::server::test {
 namespace {
+
+constexpr int kSlots = 16;  // of a worker
 
 using SteadyClock = std::chrono::steady_clock;
 
@@ -51,15 +54,19 @@ void claim(int n_jobs, int n_claims, int n_tenants) {
                     .root = root.path(),
                     .database = (root.path() / "quasi.db").string()},
                    clock, random, {});
-  const auto worker = simple_worker("w_1", 1, n_claims);
-  world.apply(worker);
+  std::vector<RegisterWorker> workers;
+  for (int i = 0; i * kSlots < n_claims; ++i) {
+    workers.push_back(simple_worker("w_" + std::to_string(i), 1 + i, kSlots));
+    world.apply(workers.back());
+  }
   auto start = SteadyClock::now();
   fill_queue(world, n_jobs, n_tenants);
   const double batch_per_second = n_jobs / seconds_since(start);
   world.engine.checkpoint(Database::Checkpoint::kTruncate);
   std::vector<double> times_ms;
   for (int i = 0; i < n_claims; ++i) {
-    const auto command = simple_acquire(worker, static_cast<std::uint64_t>(n_jobs + i), 1);
+    const auto command =
+        simple_acquire(workers[i % workers.size()], static_cast<std::uint64_t>(n_jobs + i), 1);
     start = SteadyClock::now();
     const std::size_t grants = world.apply(command).grants.size();
     times_ms.push_back(1e3 * seconds_since(start));

@@ -118,6 +118,7 @@ Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
     became_ready_ = became_ready_ || row.ready;
     submitted.uids.push_back(row.uid);
   }
+  store_.count_new_jobs(command.scope, static_cast<std::int64_t>(command.jobs.size()));
   store_.save_request(request,
                       {.method = "SubmitJobs",
                        .body_sha256 = command.body_sha256,

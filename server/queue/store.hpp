@@ -19,7 +19,10 @@ class Store {
   virtual ~Store() = default;
 
   // Jobs.
+  /// The caller also calls count_new_jobs().
   virtual RowId insert_job(const NewJob& job) = 0;
+  /// Adds jobs that were inserted to the unfinished ones of their owner and tenant.
+  virtual void count_new_jobs(const Scope& scope, std::int64_t n_jobs) = 0;
   virtual void update_job(const JobRow& row) = 0;
   virtual std::optional<JobRow> find_job(const Scope& scope, std::string_view uid) = 0;
   virtual std::optional<JobRow> job(RowId id) = 0;

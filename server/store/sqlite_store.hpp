@@ -34,6 +34,7 @@ class SqliteStore : public Store {
   ~SqliteStore() override;
 
   RowId insert_job(const NewJob& job) override;
+  void count_new_jobs(const Scope& scope, std::int64_t n_jobs) override;
   void update_job(const JobRow& row) override;
   std::optional<JobRow> find_job(const Scope& scope, std::string_view uid) override;
   std::optional<JobRow> job(RowId id) override;
