@@ -75,6 +75,7 @@ class GwTask : public Task {
     std::optional<ConvergenceStudy> study;
     if (deck.study.wanted) study = study_convergence(deck, place, run, progress);
     if (!options.ranks->leads()) return {};
+    if (study) run.errors = error_table(run, &*study);
     if (deck.epsilon.write)
       write_epsilon(
           {options.output_directory / "eps0mat.h5", options.output_directory / "epsmat.h5"},

@@ -28,6 +28,8 @@ struct PseudobandOptions {
   double max_identity_error = 1e-3;  ///< largest departure of Σ_k p_k² from 1
   double target_error_ev = 0.0;      ///< largest half-width of a 95 % interval; 0: none wanted
   int left_out = -1;                 ///< block whose vectors are left out; −1: none
+  /// False: energies of windows are their nodes, without the excess of the second moment.
+  bool moved_nodes = true;
 
   bool wanted() const { return vectors > 0; }
 };

@@ -4,6 +4,7 @@
 
 #include "workers/gw/input/text_files.hpp"
 #include "workers/gw/output/dataset_table.hpp"
+#include "workers/gw/output/error_report.hpp"
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/output/summary.hpp"
 #include "workers/io/dataset_descriptions.hpp"
@@ -100,6 +101,7 @@ void write_result(const std::filesystem::path& path, const Calculation& run,
   write_screening(run, file);
   write_sigma_results(run, file);
   if (run.pseudoband_errors) write_errors(*run.pseudoband_errors, file);
+  write_error_rows(run.errors, file);
   if (study) write_study(run, *study, file);
   write_result_root("gw", inputs, run.plan.notes, &file);
   describe_result(&file);
@@ -107,6 +109,7 @@ void write_result(const std::filesystem::path& path, const Calculation& run,
 }
 
 void write_energies(const std::filesystem::path& directory, const Calculation& run) {
+  write_error_file(directory, run);
   std::vector<QuasiparticleEntry> qp0, qp1;
   for (const Quasiparticle& qp : run.quasiparticles) {
     if (!qp.qp0_ev) return;

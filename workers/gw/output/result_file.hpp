@@ -14,7 +14,8 @@ namespace quasi::gw {
 void write_result(const std::filesystem::path& path, const Calculation& run,
                   const std::optional<ConvergenceStudy>& study, const InputRecord& inputs);
 
-/// Writes eqp0.dat and eqp1.dat in the format of BerkeleyGW, or nothing if V_xc is undefined.
+/// Writes errors.dat. Writes eqp0.dat and eqp1.dat in the format of BerkeleyGW too, unless V_xc is
+/// undefined.
 /// @throws StorageError
 void write_energies(const std::filesystem::path& directory, const Calculation& run);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "workers/gw/output/error_report.hpp"
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/solver/calculation/convergence_study.hpp"
 
@@ -130,10 +131,6 @@ void add_pseudobands(const Calculation& run, nlohmann::json& summary) {
       {"blocks", e.blocks},           {"confidence", 0.95},
       {"estimate_ev", e.estimate_ev}, {"half_width_ev", e.half_width_ev},
       {"gap_ev", or_null(e.gap_ev)},  {"gap_half_width_ev", or_null(e.gap_half_width_ev)}};
-  nlohmann::json& rows = summary["pseudobands"]["systematic_error"];
-  for (const char* row : {"window_width", "epsilon_cutoff", "bare_cutoff", "k_grid", "pole_model",
-                          "frequency_grid", "coulomb_average", "linearisation", "near_poles"})
-    rows[row] = "not examined";
 }
 
 /// Formats a number for a column of the table, or a dash.
@@ -168,25 +165,23 @@ std::string table_of_states(const nlohmann::json& states) {
   return text;
 }
 
-/// Formats the statistical errors of the energies, and names the errors that are not examined.
+/// Formats the statistical errors of the energies beside the sums of the systematic ones.
 std::string table_of_errors(const nlohmann::json& summary) {
   const auto& found = summary.at("pseudobands").at("statistical_error");
   if (!found.is_object()) return "\nstatistical error of the energies: not examined\n";
   const auto& states = summary.at("quasiparticles");
   std::string text = "\n95 % intervals of the random vectors, by " +
                      std::to_string(found.at("blocks").get<int>()) +
-                     " blocks (eV)\n spin band  estimate      +/-\n";
+                     " blocks (eV)\n spin band  estimate      +/-  systematic\n";
   char line[80];
   for (std::size_t i = 0; i < states.size(); ++i) {
     std::snprintf(line, sizeof line, "%5d%5d", states[i].at("spin").get<int>(),
                   states[i].at("band").get<int>());
-    text += line + cell(found.at("estimate_ev")[i]) + cell(found.at("half_width_ev")[i]) + "\n";
+    text += line + cell(found.at("estimate_ev")[i]) + cell(found.at("half_width_ev")[i]) + "  " +
+            cell(summary.at("errors").at("systematic_ev")[i]) + "\n";
   }
-  text += "gap       " + cell(found.at("gap_ev")) + cell(found.at("gap_half_width_ev")) +
-          "\nnot examined:";
-  for (const auto& [row, value] : summary.at("pseudobands").at("systematic_error").items())
-    text += " " + row;
-  return text + "\n";
+  return text + "gap       " + cell(found.at("gap_ev")) + cell(found.at("gap_half_width_ev")) +
+         "  " + cell(summary.at("errors").at("systematic_gap_ev")) + "\n";
 }
 
 }  // namespace
@@ -215,6 +210,7 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
   summary["gap"] = summary_of_gaps(run);
   add_statistics(run, summary);
   add_pseudobands(run, summary);
+  if (!run.errors.rows.empty()) summary["errors"] = summary_of_errors(run.errors);
   add_sigma_summary(run, summary);
   summary["seconds"] = run.seconds;
   summary["seconds"]["epsilon_estimate"] = run.plan.epsilon_seconds;
@@ -225,6 +221,7 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
 std::string table_of(const nlohmann::json& summary) {
   std::string text = table_of_states(summary.at("quasiparticles"));
   if (summary.contains("pseudobands")) text += table_of_errors(summary);
+  if (summary.contains("errors")) text += table_of_error_rows(summary.at("errors"));
   const auto& gap = summary.at("gap");
   if (summary.contains("self_test")) {
     int sound = 0, tried = 0;
@@ -238,7 +235,7 @@ std::string table_of(const nlohmann::json& summary) {
       if (!passed) violated += (violated.empty() ? "" : ", ") + name;
       if (name == "ch_truncation")
         truncation = "static CH of the bands beyond sigma.bands:" + cell(check.at("value")) +
-                     " eV (ch_truncation; not an error bar of E_qp)\n";
+                     " eV (ch_truncation; bounds the CH that they add)\n";
     }
     text +=
         "\nself-test: " + std::to_string(sound) + " of " + std::to_string(tried) + " laws hold\n";

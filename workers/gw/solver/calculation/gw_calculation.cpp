@@ -351,6 +351,7 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
                         : solve_mean_field(deck, std::move(*field), place, progress);
   run.seconds["mean_field"] = seconds;
   for (const auto& [step, value] : times.seconds()) run.seconds["mean_field_" + step] = value;
+  run.errors = error_table(run, nullptr);
   return run;
 }
 

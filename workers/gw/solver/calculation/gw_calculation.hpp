@@ -10,6 +10,7 @@
 #include "workers/gw/input/deck.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/solver/bands/band_interpolation.hpp"
+#include "workers/gw/solver/calculation/error_table.hpp"
 #include "workers/gw/solver/calculation/plan.hpp"
 #include "workers/gw/solver/calculation/self_test.hpp"
 #include "workers/gw/solver/mean_field/load_mean_field.hpp"
@@ -31,6 +32,10 @@ struct PseudobandErrors {
   std::vector<double> estimate_ev;    ///< without the bias of first order, [n_quasiparticles]
   std::vector<double> half_width_ev;  ///< half of the 95 % interval, [n_quasiparticles]
   std::optional<double> gap_ev, gap_half_width_ev;  ///< without V_xc: change of the gap by Σ
+  std::vector<double> bias_ev;                      ///< |pooled − estimate|, [n_quasiparticles]
+  std::optional<double> gap_bias_ev;
+  /// Bound of the error of the windows' energies, [n_quasiparticles]; empty: not examined.
+  std::vector<double> window_width_ev;
 };
 
 /// Returns E_qp1, or Σ where V_xc is unknown.
@@ -45,6 +50,7 @@ struct Calculation {
   /// How pseudobands replace states of `field`; absent: they do not.
   std::optional<PseudobandPlan> pseudobands;
   std::optional<PseudobandErrors> pseudoband_errors;  ///< absent: not wanted
+  ErrorTable errors;                                  ///< named errors of all energies
   std::vector<DielectricMatrix> epsilon;
   std::vector<SelfEnergyAtK> sigma;
   std::vector<Quasiparticle> quasiparticles;

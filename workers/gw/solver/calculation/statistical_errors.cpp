@@ -65,11 +65,13 @@ PseudobandErrors statistical_errors(const Deck& deck, const MeanField& given,
     const JackknifeEstimate found = jackknife(energy_ev(own.quasiparticles[i]), without[i]);
     errors.estimate_ev.push_back(found.value);
     errors.half_width_ev.push_back(found.half_width);
+    errors.bias_ev.push_back(std::abs(found.value - energy_ev(own.quasiparticles[i])));
   }
   if (const auto gap = gap_of(own.field, own.quasiparticles)) {
     const JackknifeEstimate found = jackknife(*gap, gaps_without);
     errors.gap_ev = found.value;
     errors.gap_half_width_ev = found.half_width;
+    errors.gap_bias_ev = std::abs(found.value - *gap);
   }
   return errors;
 }
@@ -122,11 +124,32 @@ void note_target(const Deck& deck, int vectors, Calculation& run, Progress& prog
 
 }  // namespace
 
-Calculation solve_with_errors(const Deck& deck, const MeanField& given, const Workplace& place,
-                              Progress& progress) {
+void add_window_width(const Deck& deck, const MeanField& given, const Workplace& place,
+                      Progress& progress, Calculation& run) {
+  if (!run.pseudoband_errors || deck.pseudobands.windows != WindowForm::kSplines) return;
+  PseudobandErrors& errors = *run.pseudoband_errors;
+  Deck unmoved = deck;
+  unmoved.self_test = false;
+  unmoved.pseudobands.moved_nodes = false;
+  Workplace at = place;
+  if (!place.checkpoint_directory.empty())
+    at.checkpoint_directory = place.checkpoint_directory / "window_width";
+  StudyRunner runner(at.checkpoint_directory, place.team.ranks(), progress);
+  at.checkpoint_directory = runner.begin("pseudobands with the energies of windows at their nodes");
+  const Calculation other = solve_mean_field(unmoved, given, at, progress);
+  for (std::size_t i = 0; i < run.quasiparticles.size(); ++i)
+    errors.window_width_ev.push_back(
+        std::abs(energy_ev(run.quasiparticles[i]) - energy_ev(other.quasiparticles[i])));
+}
+
+namespace {
+
+/// Calculates a deck with its statistical errors, repeated with the vectors that a target takes.
+/// On return `planned` has the vectors of the last job.
+Calculation solve_to_target(const Deck& deck, const MeanField& given, const Workplace& place,
+                            Progress& progress, Deck& planned) {
   const double target_ev = deck.pseudobands.target_error_ev;
   const int blocks = deck.pseudobands.blocks;
-  Deck planned = deck;
   int& vectors = planned.pseudobands.vectors;
   Calculation run = solved(planned, given, place, progress);
   if (target_ev <= 0.0) return run;
@@ -152,6 +175,16 @@ Calculation solve_with_errors(const Deck& deck, const MeanField& given, const Wo
     run = solved(planned, given, place, progress);
   }
   note_target(deck, vectors, run, progress);
+  return run;
+}
+
+}  // namespace
+
+Calculation solve_with_errors(const Deck& deck, const MeanField& given, const Workplace& place,
+                              Progress& progress) {
+  Deck planned = deck;
+  Calculation run = solve_to_target(deck, given, place, progress, planned);
+  add_window_width(planned, given, place, progress, run);
   return run;
 }
 

@@ -29,6 +29,13 @@ PseudobandErrors statistical_errors(const Deck& deck, const MeanField& given,
                                     const Workplace& place, const Calculation& own,
                                     Progress& progress);
 
+/// Bounds the error of the windows' energies in `run` (docs/theory/gw.md 9.6). The deck is solved
+/// again with equal vectors and the energies of windows at their nodes. The change is the whole
+/// correction of second order, of which a fraction is left where poles differ from the assumed one.
+/// Slices have no such correction, and nothing is set.
+void add_window_width(const Deck& deck, const MeanField& given, const Workplace& place,
+                      Progress& progress, Calculation& run);
+
 /// Calculates a deck with error bars from a mean field that is already loaded. With
 /// `pseudobands.target_error_ev` the job is a pilot. Its largest half-width gives the number of
 /// vectors that the target takes (half-widths fall as N_ξ^−½), and the job is repeated with them,

@@ -165,6 +165,7 @@ PseudobandPlan begin_plan(const MeanField& field, const PseudobandOptions& optio
   PseudobandPlan plan{.given = waves.n_bands,
                       .vectors = options.vectors,
                       .seed = options.seed,
+                      .moved_nodes = options.moved_nodes,
                       .filter = {},
                       .used = {}};
   for (int r = 0; r < options.vectors; ++r)

@@ -18,6 +18,7 @@ struct PseudobandPlan {
   std::vector<int> chosen;  ///< numbers r of the vectors that are used; all but those of a block
   int vectors = 0;          ///< random vectors of each window
   int seed = 1;
+  bool moved_nodes = true;  ///< energies of windows contain the excess of the second moment
   double midgap_ry = 0.0;
   double plasma_ry = 0.0;  ///< ω_p of the density of the occupied states
   EnergyWindows windows{1.0, 2.0, 1.0};
@@ -30,6 +31,8 @@ struct PseudobandPlan {
   bool keeps_all() const { return filter == nullptr && kept == given; }
   /// Returns the energy that stands for a window, Ry. @param pole_ry  b of EnergyWindows::energy()
   double energy_ry(std::size_t window, double pole_ry) const {
+    if (!moved_nodes)
+      return midgap_ry + (filter != nullptr ? filter->node(window) : windows.node(window));
     return midgap_ry +
            (filter != nullptr ? filter->energy(window, pole_ry) : windows.energy(window, pole_ry));
   }

@@ -40,6 +40,8 @@ class WindowPolynomials {
   /// Returns the energy that stands for window k, its distance from midgap, Ry.
   /// @param pole_ry  b of EnergyWindows::energy(); without effect with WindowForm::kJackson
   double energy(std::size_t k, double pole_ry) const;
+  /// Returns e_k, the mean of the three inner knots of window k or the middle of slice k, Ry.
+  double node(std::size_t k) const { return node_[k]; }
 
   /// Largest |Σ_k p_k(E)² − 1| from midgap + first to the highest energy.
   double identity_error() const { return identity_error_; }
