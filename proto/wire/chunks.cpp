@@ -17,10 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "proto/wire/chunk_queue.hpp"
 #include "proto/wire/digest.hpp"
 #include "proto/wire/limits.hpp"
 #include "proto/wire/status.hpp"
+#include "proto/wire/transfer/chunk_queue.hpp"
+#include "proto/wire/transfer/direct_file.hpp"
 #include "quasi/v1/blob_service.grpc.pb.h"
 
 namespace quasi::wire {
@@ -48,19 +49,6 @@ std::size_t read_at(const File& file, char* data, std::size_t size, std::uint64_
     const ssize_t got = pread(file.get(), data, size, static_cast<off_t>(offset));
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "read");
-  }
-}
-
-void write_at(const File& file, const char* data, std::size_t size, std::uint64_t offset) {
-  while (size > 0) {
-    const ssize_t put = pwrite(file.get(), data, size, static_cast<off_t>(offset));
-    if (put < 0) {
-      if (errno == EINTR) continue;
-      throw std::system_error(errno, std::generic_category(), "write");
-    }
-    data += put;
-    size -= static_cast<std::size_t>(put);
-    offset += static_cast<std::uint64_t>(put);
   }
 }
 
@@ -210,12 +198,22 @@ PartialBlob continue_blob(const File& file, const std::filesystem::path& path,
 class ArrivingBlob {
  public:
   ArrivingBlob(const File& file, PartialBlob begun)
-      : file_(file),
-        arrived_(begun.offset),
-        written_(begun.offset),
-        flushed_(begun.offset),
+      : arrived_(begun.offset),
+        writer_(file.get(), begun.offset),
         hash_(std::move(begun.hash)),
-        queue_([this](const std::string& bytes) { write(bytes); }) {}
+        queue_([this](const std::string& bytes) {
+          writer_.append(bytes.data(), bytes.size());
+          hash_.update(bytes);
+        }) {}
+  /// Keeps what has arrived, so that a later download continues there.
+  ~ArrivingBlob() {
+    try {
+      queue_.finish();
+      writer_.flush();
+    } catch (const std::exception&) {
+      // The file ends earlier then, and a later download asks for more.
+    }
+  }
 
   /// Number of bytes that have arrived.
   std::uint64_t offset() const { return arrived_; }
@@ -230,30 +228,13 @@ class ArrivingBlob {
   /// Waits until all bytes are in the file, and returns their digest.
   std::string finish() {
     queue_.finish();
+    writer_.flush();
     return hash_.finish_hex();
   }
 
  private:
-  /// Bytes that are handed to the disk at a time while further ones arrive. The sync at the end
-  /// then finds few that are not on the disk.
-  static constexpr std::uint64_t kFlushBytes = 8U << 20;
-
-  void write(const std::string& bytes) {
-    write_at(file_, bytes.data(), bytes.size(), written_);
-    hash_.update(bytes);
-    written_ += bytes.size();
-    if (written_ - flushed_ < kFlushBytes) return;
-    // This only begins the writing. The sync at the end reports its errors, and a file system
-    // without the call needs none.
-    (void)sync_file_range(file_.get(), static_cast<off_t>(flushed_),
-                          static_cast<off_t>(written_ - flushed_), SYNC_FILE_RANGE_WRITE);
-    flushed_ = written_;
-  }
-
-  const File& file_;
   std::uint64_t arrived_;
-  std::uint64_t written_;  ///< used by the queue's thread alone, as are the next two
-  std::uint64_t flushed_;
+  DirectWriter writer_;  ///< used by the queue's thread until finish(), as is the next
   Sha256 hash_;
   ChunkQueue queue_;
 };

@@ -65,6 +65,9 @@ inline constexpr Count kBlobBytes = Count{64} << 30;  // A dielectric matrix of 
 inline constexpr Count kUploadChunkBytes = 1U << 20;  // Bounds the memory of one stream.
 inline constexpr Count kStreamWindowBytes =
     4U << 20;  // Bytes of a stream on their way: 400 MB/s over a link of 10 ms.
+// Size of HTTP/2 frames that either side accepts. A chunk arrives in one frame: in frames of 16
+// KiB, the default, each is a wait of its own.
+inline constexpr Count kFrameBytes = 512U << 10;
 inline constexpr Count kChunkBytes =
     256U << 10;  // Size of chunks that this program sends: 1.8 GB/s on loopback.
 inline constexpr Count kUploadSyncBytes = 64U

@@ -1,6 +1,6 @@
 // Tests the queue between the thread that receives a blob and the one that writes and hashes it.
 
-#include "proto/wire/chunk_queue.hpp"
+#include "proto/wire/transfer/chunk_queue.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "proto/wire/chunk_queue.hpp"
+#include "proto/wire/transfer/chunk_queue.hpp"
 
 #include <utility>
 
