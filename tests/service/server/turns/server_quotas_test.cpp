@@ -69,6 +69,29 @@ TEST(Quotas, RunningGpusAreLimited) {
   EXPECT_EQ(world.acquire(worker).at(0).job.uid, third);
 }
 
+// The quota of a tenant counts the GPUs of all its users together.
+TEST(Quotas, RunningGpusOfATenantAreLimited) {
+  TurnsWorld world;
+  const RegisterWorker worker = world.add_worker("w_1", 4);
+  world.allow(Account::of_tenant("phonons"), {.running_gpus = 2});
+  EXPECT_EQ(world.refused(kAda, {gpu_job("three", 3)}).second.substr(0, 80),
+            "jobs[0].spec.resources.gpus: is 3, and the quota of tenant phonons is 2 running ");
+  const std::string first = world.submit(kAda, gpu_job("a", 1));
+  world.submit(kBen, gpu_job("b", 1));
+  const std::string third = world.submit(kBen, gpu_job("c", 1));
+  world.submit(kEve, gpu_job("d", 1));
+  const auto grants = world.acquire(worker);
+  ASSERT_EQ(grants.size(), 3U);
+  for (const Grant& grant : grants) EXPECT_NE(grant.job.uid, third);
+  EXPECT_EQ(world.account(Account::of_tenant("phonons")).used.running_gpus, 2);
+  EXPECT_EQ(world.why(third).message,
+            "jobs of tenant phonons run on 2 GPUs, and the quota is 2; it waits until one of them "
+            "has ended");
+  for (const Grant& grant : grants)
+    if (grant.job.uid == first) world.complete(grant);
+  EXPECT_EQ(world.acquire(worker).at(0).job.uid, third);
+}
+
 // An expired attempt comes back only if the quota has room for it.
 TEST(Quotas, AnAttemptThatComesBackKeepsTheQuota) {
   TurnsWorld world{{.lease_ttl_ms = 5'000,
@@ -120,28 +143,69 @@ TEST(Quotas, GpuHoursAreLimited) {
   EXPECT_EQ(world.acquire(worker).at(0).job.uid, second);
 }
 
-// Bytes over the quota of a user or a tenant are refused, and so are jobs of a user above it.
+// The quota of a tenant counts the GPU-hours of all its users together.
+TEST(Quotas, GpuHoursOfATenantAreLimited) {
+  TurnsWorld world{{.lease_ttl_ms = 400 * 24 * kHourMs}};
+  const RegisterWorker worker = world.add_worker("w_1", 4);
+  world.allow(Account::of_tenant("phonons"), {.gpu_ms = 10 * kHourMs});
+  EXPECT_EQ(world.refused(kAda, {gpu_job("long", 2, 6 * kHourMs)}).second.substr(0, 95),
+            "jobs[0].spec.max_runtime: 6 h on 2 GPUs are 12 GPU-hours, and the quota of tenant "
+            "phonons is 10");
+  world.submit(kAda, gpu_job("a", 2, 3 * kHourMs));
+  const std::string second = world.submit(kBen, gpu_job("b", 2, 3 * kHourMs));
+  ASSERT_EQ(world.acquire(worker).size(), 1U);
+  EXPECT_EQ(world.why(second).message,
+            "jobs of tenant phonons have 6 GPU-hours in 30 days with the time limits of running "
+            "ones, its own limit adds 6, and the quota is 10; it waits until there is room");
+  const std::string other = world.submit(kEve, gpu_job("c", 2, 3 * kHourMs));
+  EXPECT_EQ(world.acquire(worker).at(0).job.uid, other);
+}
+
+/// Asks for room. @return the reason and the text of a refusal, "" if there is room
+std::string ask_for_bytes(TurnsWorld& world, const Scope& scope, std::int64_t bytes) {
+  try {
+    world.world_->run(
+        [&](WriteContext& write) { write.queue.require_room_for_bytes(scope, bytes); });
+  } catch (const Refused& refusal) {
+    return refusal.reason + " " + refusal.what();
+  }
+  return {};
+}
+
+// Bytes over the quota of a user are refused, and so are jobs of a user above it.
 TEST(Quotas, StoredBytesAreLimited) {
   TurnsWorld world{{.quotas = {.user = {.stored_bytes = 20}, .tenant = {}}}};
-  const auto ask = [&](const Scope& scope, std::int64_t bytes) -> std::string {
-    try {
-      world.world_->run(
-          [&](WriteContext& write) { write.queue.require_room_for_bytes(scope, bytes); });
-    } catch (const Refused& refusal) {
-      return refusal.reason + " " + refusal.what();
-    }
-    return {};
-  };
   const std::string digest = world.world_->put_blob("twelve bytes");
   world.world_->run([&](WriteContext& write) { write.store.add_holder(digest, 1); });
-  EXPECT_EQ(ask(kAda, 8), "");
-  EXPECT_EQ(ask(kAda, 9),
+  EXPECT_EQ(ask_for_bytes(world, kAda, 8), "");
+  EXPECT_EQ(ask_for_bytes(world, kAda, 9),
             "QUOTA_BYTES header.size_bytes: 9 new bytes and 12 stored ones are more than your "
             "quota, 20; delete jobs that have ended, or ask an admin for more: quasi admin quota");
-  EXPECT_EQ(ask(kBen, 20), "");
+  EXPECT_EQ(ask_for_bytes(world, kBen, 20), "");
   world.submit(kAda, gpu_job("a", 0));
   world.allow(Account::of_principal(1), {.stored_bytes = 11});
   EXPECT_EQ(world.refused(kAda, {gpu_job("b", 0)}).first, "QUOTA_BYTES");
+}
+
+// The quota of a tenant counts the bytes of all its users together. The tenant of a user is read
+// from the principals of the database.
+TEST(Quotas, StoredBytesOfATenantAreLimited) {
+  TurnsWorld world;
+  world.world_->engine.database().execute(
+      "INSERT INTO principals (id, name, role, tenant, created_ms) VALUES "
+      "(1, 'ada', 2, 'phonons', 1), (2, 'ben', 2, 'phonons', 1), (3, 'eve', 2, 'devices', 1)");
+  world.allow(Account::of_tenant("phonons"), {.stored_bytes = 20});
+  const std::string digest = world.world_->put_blob("twelve bytes");
+  world.world_->run([&](WriteContext& write) { write.store.add_holder(digest, 1); });
+  EXPECT_EQ(ask_for_bytes(world, kBen, 8), "");
+  EXPECT_EQ(ask_for_bytes(world, kBen, 9).substr(0, 103),
+            "QUOTA_BYTES header.size_bytes: 9 new bytes and 12 stored ones are more than the quota "
+            "of tenant phonons");
+  EXPECT_EQ(ask_for_bytes(world, kEve, 21), "");
+  world.submit(kBen, gpu_job("a", 0));
+  world.allow(Account::of_tenant("phonons"), {.stored_bytes = 11});
+  EXPECT_EQ(world.refused(kBen, {gpu_job("b", 0)}).first, "QUOTA_BYTES");
+  world.submit(kEve, gpu_job("c", 0));
 }
 
 // A value that was set for an account goes before the default, also after a restart.
