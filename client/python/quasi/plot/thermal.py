@@ -65,11 +65,15 @@ def kappa(results: list[ThermalResult], labels: list[str], figure: Any) -> None:
 
 def _plain_log_ticks(axis: Any) -> None:
     """Numbers such as 200 instead of powers of ten, at 1, 2 and 5 of each decade; at 1 alone where
-    the axis spans more than three decades."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    the axis spans more than three decades, and at equal steps where it spans a factor below 5."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 1e3 * low else (1.0, 2.0, 5.0)))
+    if high < 5 * low:
+        # A logarithmic locator would give linear steps that crowd at the upper end.
+        axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    else:
+        axis.set_major_locator(LogLocator(subs=(1.0,) if high > 1e3 * low else (1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
