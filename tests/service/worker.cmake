@@ -26,8 +26,9 @@ if(TARGET quasi-server)
     LIBS quasi_service_fixture LABELS service faults TIMEOUT 600)
   add_dependencies(worker_faults_test quasi-server quasi-worker quasi-engine quasi-cage)
 
-  quasi_add_test(kill_test SOURCES jobs/kill_test.cpp support/history.cpp
-    LIBS quasi_service_fixture quasi_json LABELS service faults TIMEOUT 900)
+  quasi_add_test(kill_test
+    SOURCES jobs/kill_test.cpp support/history.cpp support/people/turns_history.cpp
+    LIBS quasi_service_fixture quasi_service quasi_json LABELS service faults TIMEOUT 900)
   add_dependencies(kill_test quasi-server quasi-worker quasi-engine quasi-cage)
   add_library(quasi_deck_jobs STATIC support/deck_jobs.cpp)
   target_link_libraries(quasi_deck_jobs PUBLIC quasi_service_fixture quasi_io quasi_test_support)

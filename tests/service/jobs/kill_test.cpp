@@ -1,9 +1,13 @@
 // Runs hundreds of jobs while workers are killed at random and the server every few seconds. Every
 // acknowledged job must end once, under the fence that was current.
 //
-// One test lets many users and the workers come by TLS with tokens, another by the Unix socket.
+// In one test the owner comes by the Unix socket. In the other one twenty users of four tenants and
+// the workers come by TLS with tokens. There no quota may be exceeded at any time, and each tenant
+// must get its share of the GPUs while all tenants have jobs that wait.
+//
 // QUASI_SEED chooses the sequence of kills and is printed. QUASI_KILL_JOBS is the number of jobs.
 
+#include <google/protobuf/util/time_util.h>
 #include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
 
@@ -14,12 +18,16 @@
 #include <random>
 #include <sstream>
 
+#include "quasi/v1/admin_service.grpc.pb.h"
+#include "tests/service/jobs/kill_tenants.hpp"
 #include "tests/service/support/history.hpp"
 #include "tests/service/support/people/tls_door.hpp"
 #include "tests/service/support/service_fixture.hpp"
 
 namespace quasi::test {
 namespace {
+
+using google::protobuf::util::TimeUtil;
 
 constexpr int kWorkers = 5;
 // Kills are timed by the clock, but never faster than jobs end. Otherwise a machine where a worker
@@ -62,14 +70,15 @@ class Chaos {
   void run() {
     if (n_users_ > 0) open_door();
     service_.start_server();
-    for (int i = 0; i < n_users_; ++i) admit("user" + std::to_string(i), v1::ROLE_USER);
-    if (n_users_ > 0) worker_token_ = door_->token_file(service_.channel(), "w", v1::ROLE_WORKER);
+    if (n_users_ > 0) admit_everyone();
     for (int i = 0; i < kWorkers; ++i) start_worker(i);
     auto next_kill = within(0.5), next_server_kill = within(5);
     std::size_t n_submitted = 0;
     // The loop goes on as long as jobs end, however slow the machine is.
     for (auto hangs = within(kHangSeconds); std::chrono::steady_clock::now() < hangs;) {
-      if (n_submitted < n_jobs_) n_submitted += submit_some(n_jobs_ - n_submitted);
+      // A call for each tenant, so that the jobs of none run out before its next turn.
+      for (int i = 0; i < (users_.empty() ? 1 : kTenants) && n_submitted < n_jobs_; ++i)
+        n_submitted += submit_some(n_jobs_ - n_submitted);
       if (std::chrono::steady_clock::now() > next_kill &&
           worker_kills_ <= 10 + ended() / kJobsPerWorkerKill) {
         kill_a_worker();
@@ -105,6 +114,15 @@ class Chaos {
   const History& history() const { return history_; }
   /// Counts jobs that belong to another user than the one who submitted them.
   const std::vector<std::string>& misplaced() const { return misplaced_; }
+  /// Ends the server and reads the use of it by users and tenants.
+  TurnsHistory turns() {
+    std::vector<std::string> tenants;
+    for (std::size_t i = 0; i < kTenants; ++i) tenants.push_back(tenant_name(i));
+    service_.kill_server();
+    return read_turns_history(service_.directory() / "data" / "quasi.db", tenants, 5);
+  }
+  /// Number of submissions that a quota refused.
+  int refused() const { return n_refused_; }
   int worker_kills() const { return worker_kills_; }
   int server_kills() const { return server_kills_; }
 
@@ -112,34 +130,90 @@ class Chaos {
   static std::string name(int worker) { return std::string(1, 'w').append(std::to_string(worker)); }
   void start_worker(int worker) {
     std::vector<std::string> flags{"--slots", "2"};
-    if (n_users_ > 0)
-      for (const std::string& flag : door_->worker_flags(worker_token_)) flags.push_back(flag);
+    if (n_users_ > 0) {
+      flags = door_->worker_flags(worker_token_);
+      flags.insert(flags.end(), {"--devices", "fake:" + (service_.directory() / "gpus").string()});
+    }
     service_.start_worker(name(worker), flags);
   }
   void open_door() {
     door_.emplace(service_.directory());
     service_.add_server_flags(door_->server_flags(service_.address()));
+    service_.add_server_flags({"--user-jobs", std::to_string(kUserJobs), "--user-running-gpus",
+                               std::to_string(kUserGpus)});
+    std::ofstream gpus(service_.directory() / "gpus");
+    for (std::int64_t i = 0; i < kGpusOfWorker; ++i)
+      gpus << "[[device]]\nuuid = 'GPU-" << i << "'\n";
   }
-  void admit(const std::string& user, v1::Role role) {
-    users_.push_back({user, v1::JobService::NewStub(
-                                door_->open(door_->token_file(service_.channel(), user, role)))});
+  void admit_everyone() {
+    for (std::size_t i = 0; i < kTenants; ++i) set_quotas(i);
+    const auto n_users = static_cast<std::size_t>(n_users_);
+    for (std::size_t i = 0; i < n_users; ++i) {
+      const std::string name = "user" + std::to_string(i);
+      const std::size_t tenant = i % kTenants;
+      const std::string token =
+          door_->token_file(service_.channel(), name, v1::ROLE_USER, tenant_name(tenant));
+      users_.push_back({.name = name,
+                        .stub = v1::JobService::NewStub(door_->open(token)),
+                        .left = n_jobs_ * (tenant + 1) * kTenants / kSumOfParts / n_users});
+    }
+    // The last user submits the rest of an uneven division.
+    std::uint64_t n_shared = 0;
+    for (const User& user : users_) n_shared += user.left;
+    users_.back().left += n_jobs_ - n_shared;
+    worker_token_ = door_->token_file(service_.channel(), "w", v1::ROLE_WORKER);
+  }
+  void set_quotas(std::size_t tenant) {
+    v1::SaveQuotasRequest request;
+    request.set_tenant(tenant_name(tenant));
+    request.mutable_quotas()->set_shares(100 * (static_cast<std::uint32_t>(tenant) + 1));
+    request.mutable_quotas()->set_jobs(kTenantJobs);
+    request.mutable_quotas()->set_running_gpus(kTenantGpus);
+    v1::SaveQuotasResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status =
+        v1::AdminService::NewStub(service_.channel())->SaveQuotas(&context, request, &response);
+    if (!status.ok()) throw std::runtime_error("quotas: " + status.error_message());
   }
 
   std::size_t submit_some(std::size_t left) {
-    std::vector<v1::JobSpec> specs;
-    for (std::size_t i = 0; i < std::min<std::size_t>(left, 20); ++i)
-      specs.push_back(some_work(random_));
     if (users_.empty()) {
+      const auto specs = some_jobs(std::min<std::size_t>(left, 20));
       for (const auto& id : service_.submit(specs)) ids_.push_back(id);
       return specs.size();
     }
-    // The users take turns.
-    const auto& [user, stub] = users_[n_calls_++ % users_.size()];
-    for (const auto& id : service_.submit(specs, *stub)) {
-      ids_.push_back(id);
-      owners_[id] = user;
+    // The users take turns. Those whose quota has no room try again at their next turn.
+    User& user = users_[n_calls_++ % users_.size()];
+    auto specs = some_jobs(std::min<std::size_t>(user.left, 5));
+    for (v1::JobSpec& spec : specs) {
+      spec.mutable_resources()->set_gpus(1);
+      spec.mutable_max_runtime()->set_seconds(kMaxRuntimeS);
+      if (n_jobs_ >= kFullSize && spec.test().has_sleep()) lengthen(spec);
     }
+    if (specs.empty()) return 0;
+    try {
+      for (const auto& id : service_.submit(specs, *user.stub)) {
+        ids_.push_back(id);
+        owners_[id] = user.name;
+      }
+    } catch (const std::runtime_error& refusal) {
+      if (std::string(refusal.what()).find("that wait or run are more than") == std::string::npos)
+        throw;
+      ++n_refused_;
+      return 0;
+    }
+    user.left -= specs.size();
     return specs.size();
+  }
+  /// Makes a job that sleeps last 0.4 to 4.2 s, so that the tenants contest the GPUs for minutes.
+  static void lengthen(v1::JobSpec& spec) {
+    auto& duration = *spec.mutable_test()->mutable_sleep()->mutable_duration();
+    duration = TimeUtil::MillisecondsToDuration(20 * TimeUtil::DurationToMilliseconds(duration));
+  }
+  std::vector<v1::JobSpec> some_jobs(std::size_t n) {
+    std::vector<v1::JobSpec> specs;
+    for (std::size_t i = 0; i < n; ++i) specs.push_back(some_work(random_));
+    return specs;
   }
   void kill_a_worker() {
     const int worker = static_cast<int>(random_() % kWorkers);
@@ -180,9 +254,15 @@ class Chaos {
   std::mt19937_64 random_;
   int n_users_ = 0;
   std::optional<TlsDoor> door_;
-  std::vector<std::pair<std::string, std::unique_ptr<v1::JobService::Stub>>> users_;
+  struct User {
+    std::string name;
+    std::unique_ptr<v1::JobService::Stub> stub;
+    std::uint64_t left = 0;  ///< number of jobs that they have not submitted yet
+  };
+  std::vector<User> users_;
   std::string worker_token_;
   std::size_t n_calls_ = 0;
+  int n_refused_ = 0;
   std::map<std::string, std::string> owners_;  ///< job → the user who submitted it
   std::vector<std::string> misplaced_;
   Service service_{{"--lease-ttl", "2", "--restart-grace", "10"}};
@@ -213,6 +293,10 @@ void expect_nothing_lost(std::uint64_t n_jobs, std::uint64_t seed, int n_users =
   for (const auto& offence : verdict.offences) ADD_FAILURE() << offence;
   for (const auto& offence : chaos.misplaced()) ADD_FAILURE() << offence;
   EXPECT_GT(chaos.worker_kills(), 0);
+  if (n_users == 0) return;
+  std::cout << chaos.refused() << " submissions refused by quotas\n";
+  EXPECT_GT(chaos.refused(), 0) << "no quota was reached";
+  expect_fair_turns(chaos.turns(), n_jobs >= kFullSize);
 }
 
 // The full size of 2,000 jobs is the test `kill_test_full`, labelled nightly.

@@ -60,13 +60,14 @@ std::vector<std::string> TlsDoor::server_flags(const std::string& unix_address) 
 }
 
 std::string TlsDoor::token_file(const std::shared_ptr<grpc::Channel>& owner,
-                                const std::string& name, int role) const {
+                                const std::string& name, int role,
+                                const std::string& tenant) const {
   const auto admin = v1::AdminService::NewStub(owner);
   grpc::ClientContext save, create;
   v1::SavePrincipalRequest person;
   person.mutable_principal()->set_name(name);
   person.mutable_principal()->set_role(static_cast<v1::Role>(role));
-  person.mutable_principal()->set_tenant("default");
+  person.mutable_principal()->set_tenant(tenant);
   v1::SavePrincipalResponse saved;
   require(admin->SavePrincipal(&save, person, &saved), "principal " + name);
   v1::CreateTokenRequest request;

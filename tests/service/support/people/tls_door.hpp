@@ -21,11 +21,11 @@ class TlsDoor {
   /// Returns flags of a server that serves here and at `unix_address`.
   std::vector<std::string> server_flags(const std::string& unix_address) const;
 
-  /// Makes a principal with a number of quasi.v1.Role. @param owner  a channel of the server's
-  /// owner
+  /// Makes a principal of the tenant with a number of quasi.v1.Role. @param owner  a channel of the
+  /// server's owner
   /// @return the file of their token. @throws std::runtime_error with a refusal.
   std::string token_file(const std::shared_ptr<grpc::Channel>& owner, const std::string& name,
-                         int role) const;
+                         int role, const std::string& tenant = "default") const;
   /// Opens a channel with TLS that carries the token.
   std::shared_ptr<grpc::Channel> open(const std::string& token_file) const;
   /// Returns flags of a worker that calls here with the token.
