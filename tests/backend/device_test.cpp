@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
+#include "tests/support/temporary_directory.hpp"
+#include "workers/backend/device/host.hpp"
 #include "workers/backend/device/memory_budget.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/backend/view.hpp"
@@ -33,6 +38,37 @@ TEST(Device, NamesWhatIsMissingAndWhy) {
     EXPECT_NE(std::string(failure.what()).find("cuda:999"), std::string::npos);
     EXPECT_NE(std::string(failure.what()).find("--device cpu"), std::string::npos);
   }
+}
+
+/// Writes a file below a directory, with the directories above it.
+void put(const std::filesystem::path& path, const std::string& text) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path) << text;
+}
+
+// The smallest limit of the groups of a process counts, less what they use but for the page cache.
+// Without a limit the memory of the host does.
+TEST(Host, UsableMemoryIsWhatTheControlGroupsLeave) {
+  const test::TemporaryDirectory directory;
+  const std::filesystem::path root = directory.path(), groups = root / "sys/fs/cgroup";
+  EXPECT_EQ(usable_memory_bytes(root), 0);
+  put(root / "proc/meminfo", "MemTotal: 2000 kB\nMemAvailable:    1000 kB\n");
+  EXPECT_EQ(usable_memory_bytes(root), 1024000);
+  put(root / "proc/self/cgroup", "0::/jobs/one\n");
+  put(groups / "jobs/one/memory.max", "max\n");
+  put(groups / "jobs/one/memory.current", "300000\n");
+  EXPECT_EQ(usable_memory_bytes(root), 1024000);
+  put(groups / "jobs/memory.max", "500000\n");
+  put(groups / "jobs/memory.current", "400000\n");
+  put(groups / "jobs/memory.stat", "anon 5\ninactive_file 100000\n");
+  EXPECT_EQ(usable_memory_bytes(root), 200000);
+  put(root / "proc/self/cgroup", "9:cpu:/\n4:memory:/job\n0::/\n");
+  put(groups / "memory/job/memory.limit_in_bytes", "700000\n");
+  put(groups / "memory/job/memory.usage_in_bytes", "100000\n");
+  EXPECT_EQ(usable_memory_bytes(root), 600000);
+  put(groups / "memory/job/memory.usage_in_bytes", "900000\n");
+  EXPECT_EQ(usable_memory_bytes(root), 1) << "a full group has no room, which 0 would not say";
+  EXPECT_GT(usable_memory_bytes(), 0);
 }
 
 TEST(Device, RefusesUnknownWords) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "workers/backend/device/host.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/input/text_files.hpp"
 #include "workers/gw/model/memory_limits.hpp"
@@ -29,7 +30,7 @@ std::int64_t default_budget_bytes(const Device& device) {
 /// some of a GPU.
 std::int64_t memory_limit_bytes(const Device& device) {
   return device.backend == Backend::kCuda ? device.memory_bytes / 100 * kUsableGpu_percent
-                                          : device.memory_bytes;
+                                          : usable_memory_bytes();
 }
 
 class GwTask : public Task {
@@ -45,7 +46,7 @@ class GwTask : public Task {
                        {.team = team,
                         .memory_budget_bytes = budget > 0 ? budget : default_budget_bytes(device),
                         .memory_limit_bytes = memory_limit_bytes(device),
-                        .host_limit_bytes = find_device("cpu").memory_bytes},
+                        .host_limit_bytes = usable_memory_bytes()},
                        silent);
     nlohmann::json planned = summary_of_plan(plan);
     planned["epsilon_seconds"] = plan.epsilon_seconds;
@@ -67,7 +68,7 @@ class GwTask : public Task {
     const Workplace place{.team = team,
                           .memory_budget_bytes = budget > 0 ? budget : default_budget_bytes(device),
                           .memory_limit_bytes = budget > 0 ? budget : memory_limit_bytes(device),
-                          .host_limit_bytes = find_device("cpu").memory_bytes,
+                          .host_limit_bytes = usable_memory_bytes(),
                           .checkpoint_directory = options.ranks->leads()
                                                       ? options.checkpoint_directory
                                                       : std::filesystem::path{}};

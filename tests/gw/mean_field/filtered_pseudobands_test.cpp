@@ -242,34 +242,6 @@ std::pair<double, double> edges_of(test::SmallSilicon& crystal, const MeanField&
   return edges(field, crystal.sigma(field, crystal.epsilon, options), options);
 }
 
-/// Pseudobands with every plane wave as a vector, whose sum has no noise.
-Wavefunctions of_every_plane_wave(const MeanField& lowest, PseudobandPlan& plan) {
-  const KPointWaves& at = lowest.waves.waves[0];
-  const std::size_t n = at.g.size(), kept = static_cast<std::size_t>(plan.kept);
-  const std::vector<Cplx>& states = at.coefficients[0];
-  plan.chosen.resize(n);
-  std::vector<Cplx> x(n * n);
-  for (std::size_t i = 0; i < n; ++i) {
-    x[i * n + i] = 1.0;
-    for (std::size_t band = 0; band < kept; ++band)
-      for (std::size_t j = 0; j < n; ++j)
-        x[i * n + j] -= std::conj(states[band * n + i]) * states[band * n + j];
-  }
-  const WindowPolynomials& filter = *plan.filter;
-  std::vector<Cplx> vectors((filter.size() + 1) * n * n);
-  HamiltonianOperator(lowest.hamiltonian(lowest.waves, 0, 0))
-      .expand({filter.centre_ry(), filter.half_ry(),
-               view<const double>(filter.coefficients(), filter.size() + 1, filter.degree() + 1)},
-              view<const Cplx>(x, n, n), view<Cplx>(vectors, filter.size() + 1, n, n));
-  vectors.resize(filter.size() * n * n);
-  Wavefunctions made = without_states(lowest.waves, plan.bands());
-  set_energies(lowest.waves, plan, PseudobandUse::kSelfEnergy, made);
-  std::vector<Cplx> rows(states.begin(), states.begin() + static_cast<std::ptrdiff_t>(kept * n));
-  rows.insert(rows.end(), vectors.begin(), vectors.end());
-  made.waves.push_back({.g = at.g, .coefficients = {std::move(rows)}});
-  return made;
-}
-
 // Without noise only the error of the windows is left: 2 meV at F = 0.2, a quarter of it at 0.1.
 TEST(FilteredPseudobands, EveryPlaneWaveGivesTheSelfEnergyOfAllStates) {
   for (const char* name : {"silicon", "gaas"}) {
@@ -283,7 +255,7 @@ TEST(FilteredPseudobands, EveryPlaneWaveGivesTheSelfEnergyOfAllStates) {
     for (const double ratio : {0.2, 0.1}) {
       PseudobandPlan plan = plan_filtered_pseudobands(lowest, {.vectors = 1, .ratio = ratio}, true);
       MeanField field = lowest;
-      field.waves = of_every_plane_wave(lowest, plan);
+      field.waves = test::of_every_plane_wave(lowest, plan, PseudobandUse::kSelfEnergy);
       const auto found = edges_of(crystal, field, options);
       std::printf("%s F = %.1f: Sigma - exact %.2f and %.2f meV\n", name, ratio,
                   1e3 * (found.first - exact.first), 1e3 * (found.second - exact.second));

@@ -59,10 +59,9 @@ TEST(CostEstimate, NamesSecondsAndMemory) {
   plan.epsilon_seconds = 12.0;
   plan.sigma_seconds = 3.5;
   plan.memory_bytes = std::int64_t{3} << 29;
-  plan.screening_bytes = std::int64_t{1} << 28;
+  plan.host_bytes = std::int64_t{1} << 28;
   EXPECT_EQ(cost_line(plan),
-            "estimate: ε 12 s, Σ 3.5 s, 1.50 GiB of device memory and 0.25 GiB of the host's for "
-            "ε⁻¹ and W at most");
+            "estimate: ε 12 s, Σ 3.5 s, 1.50 GiB of device memory and 0.25 GiB of host memory");
 }
 
 /// Γ of eight atoms, 100 plane waves in ε.

@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "workers/gw/kernels/hamiltonian/hamiltonian_operator.hpp"
 #include "workers/gw/model/empirical_crystal.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
+#include "workers/gw/solver/mean_field/filtered_pseudobands.hpp"
 #include "workers/gw/solver/self_energy/quasiparticle.hpp"
 
 namespace quasi::gw::test {
@@ -58,6 +60,36 @@ inline MeanField loaded(const std::string& crystal, double cutoff_ry, int bands,
 /// Returns the number of plane waves of such a crystal at Γ.
 inline int plane_waves(const std::string& crystal, double cutoff_ry) {
   return static_cast<int>(loaded(crystal, cutoff_ry, 30, "dense").waves.waves[0].g.size());
+}
+
+/// Makes pseudobands with every plane wave as a vector, whose sum has no noise. `plan` gets as many
+/// vectors.
+inline Wavefunctions of_every_plane_wave(const MeanField& lowest, PseudobandPlan& plan,
+                                         PseudobandUse use) {
+  const KPointWaves& at = lowest.waves.waves[0];
+  const std::size_t n = at.g.size(), kept = static_cast<std::size_t>(plan.kept);
+  const std::vector<Cplx>& states = at.coefficients[0];
+  plan.chosen.resize(n);
+  std::vector<Cplx> x(n * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    x[i * n + i] = 1.0;
+    for (std::size_t band = 0; band < kept; ++band)
+      for (std::size_t j = 0; j < n; ++j)
+        x[i * n + j] -= std::conj(states[band * n + i]) * states[band * n + j];
+  }
+  const WindowPolynomials& filter = *plan.filter;
+  std::vector<Cplx> vectors((filter.size() + 1) * n * n);
+  HamiltonianOperator(lowest.hamiltonian(lowest.waves, 0, 0))
+      .expand({filter.centre_ry(), filter.half_ry(),
+               view<const double>(filter.coefficients(), filter.size() + 1, filter.degree() + 1)},
+              view<const Cplx>(x, n, n), view<Cplx>(vectors, filter.size() + 1, n, n));
+  vectors.resize(filter.size() * n * n);
+  Wavefunctions made = without_states(lowest.waves, plan.bands());
+  set_energies(lowest.waves, plan, use, made);
+  std::vector<Cplx> rows(states.begin(), states.begin() + static_cast<std::ptrdiff_t>(kept * n));
+  rows.insert(rows.end(), vectors.begin(), vectors.end());
+  made.waves.push_back({.g = at.g, .coefficients = {std::move(rows)}});
+  return made;
 }
 
 }  // namespace quasi::gw::test

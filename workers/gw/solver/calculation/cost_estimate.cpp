@@ -281,10 +281,9 @@ std::string cost_line(const Plan& plan) {
   if (plan.sigma_seconds > 0.0)
     std::snprintf(sigma, sizeof sigma, "Σ %.3g s, ", plan.sigma_seconds);
   std::snprintf(line, sizeof line,
-                "estimate: ε %.3g s, %s%.2f GiB of device memory and %.2f GiB of the host's for "
-                "ε⁻¹ and W at most",
+                "estimate: ε %.3g s, %s%.2f GiB of device memory and %.2f GiB of host memory",
                 plan.epsilon_seconds, sigma, static_cast<double>(plan.memory_bytes) / kGib,
-                static_cast<double>(plan.screening_bytes) / kGib);
+                static_cast<double>(plan.host_bytes) / kGib);
   return line;
 }
 

@@ -80,7 +80,7 @@ struct Workplace {
   DeviceTeam& team;
   std::int64_t memory_budget_bytes = 0;  ///< per device, for work that is cut into blocks
   std::int64_t memory_limit_bytes = 0;   ///< per device, for matrices held whole; 0: not known
-  std::int64_t host_limit_bytes = 0;     ///< memory of the host; 0: not known
+  std::int64_t host_limit_bytes = 0;     ///< memory that the host can give; 0: not known
   std::filesystem::path checkpoint_directory = {};  ///< empty: no checkpoints
 };
 

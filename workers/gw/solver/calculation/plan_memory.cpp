@@ -130,11 +130,12 @@ void require_room(const Plan& plan, std::int64_t limit_bytes) {
 void require_host_room(const Plan& plan, std::int64_t limit_bytes) {
   if (limit_bytes <= 0 || plan.host_bytes <= limit_bytes) return;
   constexpr double kGib = 1073741824.0;
-  char text[400];
+  char text[500];
   std::snprintf(
       text, sizeof text,
       "states, ε⁻¹ and W need %.3g GiB of host memory, %.3g GiB of them for matrices; the "
-      "host has %.3g GiB. Lower epsilon.cutoff_ry = %.6g or the bands, ask for fewer "
+      "host has %.3g GiB to give (available memory, or what its control group leaves). Lower "
+      "epsilon.cutoff_ry = %.6g or the bands, ask for fewer "
       "frequencies, set epsilon.subspace_tolerance, or take a host with more memory",
       static_cast<double>(plan.host_bytes) / kGib, static_cast<double>(plan.screening_bytes) / kGib,
       static_cast<double>(limit_bytes) / kGib, plan.epsilon.epsilon_cutoff_ry);
