@@ -7,6 +7,7 @@
 #include "client/diagnose/doctor.hpp"
 #include "client/engine/interrupt.hpp"
 #include "client/input/arguments.hpp"
+#include "proto/wire/access/core_dumps.hpp"
 
 namespace quasi::client {
 namespace {
@@ -104,6 +105,7 @@ ExitStatus guarded(Console& console, const std::function<ExitStatus()>& body) {
 
 int main_(int argc, char** argv) {
   interrupt::install();
+  wire::forbid_core_dumps();
   const auto environment = [](const char* name) -> const char* { return std::getenv(name); };
   Console plain(Format::kTable, Terminal::detect(false, environment), false, false);
   Arguments arguments;

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "proto/wire/access/core_dumps.hpp"
 #include "server/api/probe.hpp"
 #include "server/server.hpp"
 #include "server/service/log.hpp"
@@ -67,6 +68,7 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  quasi::wire::forbid_core_dumps();
   ::umask(0077);  // only the owner may read the database, jobs and results
   try {
     if (argc > 1 && std::string(argv[1]) == "init") return init_command(argc - 1, argv + 1);

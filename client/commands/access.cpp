@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "client/session/durable_file.hpp"
 #include "client/views/job_view.hpp"
@@ -49,6 +50,35 @@ v1::Role role_of(const std::string& word) {
   return role;
 }
 
+/// Appends the scopes of a list with commas, e.g. "read,submit".
+void add_scopes(const std::string& list, v1::CreateTokenRequest& request) {
+  std::istringstream words(list);
+  for (std::string word; std::getline(words, word, ',');) {
+    std::string name = "TOKEN_SCOPE_";
+    for (const char c : word) name.push_back(static_cast<char>(std::toupper(c)));
+    v1::TokenScope scope = v1::TOKEN_SCOPE_UNSPECIFIED;
+    if (!v1::TokenScope_Parse(name, &scope) || scope == v1::TOKEN_SCOPE_UNSPECIFIED)
+      throw wrong_usage("--scope: no scope '" + word + "'; scopes: read, submit, cancel, admin");
+    request.add_scopes(scope);
+  }
+}
+
+Json scopes_json(const google::protobuf::RepeatedField<int>& scopes) {
+  Json words = Json::array();
+  for (const int scope : scopes) words.push_back(enum_word(*v1::TokenScope_descriptor(), scope));
+  return words;
+}
+
+/// The scopes of a narrowed token, e.g. "read,submit"; "" for a token with every scope.
+std::string scopes_text(const google::protobuf::RepeatedField<int>& scopes) {
+  constexpr int kEvery = v1::TokenScope_MAX;
+  if (scopes.size() == kEvery) return {};
+  std::string text;
+  for (const int scope : scopes)
+    text += (text.empty() ? "" : ",") + enum_word(*v1::TokenScope_descriptor(), scope);
+  return text;
+}
+
 v1::ListPrincipalsResponse principals(Session& session) {
   return session.server.call(&Admin::ListPrincipals, v1::ListPrincipalsRequest());
 }
@@ -58,12 +88,14 @@ Json principal_json(const v1::Principal& principal) {
   for (const v1::TokenInfo& token : principal.tokens())
     tokens.push_back({{"key", token.key_id()},
                       {"expires", TimeUtil::ToString(token.expires())},
-                      {"revoked", token.revoked()}});
+                      {"revoked", token.revoked()},
+                      {"scopes", scopes_json(token.scopes())}});
   return Json{{"name", principal.name()},
               {"role", role_word(principal.role())},
               {"tenant", principal.tenant()},
               {"uid", principal.has_uid() ? Json(principal.uid()) : Json()},
               {"disabled", principal.disabled()},
+              {"pool", principal.pool().empty() ? Json() : Json(principal.pool())},
               {"tokens", tokens}};
 }
 
@@ -80,9 +112,15 @@ ExitStatus list_principals(Session& session) {
   for (const v1::Principal& principal : answer.principals()) {
     std::string keys;
     for (const v1::TokenInfo& token : principal.tokens())
-      if (!token.revoked()) keys += (keys.empty() ? "" : " ") + printable(token.key_id());
+      if (!token.revoked()) {
+        const std::string scopes = scopes_text(token.scopes());
+        keys += (keys.empty() ? "" : " ") + printable(token.key_id()) +
+                (scopes.empty() ? "" : "(" + scopes + ")");
+      }
     table.add({printable(principal.name()) + (principal.disabled() ? " (disabled)" : ""),
-               role_word(principal.role()), printable(principal.tenant()),
+               role_word(principal.role()) +
+                   (principal.pool().empty() ? "" : " in " + printable(principal.pool())),
+               printable(principal.tenant()),
                principal.has_uid() ? std::to_string(principal.uid()) : "", keys});
   }
   session.console.data(table.text());
@@ -109,6 +147,9 @@ ExitStatus save_principal(Session& session, const AdminOptions& options) {
   if (!options.tenant.empty()) wanted.set_tenant(options.tenant);
   if (wanted.tenant().empty()) wanted.set_tenant("default");
   if (options.uid) wanted.set_uid(*options.uid);
+  // A pool belongs to a worker; somebody who is no worker any more leaves it.
+  if (wanted.role() != v1::ROLE_WORKER) wanted.clear_pool();
+  if (options.pool) wanted.set_pool(*options.pool);
   if (options.disable && options.enable)
     throw wrong_usage("--disable and --enable exclude each other");
   if (options.disable || options.enable) wanted.set_disabled(options.disable);
@@ -117,7 +158,9 @@ ExitStatus save_principal(Session& session, const AdminOptions& options) {
     session.console.document({{"principal", principal_json(saved)}});
   else
     session.console.data(printable(saved.name()) + "  " + role_word(saved.role()) + "  " +
-                         printable(saved.tenant()) + (saved.disabled() ? "  disabled" : "") + "\n");
+                         printable(saved.tenant()) +
+                         (saved.pool().empty() ? "" : "  pool " + printable(saved.pool())) +
+                         (saved.disabled() ? "  disabled" : "") + "\n");
   return ExitStatus::kOk;
 }
 
@@ -142,12 +185,15 @@ ExitStatus create_token(Session& session, const AdminOptions& options) {
   request.set_principal(options.words[1]);
   if (!options.lifetime.empty())
     *request.mutable_lifetime() = duration_of(options.lifetime, "--lifetime");
+  add_scopes(options.scopes, request);
   const v1::CreateTokenResponse answer = session.server.call(&Admin::CreateToken, request);
   const std::string expires = TimeUtil::ToString(answer.info().expires());
   if (!options.output.empty()) write_secret(options.output, answer.token() + "\n");
   if (session.console.json()) {
-    Json body{
-        {"principal", options.words[1]}, {"key", answer.info().key_id()}, {"expires", expires}};
+    Json body{{"principal", options.words[1]},
+              {"key", answer.info().key_id()},
+              {"expires", expires},
+              {"scopes", scopes_json(answer.info().scopes())}};
     if (options.output.empty()) body["token"] = answer.token();
     session.console.document(body);
     return ExitStatus::kOk;
@@ -235,11 +281,14 @@ ExitStatus whoami(Session& session) {
     session.console.document({{"name", answer.principal()},
                               {"role", role_word(answer.role())},
                               {"tenant", answer.tenant()},
+                              {"scopes", scopes_json(answer.token_scopes())},
                               {"server", session.server.address()}});
     return ExitStatus::kOk;
   }
+  const std::string scopes = scopes_text(answer.token_scopes());
   session.console.data(printable(answer.principal()) + "  " + role_word(answer.role()) + "  " +
-                       printable(answer.tenant()) + "  at " + session.server.address() + "\n");
+                       printable(answer.tenant()) + "  at " + session.server.address() +
+                       (scopes.empty() ? "" : "  for " + scopes) + "\n");
   return ExitStatus::kOk;
 }
 

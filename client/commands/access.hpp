@@ -14,13 +14,16 @@ struct AdminOptions {
   std::string role, tenant;
   std::optional<std::uint32_t> uid;
   bool disable = false, enable = false;
-  std::string lifetime;  ///< of a new token
-  std::string delay;     ///< until a token ends
-  std::string output;    ///< file for a new token, for its owner alone
-  QuotaOptions quota;    ///< of: quota user NAME, quota tenant NAME
+  std::string lifetime;             ///< of a new token
+  std::string scopes;               ///< of a new token, with commas; "": all of them
+  std::optional<std::string> pool;  ///< of a worker; "": any
+  std::string delay;                ///< until a token ends
+  std::string output;               ///< file for a new token, for its owner alone
+  QuotaOptions quota;               ///< of: quota user NAME, quota tenant NAME
 };
 
-/// `quasi whoami` prints the caller's name, role and tenant, as the server sees them.
+/// `quasi whoami` prints the caller's name, role and tenant and the scopes of a narrowed
+/// token, as the server sees them.
 ExitStatus whoami(Session& session);
 
 /// `quasi admin` lists and changes who may call the server, and makes and ends tokens.

@@ -23,6 +23,7 @@ struct JobArguments {
   std::string device;  ///< auto, cpu, cuda
   std::optional<unsigned> gpus;
   std::optional<unsigned> ranks;
+  std::string pool;  ///< of workers; empty: as the job says
   std::optional<unsigned> max_attempts;
   std::vector<std::string> exports;
 };

@@ -32,6 +32,10 @@ void CommandTree::add_access() {
   app->add_option("--lifetime", options.lifetime,
                   "of a new token (90d; worker: 365d) or code (15m)")
       ->type_name("TIME");
+  app->add_option("--scope", options.scopes, "what a new token is for: read, submit, cancel, admin")
+      ->type_name("SCOPE,…");
+  app->add_option("--pool", options.pool, "the only pool of a worker; '': any pool")
+      ->type_name("POOL");
   app->add_option("--delay", options.delay, "a revoked token ends after this time (at once)")
       ->type_name("TIME");
   app->add_option("--output", options.output, "write the token to a new file of mode 0600")
@@ -51,7 +55,7 @@ void CommandTree::add_access() {
       "  quasi admin user ada --role user --tenant phonons\n"
       "  quasi admin code ada\n"
       "  quasi admin quota user ada --gpus 2 --gpu-hours 500\n"
-      "  quasi admin token ada --output ada.token");
+      "  quasi admin token ada --scope read,submit --output ada.token");
 }
 
 }  // namespace quasi::client

@@ -106,9 +106,9 @@ void CommandTree::add_queue_options(CLI::App* app, JobArguments& job) {
   app->add_option("--priority", job.priority, "-100 to 100, higher is sooner")->type_name("N");
   app->add_option("--max-runtime", job.max_runtime, "limit of one attempt, e.g. 2h")
       ->type_name("TIME");
-  app->add_option("--max-attempts", job.max_attempts, "number of attempts, 1 to 10 (3)")
-      ->type_name("N");
+  app->add_option("--max-attempts", job.max_attempts, "attempts, 1 to 10 (3)")->type_name("N");
   app->add_option("--gpus", job.gpus, "GPUs of one host, 0 to 16")->type_name("N");
+  app->add_option("--pool", job.pool, "pool of workers (default)")->type_name("POOL");
   app->add_option("--ranks", job.ranks,
                   "MPI ranks that share them, 0 to 16 (0: one process uses all)")
       ->type_name("N");

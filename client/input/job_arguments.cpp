@@ -103,6 +103,7 @@ void apply_flags(const JobArguments& arguments, JobRequest& request, const std::
   if (arguments.priority) spec.set_priority(*arguments.priority);
   if (arguments.gpus) spec.mutable_resources()->set_gpus(*arguments.gpus);
   if (arguments.ranks) spec.mutable_resources()->set_ranks(*arguments.ranks);
+  if (!arguments.pool.empty()) spec.mutable_resources()->set_pool(arguments.pool);
   if (arguments.max_attempts) spec.mutable_retry()->set_max_attempts(*arguments.max_attempts);
   if (!arguments.max_runtime.empty()) {
     const auto seconds = parse_duration_seconds(arguments.max_runtime);

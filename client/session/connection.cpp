@@ -67,6 +67,7 @@ std::string remedy_of(const grpc::Status& status, const wire::ErrorDetails& deta
   if (why == reason::kTokenExpired || why == reason::kTokenInvalid)
     return "ask the operator of the server for a new token: quasi admin token NAME";
   if (why == reason::kRoleRequired) return "see your role: quasi whoami";
+  if (why == reason::kScopeRequired) return "see the scopes of your token: quasi whoami";
   if (why == reason::kJob) return "see your jobs: quasi list";
   if (why == "LOCAL_FILE")
     return "free space or choose another directory, then run the same command again";

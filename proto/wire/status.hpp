@@ -67,6 +67,8 @@ inline constexpr std::string_view kTokenInvalid = "TOKEN_INVALID";
 inline constexpr std::string_view kTokenExpired = "TOKEN_EXPIRED";
 // PERMISSION_DENIED
 inline constexpr std::string_view kRoleRequired = "ROLE_REQUIRED";
+inline constexpr std::string_view kScopeRequired = "SCOPE_REQUIRED";
+inline constexpr std::string_view kPoolRequired = "POOL_REQUIRED";
 // DATA_LOSS
 inline constexpr std::string_view kBlobCorrupt = "BLOB_CORRUPT";
 // INTERNAL: a bug in the program; metadata incident=<id in the server's log>.

@@ -31,6 +31,9 @@ void validate(const v1::SavePrincipalRequest& request, Violations& violations) {
   check_name(principal.tenant(), "principal.tenant", violations);
   if (principal.has_uid() && principal.uid() == ~std::uint32_t{0})
     violations.add("principal.uid", "must be a user id, got 4294967295, which means none");
+  checks::pool(principal.pool(), "principal.pool", violations);
+  if (!principal.pool().empty() && principal.role() != v1::ROLE_WORKER)
+    violations.add("principal.pool", "must be empty, because only a worker is bound to a pool");
   if (principal.tokens_size() > 0 || principal.has_created())
     violations.add(principal.has_created() ? "principal.created" : "principal.tokens",
                    "must be absent; the server sets it");
@@ -45,6 +48,9 @@ void validate(const v1::CreateTokenRequest& request, Violations& violations) {
       static_cast<std::uint64_t>(lifetime.seconds()) > limits::kTokenSeconds)
     violations.add("lifetime", "must be 0 s ... " + std::to_string(limits::kTokenSeconds) +
                                    " s, got " + std::to_string(lifetime.seconds()) + " s");
+  for (int i = 0; i < request.scopes_size(); ++i)
+    checks::known(request.scopes(i), v1::TokenScope_IsValid, "READ, SUBMIT, CANCEL, ADMIN",
+                  "scopes[" + std::to_string(i) + "]", violations);
 }
 
 void validate(const v1::RevokeTokenRequest& request, Violations& violations) {

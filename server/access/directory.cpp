@@ -28,11 +28,13 @@ Refused expired() {
                  "the clocks of both machines");
 }
 
-Caller to_caller(const Principal& principal) {
+Caller to_caller(const Principal& principal, const TokenScopes& scopes) {
   return {.principal_id = principal.id,
           .name = principal.name,
           .role = principal.role,
-          .tenant = principal.tenant};
+          .tenant = principal.tenant,
+          .pool = principal.pool,
+          .scopes = scopes};
 }
 
 std::int64_t number_of(std::string_view text) {
@@ -83,7 +85,8 @@ Caller Directory::authenticate(std::string_view token, std::int64_t now_ms) cons
     const std::size_t colon = payload->find(':');
     if (colon == std::string::npos) throw invalid();
     if (number_of(std::string_view(*payload).substr(colon + 1)) <= now_ms) throw expired();
-    return to_caller(known->active(number_of(std::string_view(*payload).substr(0, colon))));
+    return to_caller(known->active(number_of(std::string_view(*payload).substr(0, colon))),
+                     TokenScopes::every());
   }
   if (!token.starts_with(kTokenPrefix) || token.size() <= kTokenPrefix.size() + kKeyIdBytes)
     throw invalid();
@@ -97,7 +100,7 @@ Caller Directory::authenticate(std::string_view token, std::int64_t now_ms) cons
   if (!is_known || !is_right || found->second.revoked_ms > 0) throw invalid();
   const Principal& principal = known->active(found->second.principal_id);
   if (found->second.expires_ms <= now_ms) throw expired();
-  return to_caller(principal);
+  return to_caller(principal, found->second.scopes);
 }
 
 std::string Directory::open_session(std::int64_t principal_id, std::int64_t expires_ms) const {

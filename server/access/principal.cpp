@@ -36,9 +36,41 @@ std::string_view word_of(Role role) {
   return "unknown";
 }
 
+std::string_view word_of(TokenScope scope) {
+  switch (scope) {
+    case TokenScope::kRead:
+      return "read";
+    case TokenScope::kSubmit:
+      return "submit";
+    case TokenScope::kCancel:
+      return "cancel";
+    case TokenScope::kAdmin:
+      return "admin";
+  }
+  return "unknown";
+}
+
+std::vector<TokenScope> TokenScopes::list() const {
+  std::vector<TokenScope> scopes;
+  for (const TokenScope scope :
+       {TokenScope::kRead, TokenScope::kSubmit, TokenScope::kCancel, TokenScope::kAdmin})
+    if (has(scope)) scopes.push_back(scope);
+  return scopes;
+}
+
+std::string words_of(const TokenScopes& scopes) {
+  std::string words;
+  for (const TokenScope scope : scopes.list())
+    words += (words.empty() ? "" : ",") + std::string(word_of(scope));
+  return words;
+}
+
 NewToken make_token() {
   NewToken token;
-  token.key_id = wire::to_base64url(random_bytes(9));  // 12 characters
+  // Nine bytes give 12 characters. An id that began with '-' would be a flag of
+  // `quasi admin revoke KEY`.
+  do token.key_id = wire::to_base64url(random_bytes(9));
+  while (token.key_id.starts_with('-'));
   const std::string secret = wire::to_base64url(random_bytes(32));
   token.secret_sha256 = wire::sha256_bytes(secret);
   token.text = "qsi_" + token.key_id + "_" + secret;

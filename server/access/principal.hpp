@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,50 @@ enum class Role : std::uint8_t { kViewer = 1, kUser = 2, kOperator = 3, kAdmin =
 /// The word for a role, e.g. "operator".
 std::string_view word_of(Role role);
 
+/// A use to which a token can be narrowed. The numbers are those of quasi.v1.TokenScope.
+enum class TokenScope : std::uint8_t { kRead = 1, kSubmit = 2, kCancel = 3, kAdmin = 4 };
+
+/// The word for a scope, e.g. "submit".
+std::string_view word_of(TokenScope scope);
+
+/// A set of scopes.
+class TokenScopes {
+ public:
+  constexpr TokenScopes() = default;
+  constexpr TokenScopes(std::initializer_list<TokenScope> scopes) {
+    for (const TokenScope scope : scopes) add(scope);
+  }
+  /// Every scope: such a token has all rights of its owner.
+  static constexpr TokenScopes every() {
+    return {TokenScope::kRead, TokenScope::kSubmit, TokenScope::kCancel, TokenScope::kAdmin};
+  }
+  /// @param bits  value of `bits` of another set
+  static constexpr TokenScopes from_bits(std::uint8_t bits) {
+    TokenScopes scopes;
+    scopes.bits_ = bits & every().bits_;
+    return scopes;
+  }
+  constexpr void add(TokenScope scope) {
+    bits_ = static_cast<std::uint8_t>(bits_ | 1U << (static_cast<unsigned>(scope) - 1));
+  }
+  constexpr bool has(TokenScope scope) const { return meets({scope}); }
+  /// True if the two sets share a scope.
+  constexpr bool meets(const TokenScopes& other) const { return (bits_ & other.bits_) != 0; }
+  constexpr bool is_empty() const { return bits_ == 0; }
+  /// Bit s-1 stands for the scope of number s.
+  constexpr std::uint8_t bits() const { return bits_; }
+  /// The scopes of the set, ascending.
+  std::vector<TokenScope> list() const;
+
+  bool operator==(const TokenScopes&) const = default;
+
+ private:
+  std::uint8_t bits_ = 0;
+};
+
+/// The words of a set, e.g. "read,submit".
+std::string words_of(const TokenScopes& scopes);
+
 /// Somebody who makes calls: a person, a program or a worker.
 struct Principal {
   std::int64_t id = 0;
@@ -27,6 +72,7 @@ struct Principal {
   std::optional<std::int64_t> uid;  ///< user of this machine, on a Unix socket
   std::int64_t created_ms = 0;
   bool disabled = false;
+  std::string pool;  ///< the only pool in which a worker may register; "": any
 
   bool operator==(const Principal&) const = default;
 };
@@ -40,6 +86,7 @@ struct TokenRow {
   std::int64_t created_ms = 0;
   std::int64_t expires_ms = 0;
   std::int64_t revoked_ms = 0;  ///< 0: not revoked
+  TokenScopes scopes = TokenScopes::every();
 
   bool operator==(const TokenRow&) const = default;
 };
@@ -56,6 +103,8 @@ struct Caller {
   std::string name;
   Role role = Role::kViewer;
   std::string tenant;
+  std::string pool;                           ///< of a worker that is bound to one
+  TokenScopes scopes = TokenScopes::every();  ///< of the token of the call
 };
 
 /// A token of 256 random bits: "qsi_", the key id, "_" and the secret in base64url.

@@ -31,6 +31,10 @@ std::int64_t to_milliseconds(const google::protobuf::Duration& duration) {
   return duration.seconds() * 1000 + (duration.nanos() + 999'999) / 1'000'000;
 }
 
+void add_scopes(const TokenScopes& scopes, google::protobuf::RepeatedField<int>& numbers) {
+  for (const TokenScope scope : scopes.list()) numbers.Add(static_cast<int>(scope));
+}
+
 NewJob to_new_job(const v1::JobSpec& spec) {
   NewJob job;
   JobRow& row = job.row;

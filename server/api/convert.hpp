@@ -3,6 +3,7 @@
 #include <string>
 
 #include "proto/wire/validate.hpp"
+#include "server/access/principal.hpp"
 #include "server/queue/commands.hpp"
 #include "server/store/read_store.hpp"
 
@@ -14,6 +15,9 @@ google::protobuf::Duration to_duration(std::int64_t milliseconds);
 std::int64_t to_milliseconds(const google::protobuf::Timestamp& time);
 /// The duration in milliseconds, rounded up, so that a limit of 1 ns does not become 0.
 std::int64_t to_milliseconds(const google::protobuf::Duration& duration);
+
+/// Appends the numbers of scopes, ascending.
+void add_scopes(const TokenScopes& scopes, google::protobuf::RepeatedField<int>& numbers);
 
 NewJob to_new_job(const v1::JobSpec& spec);
 JobQuery to_query(const v1::JobFilter& filter);

@@ -122,6 +122,7 @@ grpc::ServerUnaryReactor* JobServiceApi::GetCapabilities(grpc::CallbackServerCon
                      response->set_principal(caller.name);
                      response->set_role(static_cast<v1::Role>(caller.role));
                      response->set_tenant(caller.tenant);
+                     add_scopes(caller.scopes, *response->mutable_token_scopes());
                      response->set_server_version(QUASI_VERSION);
                      response->set_api_version("v1");
                      for (const std::string& kind : wire::all_kinds())

@@ -14,41 +14,57 @@ void add_directive(v1::AttemptDirective& message, const std::string& attempt_id,
   message.set_directive(static_cast<v1::Directive>(directive));
 }
 
+std::string pool_of(const v1::RegisterRequest& request) {
+  return request.pool().empty() ? "default" : request.pool();
+}
+
+/// @throws Refused if the caller is bound to another pool.
+void require_pool(const Caller& caller, const std::string& pool) {
+  if (caller.pool.empty() || caller.pool == pool) return;
+  throw Refused(Refusal::kPermissionDenied, wire::reason::kPoolRequired,
+                "pool: the worker " + caller.name + " is bound to the pool " + caller.pool +
+                    " and cannot register in " + pool + "; set pool = \"" + caller.pool +
+                    "\" in the configuration of the worker");
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* WorkerServiceApi::Register(grpc::CallbackServerContext* context,
                                                      const v1::RegisterRequest* request,
                                                      v1::RegisterResponse* response) {
-  return write_call(
-      services_, context, violations_of(*request), "Register",
-      [this, request, response](WriteContext& write) {
-        RegisterWorker command;
-        command.worker = {.id = request->worker_id(),
-                          .incarnation = request->incarnation(),
-                          .name = request->name(),
-                          .version = request->version(),
-                          .pool = request->pool().empty() ? "default" : request->pool(),
-                          .kinds = {request->kinds().begin(), request->kinds().end()},
-                          .devices = {},
-                          .last_seen_ms = write.now.wall_ms};
-        for (const v1::Device& device : request->devices()) {
-          DeviceStatus status = to_device(device);
-          if (status.state == DeviceState::kUnsaid) status.state = DeviceState::kReady;
-          command.worker.devices.push_back(status.device);
-          command.devices.push_back(std::move(status));
-        }
-        for (const v1::AttemptRef& ref : request->salvage()) command.salvage.push_back(to_key(ref));
-        const Registered registered = write.queue.apply(command, write.now);
-        for (int i = 0; i < request->salvage_size(); ++i)
-          add_directive(*response->add_salvage(), request->salvage(i).attempt_id(),
-                        request->salvage(i).fence(),
-                        registered.salvage[static_cast<std::size_t>(i)]);
-        const ApiOptions& options = services_.options;
-        *response->mutable_lease_ttl() = to_duration(options.lease_ttl_ms);
-        *response->mutable_heartbeat_interval() = to_duration(options.heartbeat_interval_ms);
-        *response->mutable_orphan_grace() = to_duration(options.orphan_grace_ms);
-        *response->mutable_orphan_limit() = to_duration(options.orphan_limit_ms);
-      });
+  return write_call(services_, context, violations_of(*request), "Register",
+                    [this, request, response](WriteContext& write, const Caller& caller) {
+                      require_pool(caller, pool_of(*request));
+                      RegisterWorker command;
+                      command.worker = {.id = request->worker_id(),
+                                        .incarnation = request->incarnation(),
+                                        .name = request->name(),
+                                        .version = request->version(),
+                                        .pool = pool_of(*request),
+                                        .kinds = {request->kinds().begin(), request->kinds().end()},
+                                        .devices = {},
+                                        .last_seen_ms = write.now.wall_ms};
+                      for (const v1::Device& device : request->devices()) {
+                        DeviceStatus status = to_device(device);
+                        if (status.state == DeviceState::kUnsaid)
+                          status.state = DeviceState::kReady;
+                        command.worker.devices.push_back(status.device);
+                        command.devices.push_back(std::move(status));
+                      }
+                      for (const v1::AttemptRef& ref : request->salvage())
+                        command.salvage.push_back(to_key(ref));
+                      const Registered registered = write.queue.apply(command, write.now);
+                      for (int i = 0; i < request->salvage_size(); ++i)
+                        add_directive(*response->add_salvage(), request->salvage(i).attempt_id(),
+                                      request->salvage(i).fence(),
+                                      registered.salvage[static_cast<std::size_t>(i)]);
+                      const ApiOptions& options = services_.options;
+                      *response->mutable_lease_ttl() = to_duration(options.lease_ttl_ms);
+                      *response->mutable_heartbeat_interval() =
+                          to_duration(options.heartbeat_interval_ms);
+                      *response->mutable_orphan_grace() = to_duration(options.orphan_grace_ms);
+                      *response->mutable_orphan_limit() = to_duration(options.orphan_limit_ms);
+                    });
 }
 
 grpc::ServerUnaryReactor* WorkerServiceApi::AcquireLeases(grpc::CallbackServerContext* context,

@@ -6,7 +6,7 @@ namespace quasi::server {
 namespace {
 
 constexpr char kPrincipals[] =
-    "SELECT id, name, role, tenant, uid, created_ms, disabled FROM principals";
+    "SELECT id, name, role, tenant, uid, created_ms, disabled, pool FROM principals";
 
 Principal read_principal(const Statement& row) {
   Principal principal{.id = row.integer(0),
@@ -15,7 +15,8 @@ Principal read_principal(const Statement& row) {
                       .tenant = row.text(3),
                       .uid = std::nullopt,
                       .created_ms = row.integer(5),
-                      .disabled = row.integer(6) != 0};
+                      .disabled = row.integer(6) != 0,
+                      .pool = row.text(7)};
   if (!row.is_null(4)) principal.uid = row.integer(4);
   return principal;
 }
@@ -27,7 +28,8 @@ TokenRow read_token(const Statement& row) {
           .principal_id = row.integer(3),
           .created_ms = row.integer(4),
           .expires_ms = row.integer(5),
-          .revoked_ms = row.integer(6)};
+          .revoked_ms = row.integer(6),
+          .scopes = TokenScopes::from_bits(static_cast<std::uint8_t>(row.small(7)))};
 }
 
 }  // namespace
@@ -38,7 +40,7 @@ AccessTables AccessStore::all() {
   tables.principals = quasi::server::all<Principal>(principals, read_principal);
   Statement tokens(database_,
                    "SELECT id, key_id, secret_sha256, principal_id, created_ms, expires_ms, "
-                   "revoked_ms FROM tokens ORDER BY id");
+                   "revoked_ms, scopes FROM tokens ORDER BY id");
   tables.tokens = quasi::server::all<TokenRow>(tokens, read_token);
   return tables;
 }
@@ -50,16 +52,18 @@ std::optional<Principal> AccessStore::find(const std::string& name) {
 
 Principal AccessStore::save(Principal principal) {
   if (principal.id != 0) {
-    Statement(database_, "UPDATE principals SET role=?, tenant=?, uid=?, disabled=? WHERE id=?")
-        .bind(principal.role, principal.tenant, principal.uid, principal.disabled, principal.id)
+    Statement(database_,
+              "UPDATE principals SET role=?, tenant=?, uid=?, disabled=?, pool=? WHERE id=?")
+        .bind(principal.role, principal.tenant, principal.uid, principal.disabled, principal.pool,
+              principal.id)
         .run();
     return principal;
   }
   Statement(database_,
-            "INSERT INTO principals (name, role, tenant, uid, created_ms, disabled) "
-            "VALUES (?,?,?,?,?,?)")
+            "INSERT INTO principals (name, role, tenant, uid, created_ms, disabled, pool) "
+            "VALUES (?,?,?,?,?,?,?)")
       .bind(principal.name, principal.role, principal.tenant, principal.uid, principal.created_ms,
-            principal.disabled)
+            principal.disabled, principal.pool)
       .run();
   principal.id = database_.last_insert_id();
   return principal;
@@ -67,10 +71,10 @@ Principal AccessStore::save(Principal principal) {
 
 void AccessStore::insert_token(const TokenRow& token) {
   Statement(database_,
-            "INSERT INTO tokens (key_id, secret_sha256, principal_id, created_ms, expires_ms) "
-            "VALUES (?,?,?,?,?)")
+            "INSERT INTO tokens (key_id, secret_sha256, principal_id, created_ms, expires_ms, "
+            "scopes) VALUES (?,?,?,?,?,?)")
       .bind(token.key_id, Statement::Blob{token.secret_sha256}, token.principal_id,
-            token.created_ms, token.expires_ms)
+            token.created_ms, token.expires_ms, static_cast<std::int64_t>(token.scopes.bits()))
       .run();
 }
 

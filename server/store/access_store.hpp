@@ -16,7 +16,7 @@ class AccessStore {
 
   AccessTables all();
   std::optional<Principal> find(const std::string& name);
-  /// Inserts a principal whose id is 0, otherwise changes role, tenant, uid and `disabled`.
+  /// Inserts a principal whose id is 0, otherwise changes all but its name.
   /// @return the principal with its id.
   Principal save(Principal principal);
   void insert_token(const TokenRow& token);

@@ -17,19 +17,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// True if a line of the configuration sets one of the keys that a join writes.
-bool is_replaced(const std::string& line) {
+/// True if a line of the configuration sets one of the keys that this join writes.
+bool is_replaced(const std::string& line, const wire::Login& login) {
   const std::size_t first = line.find_first_not_of(" \t");
   if (first == std::string::npos) return false;
   const std::string key = line.substr(first, line.find_first_of(" \t=", first) - first);
-  return key == "server" || key == "token_file" || key == "ca";
+  return key == "server" || key == "token_file" || key == "ca" ||
+         (key == "pool" && !login.pool.empty());
 }
 
-std::string other_lines(const fs::path& file) {
+std::string other_lines(const fs::path& file, const wire::Login& login) {
   std::ifstream in(file);
   std::string text;
   for (std::string line; std::getline(in, line);)
-    if (!is_replaced(line)) text += line + "\n";
+    if (!is_replaced(line, login)) text += line + "\n";
   return text;
 }
 
@@ -54,7 +55,9 @@ void join_server(const std::string& code_text, const std::string& file, std::ost
     replace_file_durably(files, token_file, login.token + "\n");
     replace_file_durably(files, path,
                          "server = \"" + login.address + "\"\ntoken_file = \"" + token_file +
-                             "\"\nca = \"" + ca_file + "\"\n" + other_lines(path));
+                             "\"\nca = \"" + ca_file + "\"\n" +
+                             (login.pool.empty() ? "" : "pool = \"" + login.pool + "\"\n") +
+                             other_lines(path, login));
     out << "this machine is the worker " << login.principal << " of " << login.address
         << "\nstart it: quasi-worker --config " << path.string() << "\n";
   } catch (const wire::LoginError& error) {

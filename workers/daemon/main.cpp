@@ -10,6 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "proto/wire/access/core_dumps.hpp"
 #include "workers/daemon/daemon.hpp"
 #include "workers/daemon/error.hpp"
 #include "workers/daemon/join.hpp"
@@ -101,6 +102,7 @@ DaemonExit main_(int argc, char** argv, int* usage_status) {
 
 int main(int argc, char** argv) {
   ::umask(0077);  // Decks, results and logs of attempts must not be readable for other users.
+  quasi::wire::forbid_core_dumps();
   int usage_status = 0;
   try {
     const auto status = quasi::main_(argc, argv, &usage_status);

@@ -81,6 +81,7 @@ Login redeem(const JoinCode& code) {
   login.token = answer.token();
   login.principal = answer.principal();
   login.role = role_word(answer.role());
+  login.pool = answer.pool();
   return login;
 }
 

@@ -21,6 +21,7 @@ struct Login {
   std::string token;      ///< "qsi_…"
   std::string principal;  ///< name of the caller
   std::string role;       ///< e.g. "worker"
+  std::string pool;       ///< of a worker that is bound to one
 };
 
 /// Reads a line for a code: the argument, or for "-" and "" the first line of standard input, so

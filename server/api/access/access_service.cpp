@@ -87,18 +87,24 @@ std::string key_id_of(const grpc::CallbackServerContext& context) {
   return value.starts_with(kPrefix) ? std::string(value.substr(kPrefix.size(), 12)) : std::string();
 }
 
-/// Makes a token of the usual lifetime for a principal. @return its text.
-std::string grant_token(AccessStore& access, const Principal& owner, std::int64_t now_ms,
-                        google::protobuf::Timestamp& expires) {
+/// The text and the end of a token that was just made.
+struct Granted {
+  std::string text;
+  google::protobuf::Timestamp expires;
+};
+
+/// Makes a token of the usual lifetime for a principal.
+Granted grant_token(AccessStore& access, const Principal& owner, const TokenScopes& scopes,
+                    std::int64_t now_ms) {
   const NewToken token = make_token();
   const TokenRow row{.key_id = token.key_id,
                      .secret_sha256 = token.secret_sha256,
                      .principal_id = owner.id,
                      .created_ms = now_ms,
-                     .expires_ms = now_ms + usual_token_days(owner.role) * kMsPerDay};
+                     .expires_ms = now_ms + usual_token_days(owner.role) * kMsPerDay,
+                     .scopes = scopes};
   access.insert_token(row);
-  expires = to_timestamp(row.expires_ms);
-  return token.text;
+  return {.text = token.text, .expires = to_timestamp(row.expires_ms)};
 }
 
 }  // namespace
@@ -116,9 +122,11 @@ grpc::ServerUnaryReactor* AccessServiceApi::RedeemCode(grpc::CallbackServerConte
           const CodeRow code = require_code(write.access, request->secret(), now_ms);
           const Principal owner = require_active(write.access, code.principal_id);
           write.access.use_code(code.id, now_ms);
-          response->set_token(
-              grant_token(write.access, owner, now_ms, *response->mutable_expires()));
+          const Granted token = grant_token(write.access, owner, TokenScopes::every(), now_ms);
+          response->set_token(token.text);
+          *response->mutable_expires() = token.expires;
           response->set_principal(owner.name);
+          response->set_pool(owner.pool);
           response->set_role(static_cast<v1::Role>(owner.role));
           act->record(write, owner.name, {.names = {owner.name}});
         } catch (const Refused& refused) {
@@ -147,7 +155,9 @@ grpc::ServerUnaryReactor* AccessServiceApi::RenewToken(grpc::CallbackServerConte
                         "on a Unix socket nothing is to be done");
         const std::int64_t now_ms = write.now.wall_ms;
         const Principal owner = require_active(write.access, caller.principal_id);
-        response->set_token(grant_token(write.access, owner, now_ms, *response->mutable_expires()));
+        const Granted token = grant_token(write.access, owner, caller.scopes, now_ms);
+        response->set_token(token.text);
+        *response->mutable_expires() = token.expires;
         write.access.end_token(key_id, now_ms + kOverlapMs, 0);
         act->record(write, caller.name, {.names = {key_id}});
         *tables = write.access.all();

@@ -18,6 +18,7 @@ v1::TokenInfo to_message(const TokenRow& token) {
   *info.mutable_created() = to_timestamp(token.created_ms);
   *info.mutable_expires() = to_timestamp(token.expires_ms);
   info.set_revoked(token.revoked_ms > 0);
+  add_scopes(token.scopes, *info.mutable_scopes());
   return info;
 }
 
@@ -28,6 +29,7 @@ v1::Principal to_message(const Principal& principal) {
   message.set_tenant(principal.tenant);
   if (principal.uid) message.set_uid(static_cast<std::uint32_t>(*principal.uid));
   message.set_disabled(principal.disabled);
+  message.set_pool(principal.pool);
   *message.mutable_created() = to_timestamp(principal.created_ms);
   return message;
 }
@@ -43,7 +45,22 @@ Principal require_principal(AccessStore& access, const std::string& name) {
 std::string values_of(const Principal& principal) {
   return "role=" + std::string(word_of(principal.role)) + " tenant=" + principal.tenant +
          " uid=" + (principal.uid ? std::to_string(*principal.uid) : "none") +
-         " disabled=" + (principal.disabled ? "true" : "false");
+         " disabled=" + (principal.disabled ? "true" : "false") +
+         (principal.pool.empty() ? "" : " pool=" + principal.pool);
+}
+
+/// Returns the scopes of a new token. @throws Refused if they narrow the token of a worker.
+TokenScopes scopes_of(const v1::CreateTokenRequest& request, const Principal& owner) {
+  if (request.scopes().empty()) return TokenScopes::every();
+  if (owner.role == Role::kWorker)
+    throw Refused(Refusal::kInvalidArgument, wire::reason::kFieldInvalid,
+                  "scopes: " + owner.name +
+                      " is a worker, whose tokens have every scope; bind it "
+                      "to a pool instead: quasi admin user " +
+                      owner.name + " --pool POOL");
+  TokenScopes scopes;
+  for (const int scope : request.scopes()) scopes.add(static_cast<TokenScope>(scope));
+  return scopes;
 }
 
 /// Refuses a user id that another principal has.
@@ -91,6 +108,7 @@ grpc::ServerUnaryReactor* AdminServiceApi::SavePrincipal(grpc::CallbackServerCon
         principal.uid.reset();
         if (wanted.has_uid()) principal.uid = wanted.uid();
         principal.disabled = wanted.disabled();
+        principal.pool = wanted.pool();
         require_free_uid(write.access, principal);
         *response->mutable_principal() = to_message(write.access.save(principal));
         return Act::Target{.names = {principal.name}, .detail = values_of(principal)};
@@ -128,13 +146,15 @@ grpc::ServerUnaryReactor* AdminServiceApi::CreateToken(grpc::CallbackServerConte
                                          .secret_sha256 = token.secret_sha256,
                                          .principal_id = owner.id,
                                          .created_ms = write.now.wall_ms,
-                                         .expires_ms = write.now.wall_ms + lifetime_ms};
+                                         .expires_ms = write.now.wall_ms + lifetime_ms,
+                                         .scopes = scopes_of(*request, owner)};
                       write.access.insert_token(row);
                       response->set_token(token.text);
                       *response->mutable_info() = to_message(row);
                       return Act::Target{.names = {token.key_id},
                                          .detail = "of=" + owner.name +
-                                                   " expires_ms=" + std::to_string(row.expires_ms)};
+                                                   " expires_ms=" + std::to_string(row.expires_ms) +
+                                                   " scopes=" + words_of(row.scopes)};
                     });
 }
 

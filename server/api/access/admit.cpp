@@ -79,6 +79,13 @@ Caller admit(Services& services, const grpc::CallbackServerContext& context,
                   "the role of " + caller.name + " is " + std::string(word_of(caller.role)) +
                       ", which may not call " + std::string(method) +
                       "; ask an admin of the server for another role");
+  const TokenScopes needed = scopes_for(method);
+  if (caller.role != Role::kWorker && !caller.scopes.meets(needed))
+    throw Refused(Refusal::kPermissionDenied, wire::reason::kScopeRequired,
+                  "the token of " + caller.name + " has the scopes " + words_of(caller.scopes) +
+                      ", and " + std::string(method) + " needs the scope " + words_of(needed) +
+                      "; ask an admin of the server for a token with it: quasi admin token " +
+                      caller.name + " --scope " + words_of(needed));
   return caller;
 }
 

@@ -16,7 +16,8 @@
 /// changes who may come in.
 namespace quasi::server {
 
-/// Finds the caller of a call by its token and checks that its role may call the method.
+/// Finds the caller of a call by its token and checks that its role may call the method and that
+/// a scope of the token opens it.
 /// @param method  name of the method without its service
 /// A valid token is admitted even if its peer has failed too often, because many people may share
 /// an address. A call without a token waits for its peer.

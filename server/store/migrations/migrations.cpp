@@ -186,11 +186,21 @@ CREATE TRIGGER audit_anchor_stays BEFORE DELETE ON audit_anchor
 BEGIN SELECT RAISE(ABORT, 'the audit has one anchor'); END;
 )sql";
 
+// Tokens are narrowed to scopes, and workers are bound to pools. Bit s-1 of `scopes` stands for the
+// number s of quasi.v1.TokenScope.
+constexpr char kScopesAndPools[] = R"sql(
+ALTER TABLE tokens ADD COLUMN scopes INTEGER NOT NULL DEFAULT 15 CHECK (scopes BETWEEN 1 AND 15);
+ALTER TABLE principals ADD COLUMN pool TEXT NOT NULL DEFAULT '';
+CREATE TRIGGER tokens_keep_their_scopes BEFORE UPDATE OF scopes ON tokens
+WHEN NEW.scopes <> OLD.scopes
+BEGIN SELECT RAISE(ABORT, 'the scopes of a token do not change'); END;
+)sql";
+
 constexpr Migration kMigrations[] = {
     {1, kVersion1},   {2, kIsolationOfAttempts}, {3, kIndexOfNames},
     {4, kPrincipals}, {5, kDeletedJobs},         {6, kLogTails},
     {7, kOwners},     {8, kJoinCodes},           {9, kAudit},
-    {10, kVersion10},
+    {10, kVersion10}, {11, kScopesAndPools},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Tests users and tokens as people use them, with the real programs: on the Unix socket without any
 // step, on TCP with a token file.
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "tests/service/support/client_fixture.hpp"
@@ -106,6 +107,26 @@ TEST_F(WithTokens, ATokenFileOpensTcp) {
   EXPECT_NE(revoked.err.find("not valid"), std::string::npos) << revoked.err;
 }
 
+// A program that only reads gets a token that only reads.
+TEST_F(WithTokens, ANarrowedTokenIsShownAndKeptToItsScopes) {
+  user_with_token("plots");
+  const std::string file = path("reader.token").string();
+  const Ran made = quasi({"admin", "token", "plots", "--scope", "read", "--output", file});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(on_tcp({"list"}, file).status, 0);
+  const Ran refused = on_tcp({"submit", job("ok", "[test.noop]")}, file);
+  EXPECT_EQ(refused.status, 6) << refused.err;
+  EXPECT_NE(refused.err.find("needs the scope submit"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("quasi whoami"), std::string::npos) << refused.err;
+  const Ran who = on_tcp({"whoami"}, file);
+  EXPECT_TRUE(who.out.ends_with("  for read\n")) << who.out;
+  EXPECT_EQ(json::parse(on_tcp({"whoami", "--json"}, file).out)["scopes"], json({"read"}));
+  EXPECT_NE(quasi({"admin", "users"}).out.find("(read)"), std::string::npos);
+  const Ran unknown = quasi({"admin", "token", "plots", "--scope", "reed"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_NE(unknown.err.find("read, submit, cancel, admin"), std::string::npos) << unknown.err;
+}
+
 // I18: the token is in its file and nowhere else: no other file of the server, the worker or the
 // client, no log, no command line and no environment of a process.
 TEST_F(WithTokens, ATokenIsInItsFileAlone) {
@@ -128,6 +149,42 @@ TEST_F(WithTokens, ATokenIsInItsFileAlone) {
     EXPECT_EQ(slurp(entry.path() / "environ").find(secret), std::string::npos);
   }
   EXPECT_GE(processes, 3) << "server, worker and engine were running";
+}
+
+/// Lets programs of the test dump core into the folder of the test.
+class WithCores : public WithTokens {
+ protected:
+  WithCores() {
+    ::getrlimit(RLIMIT_CORE, &usual_);
+    rlimit most = usual_;
+    most.rlim_cur = most.rlim_max;
+    ::setrlimit(RLIMIT_CORE, &most);
+    fs::current_path(path(""));
+  }
+  ~WithCores() override {
+    fs::current_path(folder_);
+    ::setrlimit(RLIMIT_CORE, &usual_);
+  }
+  fs::path folder_ = fs::current_path();
+  rlimit usual_{};
+};
+
+// I18: a crash of the server, a worker or a client writes no memory with tokens to a disk.
+TEST_F(WithCores, NoProgramWithATokenDumpsCore) {
+  Process other({"/bin/sleep", "1000"}, path("other"), {});
+  other.end(SIGABRT);
+  if (!other.dumped_core()) GTEST_SKIP() << "this machine dumps no core of any program";
+  const std::string token = "QUASI_TOKEN_FILE=" + user_with_token("ada");
+  const auto client = spawn("client",
+                            {"quasi", "--server", tcp(), "submit", job("ok", "[test.noop]"),
+                             "--pool", "empty", "--watch"},
+                            {token});
+  await_output(*client, &Process::err, "no worker of pool empty");
+  await_output(*worker_, &Process::err, "registered");
+  for (Process* process : {client.get(), worker_.get(), server_.get()}) {
+    EXPECT_EQ(process->end(SIGABRT), 128 + SIGABRT);
+    EXPECT_FALSE(process->dumped_core());
+  }
 }
 
 }  // namespace

@@ -117,20 +117,21 @@ class LoginByCode : public EndToEnd {
     return {"QUASI_CONFIG=" + path(person + "/client.toml").string(),
             "QUASI_STATE=" + path(person + "/state").string()};
   }
-  std::string new_code(const std::string& name, const std::string& role) {
-    EXPECT_EQ(as("admin", {"admin", "user", name, "--role", role}).status, 0);
+  std::string new_code(const std::string& name, const std::string& role,
+                       const std::string& pool = "") {
+    EXPECT_EQ(as("admin", {"admin", "user", name, "--role", role, "--pool", pool}).status, 0);
     const Ran made = as("admin", {"admin", "code", name});
     EXPECT_EQ(made.status, 0) << made.err;
     return made.out.substr(0, made.out.find('\n'));
   }
-  void start_joined_worker() {
+  void start_joined_worker(const std::string& code) {
     file("worker.toml",
          "devices = \"none\"  # no GPU here\nserver = \"unix:/old\"\n"
          "state_directory = \"" +
              path("worker-state").string() + "\"\n");
     const Ran joined = with_code(
         "worker", program("quasi-worker") + " --config " + path("worker.toml").string() + " join -",
-        code_after("quasi-worker join"));
+        code);
     ASSERT_EQ(joined.status, 0) << joined.err;
     worker_ = std::make_unique<Process>(
         machine_.there({program("quasi-worker"), "--config", path("worker.toml").string()}),
@@ -160,31 +161,66 @@ class LoginByCode : public EndToEnd {
   int runs_ = 0;
 };
 
-// From an empty folder to results of two users, by the documented commands.
+// From an empty folder to results of two users besides the admin, by the documented commands. Each
+// of the two sees their own job alone.
 TEST_F(LoginByCode, ThreeCommandsLeadToARemoteJob) {
   const auto start = Clock::now();
   const Ran admin = as("admin", {"login", code_after("quasi login")});
   ASSERT_EQ(admin.status, 0) << admin.err;
-  ASSERT_NO_FATAL_FAILURE(start_joined_worker());
+  ASSERT_NO_FATAL_FAILURE(start_joined_worker(code_after("quasi-worker join")));
   EXPECT_NE(slurp(path("worker.toml")).find("devices = \"none\"  # no GPU here\n"),
             std::string::npos);
   EXPECT_EQ(slurp(path("worker.toml")).find("unix:/old"), std::string::npos);
 
-  const Ran ada =
-      with_code("ada", program("quasi") + " login --name lab -", new_code("ada", "user"));
-  ASSERT_EQ(ada.status, 0) << ada.err;
-  const Ran who = as("ada", {"whoami"});
-  EXPECT_EQ(who.out, "ada  user  default  at " + address() + "\n") << who.err;
-  for (const std::string person : {"admin", "ada"}) {
+  for (const std::string person : {"ada", "bo"}) {
+    const Ran login =
+        with_code(person, program("quasi") + " login --name lab -", new_code(person, "user"));
+    ASSERT_EQ(login.status, 0) << login.err;
+    const Ran who = as(person, {"whoami"});
+    EXPECT_EQ(who.out, person + "  user  default  at " + address() + "\n") << who.err;
     const Ran ran = as(person, {"submit", "thermal", QUASI_EXAMPLES_DIR "/thermal/silicon", "--set",
                                 "ngrid=4,4,4", "--set", "T=300", "--wait"});
     EXPECT_EQ(ran.status, 0) << ran.err;
     const Ran fetched = as(person, {"fetch", "last", "-d", path(person + "/out").string()});
     EXPECT_EQ(fetched.status, 0) << fetched.err;
     EXPECT_TRUE(fs::exists(path(person + "/out/result.h5")));
+    EXPECT_EQ(json::parse(as(person, {"list", "--json"}).out)["jobs"].size(), 1u);
   }
   std::cout << "from the first login to two fetched results: "
             << std::chrono::duration_cast<milliseconds>(Clock::now() - start).count() << " ms\n";
+}
+
+// The code of a worker carries its pool. Jobs name a pool, and only its worker takes them.
+TEST_F(LoginByCode, AWorkerJoinsThePoolThatItIsBoundTo) {
+  ASSERT_EQ(as("admin", {"login", code_after("quasi login")}).status, 0);
+  ASSERT_NO_FATAL_FAILURE(start_joined_worker(new_code("gpu1", "worker", "large")));
+  EXPECT_NE(slurp(path("worker.toml")).find("pool = \"large\"\n"), std::string::npos);
+  EXPECT_NE(as("admin", {"admin", "users"}).out.find("worker in large"), std::string::npos);
+  const auto submit_to = [&](std::vector<std::string> flags) {
+    std::vector<std::string> words{"submit", "thermal",     QUASI_EXAMPLES_DIR "/thermal/silicon",
+                                   "--set",  "ngrid=4,4,4", "--set",
+                                   "T=300"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    return as("admin", words);
+  };
+  const Ran done = submit_to({"--pool", "large", "--wait"});
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(as("admin", {"devices"}).out.find("pool large: 0 queued, 0 running"),
+            std::string::npos);
+  EXPECT_EQ(submit_to({}).status, 0);
+  const Ran why = as("admin", {"why", "last"});
+  EXPECT_NE(why.out.find("no worker of pool default"), std::string::npos) << why.out << why.err;
+
+  // A worker whose configuration names another pool is refused, and its log names the remedy.
+  worker_->end(SIGTERM);
+  const std::string text = slurp(path("worker.toml"));
+  std::ofstream(path("worker.toml")) << "pool = \"default\"\n"
+                                     << text.substr(0, text.find("pool = ")) +
+                                            text.substr(text.find('\n', text.find("pool = ")) + 1);
+  worker_ = std::make_unique<Process>(
+      machine_.there({program("quasi-worker"), "--config", path("worker.toml").string()}),
+      path("worker"), std::vector<std::string>{});
+  await_output(*worker_, &Process::err, "is bound to the pool large");
 }
 
 TEST_F(LoginByCode, ACodeIsGoodForOneUseAndNamesItsServer) {
@@ -259,7 +295,7 @@ TEST_F(LoginByCode, EveryRefusalNamesItsReason) {
 // no environment.
 TEST_F(LoginByCode, SecretsAreInTheirFilesAlone) {
   ASSERT_EQ(with_code("admin", program("quasi") + " login", code_after("quasi login")).status, 0);
-  ASSERT_NO_FATAL_FAILURE(start_joined_worker());
+  ASSERT_NO_FATAL_FAILURE(start_joined_worker(code_after("quasi-worker join")));
   ASSERT_EQ(as("admin", {"submit", "thermal", QUASI_EXAMPLES_DIR "/thermal/silicon", "--set",
                          "ngrid=4,4,4", "--set", "T=300", "--wait", "--verbose"})
                 .status,

@@ -44,15 +44,20 @@ TEST(AccessRules, SayWhatEachRoleIsFor) {
   EXPECT_FALSE(may_call(Role::kAdmin, "NoSuchMethod"));
 }
 
-// Every method of the protos is refused without a token, with a wrong one, and to each role that
-// has no right to it. It is not refused for its role to the others.
+// Every method of the protos is refused without a token, with a wrong one, to each role that has no
+// right to it, and to each token of an admin that lacks its scope. It is not refused for its role
+// or its scope to the others.
 TEST_F(Access, EveryCallPassesTheDoor) {
   const std::map<Role, std::string> tokens{{Role::kViewer, token_of("vera", v1::ROLE_VIEWER)},
                                            {Role::kUser, token_of("ursula", v1::ROLE_USER)},
                                            {Role::kOperator, token_of("otto", v1::ROLE_OPERATOR)},
                                            {Role::kAdmin, token_of("ada", v1::ROLE_ADMIN)},
                                            {Role::kWorker, token_of("willi", v1::ROLE_WORKER)}};
-  int calls = 0;
+  std::map<TokenScope, std::string> narrowed;
+  for (const TokenScope scope : TokenScopes::every().list())
+    narrowed[scope] =
+        token_of("ada", v1::ROLE_ADMIN, 3'600, "phonons", {static_cast<v1::TokenScope>(scope)});
+  int calls = 0, narrowed_calls = 0;
   for (const pb::MethodDescriptor* method : all_methods()) {
     SCOPED_TRACE(method->full_name());
     if (needs_no_token(method->name())) {
@@ -73,7 +78,14 @@ TEST_F(Access, EveryCallPassesTheDoor) {
       EXPECT_NE(status.error_code(), StatusCode::UNAUTHENTICATED) << word_of(role);
       ++calls;
     }
+    for (const auto& [scope, token] : narrowed) {
+      const grpc::Status status = call(*method, token);
+      EXPECT_EQ(wire::reason_of(status) == "SCOPE_REQUIRED", !scopes_for(method->name()).has(scope))
+          << word_of(scope) << ": " << status.error_message();
+      ++narrowed_calls;
+    }
   }
+  EXPECT_EQ(narrowed_calls, static_cast<int>(4 * (all_methods().size() - 1)));
   EXPECT_EQ(calls, static_cast<int>(5 * (all_methods().size() - 1)));
 }
 

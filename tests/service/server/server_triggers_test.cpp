@@ -82,6 +82,11 @@ TEST_F(Triggers, EachRefusesWhatItGuards) {
       "I8: an event says what its job is");
   expect_refused("UPDATE events SET to_state=9", "I8: an event does not change");
   expect_refused("DELETE FROM events", "I8: a change of state is not forgotten");
+  world_.engine.database().execute(
+      "INSERT INTO principals (id, name, role, tenant, created_ms) VALUES (1, 'ada', 2, 'p', 0); "
+      "INSERT INTO tokens (key_id, secret_sha256, principal_id, created_ms, expires_ms, scopes) "
+      "VALUES ('AAAAAAAAAAAA', zeroblob(32), 1, 0, 9, 1)");
+  expect_refused("UPDATE tokens SET scopes=15", "the scopes of a token do not change");
 }
 
 TEST_F(Triggers, ConstraintsRefuseContradictions) {

@@ -116,17 +116,21 @@ class Process {
     }
     return status_;
   }
+  /// True if the kernel wrote or piped a core dump at the end.
+  bool dumped_core() const { return dumped_core_; }
   std::string out() const { return slurp(out_); }
   std::string err() const { return slurp(err_); }
 
  private:
   void take(int status) {
     ended_ = true;
+    dumped_core_ = WIFSIGNALED(status) && WCOREDUMP(status);
     status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   fs::path out_, err_;
   pid_t pid_ = -1;
   bool ended_ = false;
+  bool dumped_core_ = false;
   int status_ = -1;
 };
 

@@ -88,26 +88,36 @@ class Access : public Calls {
     return call(method_of("JobService", "GetCapabilities"), token);
   }
 
-  /// Creates a principal of this role with a token, through the server's admin on the Unix socket.
-  std::string token_of(const std::string& name, v1::Role role, std::int64_t lifetime_s = 3'600,
-                       const std::string& tenant = "phonons") {
-    const auto admin = v1::AdminService::NewStub(channel_);
-    {
-      grpc::ClientContext context;
-      v1::SavePrincipalRequest request;
-      request.mutable_principal()->set_name(name);
-      request.mutable_principal()->set_role(role);
-      request.mutable_principal()->set_tenant(tenant);
-      v1::SavePrincipalResponse response;
-      const grpc::Status status = admin->SavePrincipal(&context, request, &response);
-      EXPECT_TRUE(status.ok()) << status.error_message();
-    }
+  /// Saves a principal through the server's admin on the Unix socket.
+  grpc::Status save(const std::string& name, v1::Role role, const std::string& tenant = "phonons",
+                    const std::string& pool = "") {
+    grpc::ClientContext context;
+    v1::SavePrincipalRequest request;
+    request.mutable_principal()->set_name(name);
+    request.mutable_principal()->set_role(role);
+    request.mutable_principal()->set_tenant(tenant);
+    request.mutable_principal()->set_pool(pool);
+    v1::SavePrincipalResponse response;
+    return v1::AdminService::NewStub(channel_)->SavePrincipal(&context, request, &response);
+  }
+  /// Makes a token through the same admin. @param scopes  none: every scope
+  grpc::Status make_token_for(const std::string& name, const std::vector<v1::TokenScope>& scopes,
+                              std::int64_t lifetime_s, v1::CreateTokenResponse* response) {
     grpc::ClientContext context;
     v1::CreateTokenRequest request;
     request.set_principal(name);
     request.mutable_lifetime()->set_seconds(lifetime_s);
+    for (const v1::TokenScope scope : scopes) request.add_scopes(scope);
+    return v1::AdminService::NewStub(channel_)->CreateToken(&context, request, response);
+  }
+  /// Creates a principal of this role with a token.
+  std::string token_of(const std::string& name, v1::Role role, std::int64_t lifetime_s = 3'600,
+                       const std::string& tenant = "phonons",
+                       const std::vector<v1::TokenScope>& scopes = {}) {
+    const grpc::Status saved = save(name, role, tenant);
+    EXPECT_TRUE(saved.ok()) << saved.error_message();
     v1::CreateTokenResponse response;
-    const grpc::Status status = admin->CreateToken(&context, request, &response);
+    const grpc::Status status = make_token_for(name, scopes, lifetime_s, &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response.token();
   }
