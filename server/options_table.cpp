@@ -120,6 +120,14 @@ std::vector<Entry> lease_entries() {
           "calls_per_second",
           "other calls of one principal in a second; ten times as many may come at once", 1,
           1'000'000, [](O & o) -> auto& { return o.api.calls_per_second; }),
+      integer(
+          "streams_per_principal", "watches, logs and transfers that one principal has open", 1,
+          1'000'000, [](O & o) -> auto& { return o.api.streams_per_principal; }),
+      integer(
+          "upload_bytes_per_second",
+          "bytes that one principal sends in a second; ten times as many may come at once; 0: no "
+          "limit",
+          0, 1'000'000'000'000, [](O & o) -> auto& { return o.api.upload_bytes_per_second; }),
       seconds(
           "lease_ttl", "a worker that is silent for this time loses its jobs", 0.5, 3'600,
           [](O & o) -> auto& { return o.queue.lease_ttl_ms; }),

@@ -69,7 +69,7 @@ Json scopes_json(const google::protobuf::RepeatedField<int>& scopes) {
   return words;
 }
 
-/// The scopes of a narrowed token, e.g. "read,submit"; "" for a token with every scope.
+/// Returns the scopes of a narrowed token, e.g. "read,submit"; "" for a token with every scope.
 std::string scopes_text(const google::protobuf::RepeatedField<int>& scopes) {
   constexpr int kEvery = v1::TokenScope_MAX;
   if (scopes.size() == kEvery) return {};

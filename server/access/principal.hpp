@@ -19,20 +19,20 @@ enum class Role : std::uint8_t { kViewer = 1, kUser = 2, kOperator = 3, kAdmin =
 /// The word for a role, e.g. "operator".
 std::string_view word_of(Role role);
 
-/// A use to which a token can be narrowed. The numbers are those of quasi.v1.TokenScope.
+/// Names a use to which a token can be narrowed. The numbers are those of quasi.v1.TokenScope.
 enum class TokenScope : std::uint8_t { kRead = 1, kSubmit = 2, kCancel = 3, kAdmin = 4 };
 
-/// The word for a scope, e.g. "submit".
+/// Returns the word for a scope, e.g. "submit".
 std::string_view word_of(TokenScope scope);
 
-/// A set of scopes.
+/// Holds a set of scopes.
 class TokenScopes {
  public:
   constexpr TokenScopes() = default;
   constexpr TokenScopes(std::initializer_list<TokenScope> scopes) {
     for (const TokenScope scope : scopes) add(scope);
   }
-  /// Every scope: such a token has all rights of its owner.
+  /// Returns every scope: such a token has all rights of its owner.
   static constexpr TokenScopes every() {
     return {TokenScope::kRead, TokenScope::kSubmit, TokenScope::kCancel, TokenScope::kAdmin};
   }
@@ -51,7 +51,7 @@ class TokenScopes {
   constexpr bool is_empty() const { return bits_ == 0; }
   /// Bit s-1 stands for the scope of number s.
   constexpr std::uint8_t bits() const { return bits_; }
-  /// The scopes of the set, ascending.
+  /// Returns the scopes of the set, ascending.
   std::vector<TokenScope> list() const;
 
   bool operator==(const TokenScopes&) const = default;
@@ -60,7 +60,7 @@ class TokenScopes {
   std::uint8_t bits_ = 0;
 };
 
-/// The words of a set, e.g. "read,submit".
+/// Returns the words of a set, e.g. "read,submit".
 std::string words_of(const TokenScopes& scopes);
 
 /// Somebody who makes calls: a person, a program or a worker.

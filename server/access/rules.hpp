@@ -26,7 +26,7 @@ bool needs_no_token(std::string_view method);
 /// True if the role may call the method.
 bool may_call(Role role, std::string_view method);
 
-/// The scopes of which a token needs one to call the method; none if there is no such method.
+/// Returns the scopes of which a token needs one to call the method; without a method, none.
 TokenScopes scopes_for(std::string_view method);
 
 }  // namespace quasi::server

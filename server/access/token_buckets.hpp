@@ -24,7 +24,15 @@ class TokenBuckets {
   /// Takes a token if the key has one. @return 0, or the time until the key has one.
   std::int64_t add(const std::string& key, std::int64_t now_ms);
 
+  /// Takes the tokens of a time even if the key lacks them, so that it has none until they are
+  /// back.
+  /// @param us  number of tokens × interval
+  void spend(const std::string& key, std::int64_t us, std::int64_t now_ms);
+
  private:
+  /// Returns the moment from which the bucket of a key is full; null if no further key can be
+  /// known. The caller holds the mutex.
+  std::int64_t* find_full_us(const std::string& key, std::int64_t now_us);
   std::int64_t wait_us(std::int64_t full_us, std::int64_t now_us) const;
 
   const std::int64_t interval_us_;

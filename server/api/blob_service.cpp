@@ -22,10 +22,10 @@ grpc::ServerUnaryReactor* BlobServiceApi::FindMissingBlobs(
 
 grpc::ServerReadReactor<v1::WriteBlobRequest>* BlobServiceApi::WriteBlob(
     grpc::CallbackServerContext* context, v1::WriteBlobResponse* response) {
-  const Admission admission = admission_of(services_, *context, "WriteBlob");
+  const Admission admission = stream_admission_of(services_, *context, "WriteBlob");
   if (!admission.caller)
     return new RefusedStream<grpc::ServerReadReactor<v1::WriteBlobRequest>>(admission.refusal);
-  return write_blob(services_, context, response, *admission.caller);
+  return write_blob(services_, context, response, admission);
 }
 
 grpc::ServerUnaryReactor* BlobServiceApi::QueryUpload(grpc::CallbackServerContext* context,
@@ -88,10 +88,10 @@ grpc::ServerUnaryReactor* BlobServiceApi::QueryUpload(grpc::CallbackServerContex
 
 grpc::ServerWriteReactor<v1::ReadBlobResponse>* BlobServiceApi::ReadBlob(
     grpc::CallbackServerContext* context, const v1::ReadBlobRequest* request) {
-  const Admission admission = admission_of(services_, *context, "ReadBlob");
+  const Admission admission = stream_admission_of(services_, *context, "ReadBlob");
   if (!admission.caller)
     return new RefusedStream<grpc::ServerWriteReactor<v1::ReadBlobResponse>>(admission.refusal);
-  return read_blob(services_, context, *request, scope_of(*admission.caller));
+  return read_blob(services_, context, *request, scope_of(*admission.caller), admission.place);
 }
 
 }  // namespace quasi::server

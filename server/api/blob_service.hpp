@@ -1,6 +1,7 @@
 #pragma once
 
 #include "quasi/v1/blob_service.grpc.pb.h"
+#include "server/api/access/admit.hpp"
 #include "server/api/services.hpp"
 
 namespace quasi::server {
@@ -26,8 +27,9 @@ class BlobServiceApi : public v1::BlobService::CallbackService {
 
 /// These functions create the streams. Each stream has a file of its own in streams/.
 grpc::ServerReadReactor<v1::WriteBlobRequest>* write_blob(Services&, grpc::CallbackServerContext*,
-                                                          v1::WriteBlobResponse*, const Caller&);
+                                                          v1::WriteBlobResponse*, const Admission&);
 grpc::ServerWriteReactor<v1::ReadBlobResponse>* read_blob(Services&, grpc::CallbackServerContext*,
-                                                          const v1::ReadBlobRequest&, const Scope&);
+                                                          const v1::ReadBlobRequest&, const Scope&,
+                                                          StreamPlace place);
 
 }  // namespace quasi::server

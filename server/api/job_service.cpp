@@ -313,18 +313,18 @@ grpc::ServerUnaryReactor* JobServiceApi::DeleteJobs(grpc::CallbackServerContext*
 
 grpc::ServerWriteReactor<v1::WatchEvent>* JobServiceApi::WatchJobs(
     grpc::CallbackServerContext* context, const v1::WatchJobsRequest* request) {
-  const Admission admission = admission_of(services_, *context, "WatchJobs");
+  const Admission admission = stream_admission_of(services_, *context, "WatchJobs");
   if (!admission.caller)
     return new RefusedStream<grpc::ServerWriteReactor<v1::WatchEvent>>(admission.refusal);
-  return watch_jobs(services_, context, *request, scope_of(*admission.caller));
+  return watch_jobs(services_, context, *request, scope_of(*admission.caller), admission.place);
 }
 
 grpc::ServerWriteReactor<v1::ReadLogsResponse>* JobServiceApi::ReadLogs(
     grpc::CallbackServerContext* context, const v1::ReadLogsRequest* request) {
-  const Admission admission = admission_of(services_, *context, "ReadLogs");
+  const Admission admission = stream_admission_of(services_, *context, "ReadLogs");
   if (!admission.caller)
     return new RefusedStream<grpc::ServerWriteReactor<v1::ReadLogsResponse>>(admission.refusal);
-  return read_logs(services_, context, *request, scope_of(*admission.caller));
+  return read_logs(services_, context, *request, scope_of(*admission.caller), admission.place);
 }
 
 grpc::ServerUnaryReactor* JobServiceApi::ListArtifacts(grpc::CallbackServerContext* context,

@@ -54,8 +54,10 @@ class JobServiceApi : public v1::JobService::CallbackService {
 
 /// These functions create the streams. Each stream has a file of its own in streams/.
 grpc::ServerWriteReactor<v1::WatchEvent>* watch_jobs(Services&, grpc::CallbackServerContext*,
-                                                     const v1::WatchJobsRequest&, const Scope&);
+                                                     const v1::WatchJobsRequest&, const Scope&,
+                                                     StreamPlace place);
 grpc::ServerWriteReactor<v1::ReadLogsResponse>* read_logs(Services&, grpc::CallbackServerContext*,
-                                                          const v1::ReadLogsRequest&, const Scope&);
+                                                          const v1::ReadLogsRequest&, const Scope&,
+                                                          StreamPlace place);
 
 }  // namespace quasi::server

@@ -9,6 +9,8 @@
 #include "server/access/call_rates.hpp"
 #include "server/access/directory.hpp"
 #include "server/access/failed_logins.hpp"
+#include "server/access/open_streams.hpp"
+#include "server/access/upload_rates.hpp"
 #include "server/api/streams/idle_streams.hpp"
 #include "server/queue/clock.hpp"
 #include "server/service/event_lines.hpp"
@@ -41,6 +43,8 @@ struct ApiOptions {
   std::int64_t failed_logins_per_minute = 5;  ///< of one peer
   std::int64_t submits_per_second = 20;       ///< of one principal, ten times as many at once
   std::int64_t calls_per_second = 100;        ///< other unary calls of one principal, as above
+  std::int64_t streams_per_principal = 128;   ///< open at once
+  std::int64_t upload_bytes_per_second = 0;   ///< of one principal; 0: no limit
   std::string public_address;  ///< HOST:PORT by which others reach the server; codes contain it
   std::string tls_ca;          ///< file with the CA of the server's certificate
   std::string worker_port;     ///< of `worker_listen` on TCP; "": workers use that of clients
@@ -75,6 +79,8 @@ struct Services {
   std::atomic<std::int64_t> refused_logged_s{-1};
   FailedLogins failed_logins{options.failed_logins_per_minute};
   CallRates call_rates{options.submits_per_second, options.calls_per_second};
+  OpenStreams open_streams{options.streams_per_principal};
+  UploadRates upload_rates{options.upload_bytes_per_second};
 };
 
 }  // namespace quasi::server

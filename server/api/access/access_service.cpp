@@ -87,7 +87,7 @@ std::string key_id_of(const grpc::CallbackServerContext& context) {
   return value.starts_with(kPrefix) ? std::string(value.substr(kPrefix.size(), 12)) : std::string();
 }
 
-/// The text and the end of a token that was just made.
+/// Holds the text and the end of a token that was just made.
 struct Granted {
   std::string text;
   google::protobuf::Timestamp expires;

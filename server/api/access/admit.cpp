@@ -110,4 +110,16 @@ Admission admission_of(Services& services, const grpc::CallbackServerContext& co
   }
 }
 
+Admission stream_admission_of(Services& services, const grpc::CallbackServerContext& context,
+                              const char* method) {
+  Admission admission = admission_of(services, context, method);
+  if (!admission.caller) return admission;
+  try {
+    admission.place = services.open_streams.open(*admission.caller);
+  } catch (...) {
+    return {.caller = std::nullopt, .refusal = to_status(std::current_exception(), method)};
+  }
+  return admission;
+}
+
 }  // namespace quasi::server

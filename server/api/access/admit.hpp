@@ -39,13 +39,17 @@ Scope scope_of(const Caller& caller);
 /// Name of an upload on the server. Each principal has upload ids of its own.
 std::string upload_key(const Caller& caller, const std::string& upload_id);
 
-/// The caller of a stream, or the status with which `admit` refuses it.
+/// Holds the caller of a stream or a long call, or the status with which `admit` refuses it.
 struct Admission {
   std::optional<Caller> caller;
   grpc::Status refusal;
+  StreamPlace place = nullptr;  ///< a stream keeps it until its end
 };
 Admission admission_of(Services& services, const grpc::CallbackServerContext& context,
                        const char* method);
+/// Does the same for a stream, which needs a place among the open streams of its caller.
+Admission stream_admission_of(Services& services, const grpc::CallbackServerContext& context,
+                              const char* method);
 
 /// A stream that is refused before its first message.
 template <class Reactor>

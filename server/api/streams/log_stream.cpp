@@ -98,8 +98,9 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
 grpc::ServerWriteReactor<v1::ReadLogsResponse>* read_logs(Services& services,
                                                           grpc::CallbackServerContext* context,
                                                           const v1::ReadLogsRequest& request,
-                                                          const Scope& scope) {
+                                                          const Scope& scope, StreamPlace place) {
   const auto stream = std::make_shared<LogStream>(services, context, request, scope);
+  stream->hold(std::move(place));
   wire::Violations violations;
   wire::validate(request, violations);
   LogStream* reactor = stream.get();

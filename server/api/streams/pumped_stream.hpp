@@ -29,6 +29,8 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
   PumpedStream(Services& services, grpc::CallbackServerContext* context)
       : services_(services), context_(context) {}
 
+  /// Keeps the place of the stream among those of its caller until its end.
+  void hold(StreamPlace place) { place_ = std::move(place); }
   /// Begins to read. The stream keeps itself alive until gRPC is done with it.
   void start() {
     self_ = this->shared_from_this();
@@ -172,6 +174,7 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
   }
 
   std::deque<Message> page_;
+  StreamPlace place_;
   std::shared_ptr<PumpedStream> self_;
   bool last_status_set_ = false;
   grpc::Status last_status_;

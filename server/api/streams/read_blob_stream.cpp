@@ -28,6 +28,8 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
                  const v1::ReadBlobRequest& request, const Scope& scope)
       : services_(services), context_(context), request_(request), scope_(scope) {}
 
+  /// Keeps the place of the stream among those of its caller until its end.
+  void hold(StreamPlace place) { place_ = std::move(place); }
   void start() {
     self_ = shared_from_this();
     wire::Violations violations;
@@ -270,6 +272,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   grpc::CallbackServerContext* context_;
   const v1::ReadBlobRequest request_;
   const Scope scope_;
+  StreamPlace place_;
   std::shared_ptr<ReadBlobStream> self_;
   v1::ReadBlobResponse sent_;      ///< gRPC's while `is_writing_`
   v1::ReadBlobResponse prepared_;  ///< the file thread's until `is_prepared_`
@@ -298,8 +301,9 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
 grpc::ServerWriteReactor<v1::ReadBlobResponse>* read_blob(Services& services,
                                                           grpc::CallbackServerContext* context,
                                                           const v1::ReadBlobRequest& request,
-                                                          const Scope& scope) {
+                                                          const Scope& scope, StreamPlace place) {
   const auto stream = std::make_shared<ReadBlobStream>(services, context, request, scope);
+  stream->hold(std::move(place));
   ReadBlobStream* reactor = stream.get();
   stream->start();
   return reactor;

@@ -206,7 +206,7 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
 grpc::ServerWriteReactor<v1::WatchEvent>* watch_jobs(Services& services,
                                                      grpc::CallbackServerContext* context,
                                                      const v1::WatchJobsRequest& request,
-                                                     const Scope& scope) {
+                                                     const Scope& scope, StreamPlace place) {
   wire::Violations violations;
   wire::validate(request, violations);
   // Conversion is safe only after validation, because durations beyond the limits do not fit
@@ -214,6 +214,7 @@ grpc::ServerWriteReactor<v1::WatchEvent>* watch_jobs(Services& services,
   const auto stream = std::make_shared<WatchStream>(
       services, context, request, violations.empty() ? to_query(request.filter()) : JobQuery{},
       scope);
+  stream->hold(std::move(place));
   WatchStream* reactor = stream.get();
   if (!violations.empty()) {
     stream->refuse(to_status(violations));

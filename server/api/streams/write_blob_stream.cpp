@@ -1,6 +1,10 @@
 // WriteBlob receives one upload on a file thread, one message at a time.
 
+#include <grpcpp/alarm.h>
+
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 
 #include "proto/wire/limits.hpp"
@@ -15,8 +19,12 @@ namespace {
 class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
  public:
   WriteBlobStream(Services& services, grpc::CallbackServerContext* context,
-                  v1::WriteBlobResponse* response, Caller caller)
-      : services_(services), context_(context), response_(response), caller_(std::move(caller)) {
+                  v1::WriteBlobResponse* response, const Admission& admission)
+      : services_(services),
+        context_(context),
+        response_(response),
+        caller_(*admission.caller),
+        place_(admission.place) {
     services_.idle_uploads.begin(this, services_.clock.now().monotonic_ms,
                                  [context] { context->TryCancel(); });
     StartRead(&message_);
@@ -66,9 +74,27 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
       if (!complete && session_->offset - session_->synced >= limits::kUploadSyncBytes)
         checkpoint = session_->sync();
     }
+    const std::int64_t wait_ms = count_bytes(message_.data().data().size());
     if (complete) return publish();
     if (checkpoint) remember([] {});
-    StartRead(&message_);
+    read_after(wait_ms);
+  }
+
+  /// Counts received bytes. @return the time to wait before the next message, in ms
+  std::int64_t count_bytes(std::size_t received_bytes) {
+    return services_.upload_rates.charge(caller_, static_cast<std::int64_t>(received_bytes),
+                                         services_.clock.now().monotonic_ms);
+  }
+
+  /// Reads the next message when the rate of the caller allows it.
+  void read_after(std::int64_t wait_ms) {
+    if (wait_ms == 0) return StartRead(&message_);
+    // The server makes this stream wait, so it is not idle.
+    services_.idle_uploads.touch(this, services_.clock.now().monotonic_ms);
+    const std::int64_t pause_ms = std::min(wait_ms, services_.options.upload_stream_idle_ms / 2);
+    pause_ = std::make_unique<grpc::Alarm>();
+    pause_->Set(std::chrono::system_clock::now() + std::chrono::milliseconds(pause_ms),
+                [this](bool) { read_after(count_bytes(0)); });
   }
 
   void require_owned() {
@@ -86,6 +112,7 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
       throw Refused(Refusal::kResourceExhausted, wire::reason::kStorageLow,
                     "the server's disk is nearly full; uploads are refused")
           .retry_in(60'000);
+    services_.upload_rates.require_turn(caller_, services_.clock.now().monotonic_ms);
     digest_ = header.digest();
     size_bytes_ = header.size_bytes();
     upload_id_ = upload_key(caller_, header.upload_id());
@@ -238,6 +265,8 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
   grpc::CallbackServerContext* context_;
   v1::WriteBlobResponse* response_;
   const Caller caller_;
+  const StreamPlace place_;
+  std::unique_ptr<grpc::Alarm> pause_;
   v1::WriteBlobRequest message_;
   std::shared_ptr<UploadSession> session_;
   std::string digest_;
@@ -251,8 +280,8 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
 grpc::ServerReadReactor<v1::WriteBlobRequest>* write_blob(Services& services,
                                                           grpc::CallbackServerContext* context,
                                                           v1::WriteBlobResponse* response,
-                                                          const Caller& caller) {
-  return new WriteBlobStream(services, context, response, caller);
+                                                          const Admission& admission) {
+  return new WriteBlobStream(services, context, response, admission);
 }
 
 }  // namespace quasi::server

@@ -107,6 +107,20 @@ TEST_F(WithTokens, ATokenFileOpensTcp) {
   EXPECT_NE(revoked.err.find("not valid"), std::string::npos) << revoked.err;
 }
 
+// The message of an expired token names the operator's command and the clocks of both machines.
+TEST_F(WithTokens, AnExpiredTokenSaysSo) {
+  user_with_token("ada");
+  const std::string file = path("brief.token").string();
+  ASSERT_EQ(quasi({"admin", "token", "ada", "--lifetime", "1s", "--output", file}).status, 0);
+  const auto deadline = Clock::now() + kHang;
+  Ran ran;
+  while ((ran = on_tcp({"list"}, file)).status == 0) ASSERT_LT(Clock::now(), deadline);
+  EXPECT_EQ(ran.status, 6);
+  EXPECT_NE(ran.err.find("the token has expired"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("compare the clocks"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("quasi admin token NAME"), std::string::npos) << ran.err;
+}
+
 // A program that only reads gets a token that only reads.
 TEST_F(WithTokens, ANarrowedTokenIsShownAndKeptToItsScopes) {
   user_with_token("plots");

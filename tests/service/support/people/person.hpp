@@ -47,8 +47,9 @@ class Person {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return wire::sha256_hex(bytes);
   }
-  grpc::Status try_send(const std::string& bytes,
-                        const std::string& upload_id = wire::make_uuid()) const {
+  /// @param message_bytes  largest part of the bytes in one message
+  grpc::Status try_send(const std::string& bytes, const std::string& upload_id = wire::make_uuid(),
+                        std::size_t message_bytes = 1 << 20) const {
     const std::string digest = wire::sha256_hex(bytes);
     grpc::ClientContext context;
     admit(context);
@@ -59,8 +60,12 @@ class Person {
     message.mutable_header()->set_digest(digest);
     message.mutable_header()->set_size_bytes(bytes.size());
     stream->Write(message);
-    message.mutable_data()->set_data(bytes);
-    stream->Write(message);
+    std::size_t sent = 0;
+    do {
+      message.mutable_data()->set_offset(sent);
+      message.mutable_data()->set_data(bytes.substr(sent, message_bytes));
+      sent += message_bytes;
+    } while (stream->Write(message) && sent < bytes.size());
     stream->WritesDone();
     return stream->Finish();
   }
