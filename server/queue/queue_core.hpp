@@ -135,6 +135,7 @@ class QueueCore {
   std::map<std::int64_t, std::string> attempt_of_fence_;
   Fleet fleet_;
   FairShares shares_;
+  Ageing ageing_;
   std::map<std::pair<RowId, EventType>, std::int64_t> last_detail_ms_;  ///< monotonic clock
   /// Ends of back-offs on the monotonic clock, because the wall clock may have been wrong when one
   /// began.

@@ -252,6 +252,7 @@ std::optional<Grant> QueueCore::grant_one(const AcquireLeases& command,
   auto choice = choose_job(store_, fleet_, member, slots, rules);
   if (!choice) return std::nullopt;
   JobRow& job = choice->job;
+  if (choice->is_aged) ageing_.granted(job.pool, job.tenant, now);
   ++job.attempts;
   ++job.grants;
   job.fence = store_.next_fence();

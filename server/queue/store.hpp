@@ -44,6 +44,9 @@ class Store {
   /// The first ready jobs of an owner in one placement: highest priority first, then oldest.
   virtual std::vector<JobRow> ready_heads(const OwnerQueue& queue, const std::string& placement,
                                           std::int32_t limit) = 0;
+  /// The oldest of these jobs at each priority.
+  virtual std::vector<JobRow> oldest_ready(const OwnerQueue& queue,
+                                           const std::string& placement) = 0;
   /// At most 32 of these jobs that pass the filter.
   virtual std::vector<JobRow> ready_heads_within(const OwnerQueue& queue,
                                                  const std::string& placement,

@@ -48,6 +48,7 @@ class SqliteStore : public Store {
   std::vector<std::string> ready_placements_of(const OwnerQueue& queue) override;
   std::vector<JobRow> ready_heads(const OwnerQueue& queue, const std::string& placement,
                                   std::int32_t limit) override;
+  std::vector<JobRow> oldest_ready(const OwnerQueue& queue, const std::string& placement) override;
   std::vector<JobRow> ready_heads_within(const OwnerQueue& queue, const std::string& placement,
                                          const HeadFilter& filter) override;
   std::int32_t promote_delayed(std::int64_t now_ms) override;

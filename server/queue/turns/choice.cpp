@@ -59,7 +59,10 @@ class Chooser {
           return placement_may_fit(placement, member_, slots_);
         }))
       return std::nullopt;
-    for (const std::string& tenant : tenants_in_turn())
+    const std::vector<std::string> tenants = tenants_in_turn();
+    for (const std::string& tenant : tenants)
+      if (auto choice = old_job_of(tenant)) return choice;
+    for (const std::string& tenant : tenants)
       for (const std::int64_t owner : owners_in_turn(tenant))
         if (auto choice = choose_of({.pool = pool, .tenant = tenant, .owner_id = owner}))
           return choice;
@@ -84,6 +87,32 @@ class Chooser {
     std::vector<std::int64_t> owners;
     for (const auto& [rank, owner] : ranked) owners.push_back(owner);
     return owners;
+  }
+
+  /// Returns the oldest job that fits and has waited for a day, of a member of the tenant for whom
+  /// nothing ran in that time.
+  std::optional<Choice> old_job_of(const std::string& tenant) {
+    const std::string& pool = member_.worker.pool;
+    if (!rules_.ageing.is_due(pool, tenant, rules_.now)) return std::nullopt;
+    std::vector<JobRow> old;
+    for (const std::int64_t owner : store_.ready_owners(pool, tenant)) {
+      if (!rules_.shares.has_been_idle(tenant, owner, Ageing::kOldMs, rules_.now)) continue;
+      const OwnerQueue queue{.pool = pool, .tenant = tenant, .owner_id = owner};
+      for (const std::string& key : store_.ready_placements_of(queue))
+        for (JobRow& job : store_.oldest_ready(queue, key))
+          if (std::max(job.created_ms, job.not_before_ms) <= rules_.now.wall_ms - Ageing::kOldMs)
+            old.push_back(std::move(job));
+    }
+    if (old.empty()) rules_.ageing.found_none(pool, tenant, rules_.now);
+    std::sort(old.begin(), old.end(), [](const JobRow& a, const JobRow& b) { return a.id < b.id; });
+    for (const JobRow& job : old) {
+      if (!runs_kind(member_, job.kind)) continue;
+      auto choice = try_job(job);
+      if (!choice) continue;
+      choice->is_aged = true;
+      return choice;
+    }
+    return std::nullopt;
   }
 
   std::optional<Choice> choose_of(const OwnerQueue& queue) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "server/queue/fleet.hpp"
+#include "server/queue/turns/ageing.hpp"
 #include "server/queue/turns/fair_shares.hpp"
 #include "server/queue/turns/quotas.hpp"
 
@@ -16,12 +17,14 @@ std::vector<FreeSlot> all_slots(const Fleet::Member& member);
 struct Choice {
   JobRow job;
   std::vector<std::size_t> slots;
+  bool is_aged = false;  ///< it goes before the turns (Ageing)
 };
 
 /// The rules and the moment of a choice.
 struct TurnRules {
   const QuotaDefaults& quotas;
   FairShares& shares;
+  Ageing& ageing;
   Now now;
   std::int64_t lease_ttl_ms = 0;                  ///< a worker silent for longer is lost
   std::optional<std::int64_t> time_left_ms = {};  ///< until the worker has to end
@@ -30,6 +33,9 @@ struct TurnRules {
 /// Chooses the next job for these slots. Tenants come in the order of their use over their shares,
 /// then the owners of a tenant, then the jobs of an owner: highest priority first, then oldest. A
 /// job is passed over if it does not fit, or if a quota makes it wait.
+///
+/// A job that has waited for a day, while nothing ran for its owner, goes before the turns, one an
+/// hour for each tenant.
 ///
 /// The first job that needs several GPUs, more than the slots have, reserves the worker on which it
 /// can start first. Later jobs then start there only if their time limits end before, or if it

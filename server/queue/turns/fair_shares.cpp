@@ -31,6 +31,7 @@ double use_of(const std::map<Key, double>& uses, const Key& key) {
 void FairShares::recover(Store& store, Now now) {
   of_tenant_.clear();
   of_owner_.clear();
+  last_use_ms_.clear();
   running_.clear();
   forget_shares();
   origin_ms_ = now.monotonic_ms;
@@ -82,6 +83,12 @@ double FairShares::rank_of(Store& store, const std::string& tenant, std::int64_t
   return use_of(of_owner_, Owner(tenant, owner_id)) / share_of(owner_shares_, owner_id);
 }
 
+bool FairShares::has_been_idle(const std::string& tenant, std::int64_t owner_id,
+                               std::int64_t period_ms, Now now) const {
+  const auto last = last_use_ms_.find(Owner(tenant, owner_id));
+  return last == last_use_ms_.end() || last->second <= now.monotonic_ms - period_ms;
+}
+
 double FairShares::weight_at(std::int64_t monotonic_ms) const {
   return std::exp2(static_cast<double>(monotonic_ms - origin_ms_) /
                    static_cast<double>(half_life_ms_));
@@ -90,6 +97,8 @@ double FairShares::weight_at(std::int64_t monotonic_ms) const {
 void FairShares::charge(const Owner& owner, std::int64_t slot_ms, std::int64_t monotonic_ms) {
   const double use = static_cast<double>(slot_ms) * weight_at(monotonic_ms);
   of_owner_[owner] += use;
+  const auto last = last_use_ms_.try_emplace(owner, monotonic_ms).first;
+  last->second = std::max(last->second, monotonic_ms);
   of_tenant_[owner.first] += use;
 }
 

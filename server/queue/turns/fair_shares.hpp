@@ -37,6 +37,11 @@ class FairShares {
   double rank_of(Store& store, const std::string& tenant);
   double rank_of(Store& store, const std::string& tenant, std::int64_t owner_id);
 
+  /// True if no slot was used by the owner in the last `period_ms`, as far as is known. Of the time
+  /// before a restart the server knows the days.
+  bool has_been_idle(const std::string& tenant, std::int64_t owner_id, std::int64_t period_ms,
+                     Now now) const;
+
  private:
   using Owner = std::pair<std::string, std::int64_t>;
   struct Running {
@@ -55,7 +60,8 @@ class FairShares {
   std::int64_t origin_ms_ = 0;  ///< monotonic time of weight 1
   std::map<std::string, double> of_tenant_;
   std::map<Owner, double> of_owner_;
-  std::map<std::int64_t, Running> running_;  ///< by fence
+  std::map<Owner, std::int64_t> last_use_ms_;  ///< monotonic
+  std::map<std::int64_t, Running> running_;    ///< by fence
   bool are_shares_known_ = false;
   std::map<std::string, std::int64_t> tenant_shares_;
   std::map<std::int64_t, std::int64_t> owner_shares_;

@@ -99,6 +99,7 @@ void QueueCore::require_room_for_bytes(const Scope& scope, std::int64_t bytes) {
 TurnRules QueueCore::turn_rules(Now now) {
   return {.quotas = options_.quotas,
           .shares = shares_,
+          .ageing = ageing_,
           .now = now,
           .lease_ttl_ms = options_.lease_ttl_ms};
 }

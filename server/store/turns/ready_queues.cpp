@@ -20,6 +20,19 @@ const std::string kReadyHeadsWithin =
     "ORDER BY j.priority DESC, j.id LIMIT ?) WHERE memory_bytes<=? AND max_runtime_ms<=?) "
     "ORDER BY j.priority DESC, j.id LIMIT 32";
 
+const std::string kOldestReady =
+    "WITH RECURSIVE p(priority) AS ("
+    " SELECT max(priority) FROM jobs WHERE pool=?1 AND tenant=?2 AND owner_id=?3"
+    "   AND placement=?4 AND state=3 AND ready=1"
+    " UNION ALL SELECT (SELECT max(j.priority) FROM jobs j WHERE j.pool=?1 AND j.tenant=?2"
+    "   AND j.owner_id=?3 AND j.placement=?4 AND j.state=3 AND j.ready=1"
+    "   AND j.priority < p.priority) FROM p WHERE p.priority IS NOT NULL) "
+    "SELECT " +
+    std::string(kJobColumns) +
+    " FROM p JOIN jobs j ON j.id=(SELECT min(id) FROM jobs WHERE pool=?1 AND tenant=?2"
+    "   AND owner_id=?3 AND placement=?4 AND state=3 AND ready=1 AND priority=p.priority)"
+    " WHERE p.priority IS NOT NULL ORDER BY j.id";
+
 }  // namespace
 
 std::vector<std::string> SqliteStore::ready_placements(const std::string& pool) {
@@ -74,6 +87,12 @@ std::vector<JobRow> SqliteStore::ready_heads(const OwnerQueue& queue, const std:
                                              std::int32_t limit) {
   return all<JobRow>(
       sql(kReadyHeads).bind(queue.pool, queue.tenant, queue.owner_id, placement, limit), read_job);
+}
+
+std::vector<JobRow> SqliteStore::oldest_ready(const OwnerQueue& queue,
+                                              const std::string& placement) {
+  return all<JobRow>(sql(kOldestReady).bind(queue.pool, queue.tenant, queue.owner_id, placement),
+                     read_job);
 }
 
 std::vector<JobRow> SqliteStore::ready_heads_within(const OwnerQueue& queue,

@@ -168,6 +168,59 @@ TEST(Choice, SlotsThatTheReservedJobDoesNotNeedAreUsed) {
   EXPECT_EQ(before[0].job.name, "brief");
 }
 
+/// Lets Ada and then Ben run for ten hours. Eve's tenant has so many shares that it comes first
+/// ever after.
+void let_both_use_the_machine(TurnsWorld& world, const RegisterWorker& worker) {
+  world.allow(Account::of_tenant("devices"), {.shares = 1'000'000});
+  for (const Scope& user : {kAda, kBen}) {
+    world.submit(user, gpu_job("use", 1, 10 * kHourMs));
+    const auto grants = world.acquire(worker);
+    ASSERT_EQ(grants.size(), 1U);
+    world.clock_.advance(10 * kHourMs);
+    world.complete(grants[0]);
+  }
+}
+
+// A user whose job has waited for a day, and for whom nothing ran meanwhile, goes before the turns:
+// one of a tenant an hour. Ben's second job waits on, since his first has begun.
+TEST(Choice, AUserWhoGotNothingForADayGoesFirst) {
+  TurnsWorld world{{.lease_ttl_ms = 400 * 24 * kHourMs}};
+  const RegisterWorker worker = world.add_worker("w_1", 1);
+  ASSERT_NO_FATAL_FAILURE(let_both_use_the_machine(world, worker));
+  for (const Scope& user : {kBen, kAda, kBen}) world.submit(user, gpu_job("patient", 1));
+  for (int i = 0; i < 100; ++i) world.submit(kEve, gpu_job("eve", 1));
+  std::vector<std::pair<double, std::int64_t>> patient;  // hour of the grant, owner
+  for (double hour = 0.0; hour < 36.0; hour += 0.5) {
+    const auto grants = world.acquire(worker);
+    ASSERT_EQ(grants.size(), 1U);
+    if (grants[0].job.name == "patient") patient.emplace_back(hour, grants[0].job.owner_id);
+    world.clock_.advance(kHourMs / 2);
+    world.complete(grants[0]);
+  }
+  EXPECT_EQ(patient, (std::vector<std::pair<double, std::int64_t>>{{24.0, kBen.principal_id},
+                                                                   {25.0, kAda.principal_id}}));
+}
+
+// After a look that finds no old job the next one comes ten minutes later.
+TEST(Choice, ALateLookFindsTheOldJob) {
+  TurnsWorld world{{.lease_ttl_ms = 400 * 24 * kHourMs}};
+  const RegisterWorker worker = world.add_worker("w_1", 1);
+  ASSERT_NO_FATAL_FAILURE(let_both_use_the_machine(world, worker));
+  world.submit(kBen, gpu_job("patient", 1));
+  for (int i = 0; i < 9; ++i) world.submit(kEve, gpu_job("eve", 1));
+  const auto next = [&] {
+    const auto grants = world.acquire(worker);
+    world.complete(grants.at(0));
+    return grants[0].job.name;
+  };
+  world.clock_.advance(24 * kHourMs - 1);
+  EXPECT_EQ(next(), "eve");
+  world.clock_.advance(Ageing::kLookMs - 1);
+  EXPECT_EQ(next(), "eve") << "a look at each claim would be slow";
+  world.clock_.advance(1);
+  EXPECT_EQ(next(), "patient");
+}
+
 /// Simulates 2,000 jobs of twenty users on eight GPUs and measures the GPU time that each account
 /// got while all of them still had jobs to run.
 class Simulation {
