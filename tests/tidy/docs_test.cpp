@@ -262,8 +262,8 @@ TEST(Docs, KeysOfGwDecks) {
   Names read =
       together({common_keys(), matches(code, kReads), matches(code, "path_of\\(\\s*\"(\\w+)\""),
                 matches(code, "(?:vector|grid)_of\\(\\s*reader,\\s*\"(\\w+)\"")});
-  for (const char* table :
-       {"meanfield", "epsilon", "sigma", "coulomb", "checks", "converge", "pseudobands"})
+  for (const char* table : {"meanfield", "epsilon", "sigma", "coulomb", "checks", "converge",
+                            "perturbation", "pseudobands"})
     read.erase(table);  // tables are named with their keys
   expect_same(read, words_of_tables(page, "| key | type", 0), "docs/reference/gw_keys.md");
 }

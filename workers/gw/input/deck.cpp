@@ -4,6 +4,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/berkeleygw_inputs.hpp"
+#include "workers/gw/input/deck_perturbation.hpp"
 #include "workers/gw/input/deck_pseudobands.hpp"
 #include "workers/gw/input/deck_sigma.hpp"
 #include "workers/io/renamed_keys.hpp"
@@ -294,12 +295,16 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   read_sigma(TableReader(reader.table("sigma"), "sigma", where), &deck);
   read_coulomb(reader.table("coulomb"), where, directory, &deck);
   read_pseudobands(TableReader(reader.table("pseudobands"), "pseudobands", where), &deck);
+  const toml::table* displaced = reader.table("perturbation");
+  deck.perturbation.wanted = displaced != nullptr;
+  read_perturbation(TableReader(displaced, "perturbation", where), &deck);
   read_checks(reader.table("checks"), where, &deck);
   deck.study.wanted = reader.boolean("convergence_study", false);
   read_convergence(reader.table("converge"), where, &deck);
   reader.finish();
   check_across_tables(deck, where);
   check_pseudobands(deck, where);
+  check_perturbation(deck, where);
   return deck;
 }
 

@@ -7,6 +7,7 @@
 #include "workers/gw/model/coulomb_options.hpp"
 #include "workers/gw/model/epsilon_options.hpp"
 #include "workers/gw/model/mean_field_options.hpp"
+#include "workers/gw/model/perturbation_request.hpp"
 #include "workers/gw/model/pseudoband_options.hpp"
 #include "workers/gw/model/sigma_request.hpp"
 #include "workers/io/common_keys.hpp"
@@ -34,6 +35,7 @@ struct Deck {
   PseudobandOptions pseudobands;
   EpsilonRequest epsilon;
   SigmaRequest sigma;
+  PerturbationRequest perturbation;
   CoulombOptions coulomb;
   StudyRequest study;
   bool compatible = false;  ///< compat = "bgw": conventions of BerkeleyGW

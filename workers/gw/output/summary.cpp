@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "workers/gw/output/displacement_results.hpp"
 #include "workers/gw/output/error_report.hpp"
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/solver/calculation/convergence_study.hpp"
@@ -212,6 +213,8 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
   add_pseudobands(run, summary);
   if (!run.errors.rows.empty()) summary["errors"] = summary_of_errors(run.errors);
   add_sigma_summary(run, summary);
+  if (run.displacements)
+    summary["perturbations"] = summary_of_displacements(*run.displacements, run.field);
   summary["seconds"] = run.seconds;
   summary["seconds"]["epsilon_estimate"] = run.plan.epsilon_seconds;
   summary["seconds"]["sigma_estimate"] = run.plan.sigma_seconds;
@@ -221,6 +224,8 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
 std::string table_of(const nlohmann::json& summary) {
   std::string text = table_of_states(summary.at("quasiparticles"));
   if (summary.contains("pseudobands")) text += table_of_errors(summary);
+  if (summary.contains("perturbations"))
+    text += table_of_displacements(summary.at("perturbations"));
   if (summary.contains("errors")) text += table_of_error_rows(summary.at("errors"));
   const auto& gap = summary.at("gap");
   if (summary.contains("self_test")) {

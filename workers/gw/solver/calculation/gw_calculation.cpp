@@ -12,6 +12,7 @@
 #include "workers/backend/stopwatch.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/calculation/cost_estimate.hpp"
+#include "workers/gw/solver/calculation/displacement_step.hpp"
 #include "workers/gw/solver/calculation/problem_digest.hpp"
 #include "workers/gw/solver/calculation/pseudoband_step.hpp"
 #include "workers/gw/solver/calculation/statistical_errors.hpp"
@@ -385,6 +386,8 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     ready.given.reset();
   }
   solve_states(deck, ready.vxc, context, screening_checks, run);
+  if (deck.perturbation.wanted && place.team.ranks().leads())
+    solve_displacements(deck, context, run);
   if (wants_path(deck) && place.team.ranks().leads()) {
     const PhaseClock clock(&run.seconds["band_path"]);
     bands_along_path(deck.sigma.path, ready.path, progress, run);

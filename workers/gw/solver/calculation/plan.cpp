@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/solver/perturbation/displacement_elements.hpp"
 #include "workers/gw/solver/screening/long_wave_tensor.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -272,6 +273,7 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
                          std::to_string(screening.waves.n_k() - screening.added_k) +
                          " listed ones");
   const MeanField& field = outer != nullptr ? *outer : screening;
+  check_displacements(deck.perturbation, field.crystal());
   plan_epsilon(deck, screening, &plan);
   plan.epsilon.memory_budget_bytes = memory_budget_bytes;
   SigmaOptions& s = plan.sigma;

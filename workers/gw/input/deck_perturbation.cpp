@@ -1,0 +1,65 @@
+#include "workers/gw/input/deck_perturbation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/input/deck_sigma.hpp"
+
+namespace quasi::gw {
+
+void read_perturbation(TableReader reader, Deck* deck) {
+  PerturbationRequest& p = deck->perturbation;
+  for (const double value :
+       reader.numbers("atoms", 1, kMaxBandCount).value_or(std::vector<double>{})) {
+    const int atom = static_cast<int>(value);
+    if (atom != value) reader.fail("atoms", "must hold whole numbers, counted from 1");
+    if (std::find(p.atoms.begin(), p.atoms.end(), atom) != p.atoms.end())
+      reader.fail("atoms", "names atom " + std::to_string(atom) + " twice; name it once");
+    p.atoms.push_back(atom);
+  }
+  if (reader.has("atoms") && p.atoms.empty())
+    reader.fail("atoms", "is an empty list; leave it out to displace all atoms");
+  if (const auto directions = reader.texts("directions")) {
+    p.directions.clear();
+    for (const std::string& direction : *directions) {
+      if (direction != "x" && direction != "y" && direction != "z")
+        reader.fail("directions", "names \"" + direction + "\"; choose among \"x\", \"y\", \"z\"");
+      if (p.directions.find(direction) != std::string::npos)
+        reader.fail("directions", "names \"" + direction + "\" twice; name it once");
+      p.directions += direction;
+    }
+    if (p.directions.empty())
+      reader.fail("directions", "is an empty list; leave it out to displace along x, y and z");
+  }
+  reader.finish();
+}
+
+void check_perturbation(const Deck& deck, const std::string& where) {
+  if (!deck.perturbation.wanted) return;
+  const auto refuse_if = [&](bool condition, const char* key, const char* why) {
+    if (condition)
+      throw InvalidInput(where + ": the table [perturbation] is not allowed with " + key + ", " +
+                         why);
+  };
+  refuse_if(!deck.mean_field.empirical, "meanfield.source = \"files\"",
+            "which holds no potential of a displaced atom; set source = \"epm\"");
+  refuse_if(deck.mean_field.crystal.deformation != EmpiricalCrystal{}.deformation,
+            "meanfield.stretch", "because form factors are known at undeformed lengths alone");
+  refuse_if(uses_frequencies(deck.sigma.method), "this sigma.method",
+            "which has no first order of Σ; use \"hl-gpp\", \"gn-gpp\" or \"cohsex\"");
+  refuse_if(deck.sigma.invalid == InvalidMode::kImaginary, "sigma.invalid_modes = \"imaginary\"",
+            "which has no first order of Σ; use \"static\", \"two-rydberg\" or \"skip\"");
+  refuse_if(deck.sigma.remainder, "sigma.static_remainder",
+            "which has no first order of Σ; set it to false");
+  refuse_if(deck.sigma.exact_ch, "sigma.exact_ch",
+            "which has no first order of Σ; set it to false");
+  refuse_if(deck.sigma.outer.kind != OuterLoop::kNone, "sigma.outer_loop",
+            "whose states and energies are not those of the displaced potential");
+  refuse_if(deck.pseudobands.wanted(), "pseudobands.vectors",
+            "which have no first order of Σ; leave them out");
+  refuse_if(deck.stop_after_epsilon, "stop_after = \"epsilon\"", "which calculates no Σ");
+  refuse_if(deck.study.wanted, "--converge", "which repeats the energies alone");
+}
+
+}  // namespace quasi::gw

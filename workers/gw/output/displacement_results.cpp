@@ -1,0 +1,118 @@
+#include "workers/gw/output/displacement_results.hpp"
+
+#include <cmath>
+#include <cstdio>
+
+#include "workers/io/dataset_descriptions.hpp"
+
+namespace quasi::gw {
+namespace {
+
+/// Returns one matrix of every displacement and k, eV/Bohr, [displacement][k][bra][ket].
+template <typename Element>
+std::vector<Cplx> all_elements(const DisplacementElements& found, const Element& element) {
+  std::vector<Cplx> values;
+  for (const auto& at_k : found.at)
+    for (const ElementsAtK& at : at_k)
+      for (std::size_t i = 0; i < at.mean_field.size(); ++i)
+        values.push_back(element(at, i) * kRydberg_ev);
+  return values;
+}
+
+template <typename Element>
+double norm_ev(const ElementsAtK& at, const Element& element) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < at.mean_field.size(); ++i) sum += std::norm(element(at, i));
+  return std::sqrt(sum) * kRydberg_ev;
+}
+
+nlohmann::json in_ev(const std::optional<double>& value_ry) {
+  return value_ry ? nlohmann::json(*value_ry * kRydberg_ev) : nlohmann::json(nullptr);
+}
+
+Cplx mean_field_of(const ElementsAtK& at, std::size_t i) { return at.mean_field[i]; }
+Cplx sigma_of(const ElementsAtK& at, std::size_t i) { return at.sigma(i); }
+Cplx fixed_energies_of(const ElementsAtK& at, std::size_t i) { return at.fixed_energies[i]; }
+
+}  // namespace
+
+void write_displacements(const DisplacementElements& found, const MeanField& field,
+                         H5Writer& file) {
+  const auto n_d = static_cast<std::int64_t>(found.displacements.size()),
+             n_k = static_cast<std::int64_t>(found.k_index.size()),
+             n_b = static_cast<std::int64_t>(found.band_max - found.band_min + 1);
+  std::vector<std::string> names;
+  std::vector<std::int32_t> atoms, bands;
+  std::vector<double> directions, k;
+  for (const Displacement& d : found.displacements) {
+    names.push_back(d.name());
+    atoms.push_back(d.atom);
+    for (const char axis : {'x', 'y', 'z'}) directions.push_back(d.direction == axis ? 1.0 : 0.0);
+  }
+  for (const int ik : found.k_index) {
+    const Vec3& at = field.waves.k[static_cast<std::size_t>(ik)];
+    k.insert(k.end(), at.begin(), at.end());
+  }
+  for (int band = found.band_min; band <= found.band_max; ++band) bands.push_back(band);
+  write_labels("/perturbations/name", names, &file);
+  file.write("/perturbations/atom", atoms, {n_d}, "1");
+  file.write("/perturbations/direction", directions, {n_d, 3}, "1");
+  file.write("/perturbations/k", k, {n_k, 3}, "1");
+  file.write("/perturbations/band", bands, {n_b}, "1");
+  const auto write = [&](const char* name, const auto& element) {
+    file.write(std::string("/perturbations/") + name, all_elements(found, element),
+               {n_d, n_k, n_b, n_b}, "eV/Bohr");
+  };
+  write("mean_field", mean_field_of);
+  write("sigma_bra", [](const ElementsAtK& at, std::size_t i) { return at.sigma_bra[i]; });
+  write("sigma_ket", [](const ElementsAtK& at, std::size_t i) { return at.sigma_ket[i]; });
+  write("sigma", sigma_of);
+  write("sigma_fixed_energies", fixed_energies_of);
+}
+
+nlohmann::json summary_of_displacements(const DisplacementElements& found, const MeanField& field) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (std::size_t d = 0; d < found.displacements.size(); ++d)
+    for (std::size_t k = 0; k < found.k_index.size(); ++k) {
+      const ElementsAtK& at = found.at[d][k];
+      rows.push_back({{"name", found.displacements[d].name()},
+                      {"k", field.waves.k[static_cast<std::size_t>(found.k_index[k])]},
+                      {"mean_field_ev_per_bohr", norm_ev(at, mean_field_of)},
+                      {"sigma_ev_per_bohr", norm_ev(at, sigma_of)},
+                      {"sigma_fixed_energies_ev_per_bohr", norm_ev(at, fixed_energies_of)}});
+    }
+  return {{"rows", rows},
+          {"band_min", found.band_min},
+          {"band_max", found.band_max},
+          {"acoustic_mean_field_ev_per_bohr", in_ev(found.acoustic_mean_field_ry)},
+          {"acoustic_sigma_ev_per_bohr", in_ev(found.acoustic_sigma_ry)}};
+}
+
+std::string table_of_displacements(const nlohmann::json& summary) {
+  char line[200];
+  std::snprintf(line, sizeof line,
+                "\nfirst order in displacements, norms over bands %d to %d (eV/Bohr)\n"
+                " displaced           k                              mean field     dSigma  "
+                "fixed E_n\n",
+                summary.at("band_min").get<int>(), summary.at("band_max").get<int>());
+  std::string text = line;
+  for (const auto& row : summary.at("rows")) {
+    const auto& k = row.at("k");
+    std::snprintf(line, sizeof line, " %-15s %9.6f %9.6f %9.6f   %14.6f %10.6f %10.6f\n",
+                  row.at("name").get<std::string>().c_str(), k[0].get<double>(), k[1].get<double>(),
+                  k[2].get<double>(), row.at("mean_field_ev_per_bohr").get<double>(),
+                  row.at("sigma_ev_per_bohr").get<double>(),
+                  row.at("sigma_fixed_energies_ev_per_bohr").get<double>());
+    text += line;
+  }
+  text += "g of GW and its enhancement need dV_xc, which the built-in crystals lack\n";
+  if (summary.at("acoustic_mean_field_ev_per_bohr").is_null())
+    return text + "acoustic sums are not examined, since not all atoms are displaced\n";
+  std::snprintf(line, sizeof line,
+                "acoustic sums: mean field %.1e, dSigma %.1e eV/Bohr (0 with inversion)\n",
+                summary.at("acoustic_mean_field_ev_per_bohr").get<double>(),
+                summary.at("acoustic_sigma_ev_per_bohr").get<double>());
+  return text + line;
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,184 @@
+#include "workers/gw/solver/perturbation/displacement_elements.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/solver/perturbation/atom_displacement.hpp"
+
+namespace quasi::gw {
+namespace {
+
+/// Limit of an acoustic sum. The eigenstates are those of H to 1e-8 Ry or better.
+constexpr double kAcousticLimit_ev = 1e-6;
+
+Vec3 unit_vector(char direction) {
+  Vec3 unit{};
+  unit[static_cast<std::size_t>(direction - 'x')] = 1.0;
+  return unit;
+}
+
+/// Takes the elements at the energies of bra and ket from those at the energies of all states.
+ElementsAtK at_bra_and_ket(const SigmaDerivativeAtK& all) {
+  const auto n = static_cast<std::size_t>(all.n);
+  const bool one_energy = all.energy_ry.size() == 1;  // static COHSEX
+  ElementsAtK elements{.mean_field = all.mean_field,
+                       .sigma_bra = std::vector<Cplx>(n * n),
+                       .sigma_ket = std::vector<Cplx>(n * n),
+                       .fixed_energies = std::vector<Cplx>(n * n)};
+  for (std::size_t l = 0; l < n; ++l)
+    for (std::size_t m = 0; m < n; ++m) {
+      const std::size_t i = l * n + m, bra = one_energy ? 0 : l, ket = one_energy ? 0 : m;
+      const auto row = static_cast<std::int64_t>(l), column = static_cast<std::int64_t>(m);
+      elements.sigma_bra[i] = all.at(bra, row, column);
+      elements.sigma_ket[i] = all.at(ket, row, column);
+      elements.fixed_energies[i] =
+          all.sigma.exchange[i] + 0.5 * (all.sigma.fixed_energies[bra * n * n + i] +
+                                         all.sigma.fixed_energies[ket * n * n + i]);
+    }
+  return elements;
+}
+
+std::vector<std::vector<Cplx>*> matrices_of(ElementsAtK& elements) {
+  return {&elements.mean_field, &elements.sigma_bra, &elements.sigma_ket, &elements.fixed_energies};
+}
+
+/// Keeps the elements of all displacements at one k, one matrix after the other.
+void keep(const std::string& key, std::vector<ElementsAtK>& list, Checkpoint& checkpoint) {
+  if (!checkpoint.keeps()) return;
+  std::vector<Cplx> values;
+  for (ElementsAtK& elements : list)
+    for (const std::vector<Cplx>* matrix : matrices_of(elements))
+      values.insert(values.end(), matrix->begin(), matrix->end());
+  checkpoint.put(key, piece_of(std::make_shared<const std::vector<Cplx>>(std::move(values))));
+}
+
+/// Returns the kept elements of all displacements at one k, or nothing.
+std::vector<ElementsAtK> kept(const std::string& key, std::size_t n_displacements, std::size_t size,
+                              const Checkpoint& checkpoint) {
+  const auto piece = checkpoint.find(key);
+  if (!piece || piece->count != n_displacements * 4 * size * 2) return {};
+  std::vector<ElementsAtK> list(n_displacements);
+  const double* next = piece->data;
+  for (ElementsAtK& elements : list)
+    for (std::vector<Cplx>* matrix : matrices_of(elements)) {
+      matrix->resize(size);
+      for (std::size_t i = 0; i < size; ++i) (*matrix)[i] = {next[2 * i], next[2 * i + 1]};
+      next += 2 * size;
+    }
+  return list;
+}
+
+/// Calculates the elements of all displacements at one k.
+std::vector<ElementsAtK> calculate(const MeanField& field,
+                                   const std::vector<DielectricMatrix>& epsilon,
+                                   const SigmaOptions& options,
+                                   const std::vector<Perturbation>& perturbations,
+                                   const DeviceContext& context) {
+  std::vector<double> energies_ry;
+  for (int band = options.band_min; band <= options.band_max; ++band)
+    energies_ry.push_back(field.waves.energy(0, options.kpoints.front(), band - 1));
+  std::vector<ElementsAtK> list;
+  for (const auto& derivative :
+       sigma_derivatives(field, epsilon, options, perturbations, energies_ry, context))
+    list.push_back(at_bra_and_ket(derivative.front()));
+  return list;
+}
+
+/// Returns the largest diagonal element of the sum over the atoms, for any k and direction.
+template <typename Element>
+double largest_acoustic_sum(const DisplacementElements& found, const Element& element) {
+  const auto n = static_cast<std::size_t>(found.band_max - found.band_min + 1);
+  double largest = 0.0;
+  for (const char direction : {'x', 'y', 'z'})
+    for (std::size_t k = 0; k < found.k_index.size(); ++k)
+      for (std::size_t l = 0; l < n; ++l) {
+        Cplx sum;
+        for (std::size_t d = 0; d < found.displacements.size(); ++d)
+          if (found.displacements[d].direction == direction)
+            sum += element(found.at[d][k], l * n + l);
+        largest = std::max(largest, std::abs(sum));
+      }
+  return largest;
+}
+
+void require_acoustic(double sum_ry) {
+  if (sum_ry * kRydberg_ev <= kAcousticLimit_ev) return;
+  char text[240];
+  std::snprintf(
+      text, sizeof text,
+      "the acoustic sum of the mean field is %.2e eV/Bohr, above the limit of %.0e: a rigid shift "
+      "changes an energy; lower meanfield.residual_ry or correct the potential",
+      sum_ry * kRydberg_ev, kAcousticLimit_ev);
+  throw NotConverged(text);
+}
+
+/// Examines the sums over all atoms. @pre all atoms are displaced
+void examine_acoustic_sums(DisplacementElements& found) {
+  found.acoustic_mean_field_ry = largest_acoustic_sum(
+      found, [](const ElementsAtK& e, std::size_t i) { return e.mean_field[i]; });
+  found.acoustic_sigma_ry =
+      largest_acoustic_sum(found, [](const ElementsAtK& e, std::size_t i) { return e.sigma(i); });
+  require_acoustic(*found.acoustic_mean_field_ry);
+}
+
+}  // namespace
+
+std::vector<Displacement> displacements_of(const PerturbationRequest& request,
+                                           const Crystal& crystal) {
+  std::vector<int> atoms = request.atoms;
+  if (atoms.empty())
+    for (std::size_t atom = 1; atom <= crystal.atoms.size(); ++atom)
+      atoms.push_back(static_cast<int>(atom));
+  std::vector<Displacement> list;
+  for (const int atom : atoms)
+    for (const char direction : request.directions) list.push_back({atom, direction});
+  return list;
+}
+
+void check_displacements(const PerturbationRequest& request, const Crystal& crystal) {
+  for (const int atom : request.atoms)
+    if (atom > static_cast<int>(crystal.atoms.size()))
+      throw InvalidInput("perturbation.atoms names atom " + std::to_string(atom) +
+                         ", but the cell has " + std::to_string(crystal.atoms.size()) +
+                         " atoms; count them from 1");
+}
+
+DisplacementElements displacement_elements(const DisplacedCrystal& displaced,
+                                           const MeanField& field,
+                                           const std::vector<DielectricMatrix>& epsilon,
+                                           SigmaOptions options, const DeviceContext& context,
+                                           Checkpoint& checkpoint) {
+  DisplacementElements found{.displacements = displacements_of(displaced.request, field.crystal()),
+                             .k_index = std::exchange(options.kpoints, {}),
+                             .band_min = options.band_min,
+                             .band_max = options.band_max};
+  options.slope = false;
+  std::vector<Perturbation> perturbations;
+  std::string names;
+  for (const Displacement& d : found.displacements) {
+    perturbations.push_back(atom_displacement(displaced.crystal, field.crystal(), d.atom - 1,
+                                              unit_vector(d.direction)));
+    names += ", " + d.name();
+  }
+  found.at.resize(perturbations.size());
+  const int n = options.band_max - options.band_min + 1;
+  for (const int ik : found.k_index) {
+    options.kpoints = {ik};
+    const std::string key = "first order of Σ at k " + std::to_string(ik) + names;
+    auto list = kept(key, perturbations.size(), static_cast<std::size_t>(n) * n, checkpoint);
+    if (list.empty()) {
+      list = calculate(field, epsilon, options, perturbations, context);
+      keep(key, list, checkpoint);
+    }
+    for (std::size_t d = 0; d < list.size(); ++d) found.at[d].push_back(std::move(list[d]));
+  }
+  if (displaced.request.atoms.empty() ||
+      displaced.request.atoms.size() == field.crystal().atoms.size())
+    examine_acoustic_sums(found);
+  return found;
+}
+
+}  // namespace quasi::gw
