@@ -94,7 +94,10 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
     const std::int64_t pause_ms = std::min(wait_ms, services_.options.upload_stream_idle_ms / 2);
     pause_ = std::make_unique<grpc::Alarm>();
     pause_->Set(std::chrono::system_clock::now() + std::chrono::milliseconds(pause_ms),
-                [this](bool) { read_after(count_bytes(0)); });
+                [this, &files = services_.files, &draining = services_.draining](bool) {
+                  if (!files.post([this] { read_after(count_bytes(0)); }))
+                    end(busy_status(draining));
+                });
   }
 
   void require_owned() {

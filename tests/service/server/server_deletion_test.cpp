@@ -154,9 +154,11 @@ TEST_F(Deletion, AWatcherSeesItAsTheLastEvent) {
   grpc::ClientContext context;
   limit(context);
   const auto reader = jobs_->WatchJobs(&context, request);
+  // The snapshot shows that the watch has begun. Before that the deletion could come first.
+  v1::WatchEvent event;
+  ASSERT_TRUE(reader->Read(&event));
   cancel(id);
   ASSERT_TRUE(remove({id}).ok());
-  v1::WatchEvent event;
   std::uint64_t newest = 0;
   while (reader->Read(&event) && !event.state_changed().deleted())
     newest = std::max(newest, event.job_seq());
