@@ -153,6 +153,29 @@ def test_older_results_still_open(made_thermal: Path) -> None:
     assert result.settings == [] and result.deck == {} and result.warnings == []
 
 
+@pytest.mark.parametrize("name", ["silicon", "transistor", "quasiparticles"])
+def test_results_without_root_still_open(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Version 1 of the format had neither attributes of the root nor the deck, and no axes."""
+    new = quasi.open(request.getfixturevalue(name))
+    old = tmp_path / "result.h5"
+    old.write_bytes((request.getfixturevalue(name) / "result.h5").read_bytes())
+    with h5py.File(old, "a") as file:
+        for attribute in list(file.attrs):
+            del file.attrs[attribute]
+        for group in ("input", "axes", "warnings"):
+            if group in file:
+                del file[group]
+    result = quasi.open(old)
+    assert type(result) is type(new)
+    assert result.deck == {} and result.warnings == []
+    # Bands and spectra of gw need the axes, which that version did not have.
+    assert set(new.plots()) - set(result.plots()) <= {"bands", "sigma"}
+    for what in result.plots():
+        result.plot(tmp_path / f"{what}.svg", what)
+
+
 def test_results_with_a_group_a_temperature_still_open(made_thermal: Path, tmp_path: Path) -> None:
     """Version 2 of the format wrote /temperature_NNN where version 3 has an axis."""
     old = tmp_path / "result.h5"
