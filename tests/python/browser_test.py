@@ -24,12 +24,16 @@ def browse(page: Path, profile: Path, *more: str) -> subprocess.CompletedProcess
     return subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
 
 
-def test_a_report_opens_offline(silicon: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["silicon", "steady_transistor", "quasiparticles"])
+def test_a_report_opens_offline(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     """The page shows every figure and table, fits the width of a laptop and reports no error."""
+    result = quasi.open(request.getfixturevalue(name))
     page = tmp_path / "report.html"
-    report.write(quasi.open(silicon), page)
+    report.write(result, page)
     document = browse(page, tmp_path / "a", "--dump-dom")
-    assert document.stdout.count("<svg") >= len(quasi.open(silicon).plots())
+    assert document.stdout.count("<svg") >= len(result.plots())
     assert "CONSOLE" not in document.stderr
     picture = tmp_path / "report.png"
     browse(page, tmp_path / "b", f"--screenshot={picture}", "--window-size=1280,4000")
