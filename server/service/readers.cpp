@@ -19,11 +19,11 @@ WorkPool::WorkPool(std::size_t threads, std::function<void()> on_thread_start)
 WorkPool::~WorkPool() { close(); }
 
 bool WorkPool::post(std::function<void()> work) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (closed_ || waiting_.size() >= kQueueLimit) return false;
-    waiting_.push_back(std::move(work));
-  }
+  // The lock is held to the end: an alarm of gRPC may post while the server is being destroyed, and
+  // close() must not return before that call has left.
+  const std::lock_guard lock(mutex_);
+  if (closed_ || waiting_.size() >= kQueueLimit) return false;
+  waiting_.push_back(std::move(work));
   changed_.notify_one();
   return true;
 }
