@@ -9,9 +9,10 @@
 
 namespace quasi::server {
 
-/// Lets jobs that have waited for a day go before the turns of tenants and users, at most one an
-/// hour for each pool and tenant. Nothing of it is stored: after a restart of the server each
-/// tenant may have one at once.
+/// Lets a job that has waited for a day, while nothing ran for its owner, go before the turns of
+/// tenants and users: at most one an hour for each pool and tenant. Owners who get their shares are
+/// left to the turns, however long their queues are. Nothing of it is stored: after a restart of
+/// the server each tenant may have one at once.
 class Ageing {
  public:
   /// Waiting time after which a job is old.

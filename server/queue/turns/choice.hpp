@@ -38,8 +38,8 @@ struct TurnRules {
 /// hour for each tenant.
 ///
 /// The first job that needs several GPUs, more than the slots have, reserves the worker on which it
-/// can start first. Later jobs then start there only if their time limits end before, or if it
-/// does not need their slots.
+/// can start first. A later job then starts there only if its time limit ends before, or if the
+/// reserved job does not need its slots.
 ///
 /// It reads the first jobs of each queue, and at most 4,096 further ones in all, so its cost does
 /// not depend on the length of the queues.
