@@ -22,24 +22,27 @@ class OtherMachine {
  public:
   OtherMachine() {
     const std::string id = std::to_string(::getpid());
-    const std::string steps = "ip netns add qs" + id + " && ip link add qa" + id +
-                              " type veth peer name qb" + id + " && ip link set qb" + id +
-                              " netns qs" + id + " && ip addr add 10.231.7.1/30 dev qa" + id +
-                              " && ip link set qa" + id + " up && ip netns exec qs" + id +
-                              " ip addr add 10.231.7.2/30 dev qb" + id + " && ip netns exec qs" +
-                              id + " ip link set qb" + id + " up";
+    // Tests that run at once have networks of their own.
+    const std::string network = "10.231." + std::to_string(::getpid() % 250) + ".";
+    here_ = network + "1";
+    const std::string steps =
+        "ip netns add qs" + id + " && ip link add qa" + id + " type veth peer name qb" + id +
+        " && ip link set qb" + id + " netns qs" + id + " && ip addr add " + here_ + "/30 dev qa" +
+        id + " && ip link set qa" + id + " up && ip netns exec qs" + id + " ip addr add " +
+        network + "2/30 dev qb" + id + " && ip netns exec qs" + id + " ip link set qb" + id + " up";
     has_network_ = std::system(("(" + steps + ") 2>/dev/null").c_str()) == 0;
     name_ = "qs" + id;
     cable_ = "qa" + id;
     if (!has_network_) clean();
-    std::cout << (has_network_ ? "between two network namespaces, 10.231.7.2 to 10.231.7.1\n"
-                               : "on one machine, to 127.0.0.2\n");
+    std::cout << (has_network_ ? "between two network namespaces, " + network + "2 to " + here_
+                               : "on one machine, to 127.0.0.2")
+              << '\n';
   }
   ~OtherMachine() { clean(); }
   OtherMachine(const OtherMachine&) = delete;
   OtherMachine& operator=(const OtherMachine&) = delete;
 
-  std::string server_host() const { return has_network_ ? "10.231.7.1" : "127.0.0.2"; }
+  std::string server_host() const { return has_network_ ? here_ : "127.0.0.2"; }
   /// The words that run a program on the other machine.
   std::vector<std::string> there(std::vector<std::string> words) const {
     if (has_network_) words.insert(words.begin(), {"/usr/sbin/ip", "netns", "exec", name_});
@@ -51,7 +54,7 @@ class OtherMachine {
     std::system(("(ip link del " + cable_ + "; ip netns del " + name_ + ") 2>/dev/null").c_str());
   }
   bool has_network_ = false;
-  std::string name_, cable_;
+  std::string name_, cable_, here_;
 };
 
 int free_port() {
