@@ -251,6 +251,7 @@ void Server::Parts::run_timer() {
                  .done = [](const std::exception_ptr& error) { (void)to_status(error, "tick"); }});
     hub.tick(now);
     scrub.tick(clock.now());
+    services.idle_uploads.end_lost();
     services.idle_uploads.cancel_idle(now, options.api.upload_stream_idle_ms);
     try {
       if (now >= next_storage) {

@@ -162,6 +162,8 @@ ExitStatus logs(Session& session, const LogsOptions& options) {
         output.end(id, 0);
         return ExitStatus::kOk;
       }
+    } else if (options.follow && wire::token_ran_out(status)) {
+      // The next call carries the newest token of its source.
     } else if (options.follow && is_transient(status)) {
       const double gone =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - last_contact).count();

@@ -109,10 +109,13 @@ class EventReader {
         continue;
       }
       // A stream that ends without an error was ended by a server that is stopping.
-      if (!status.ok() && !is_transient(status)) return push({Item::What::kFailed, {}, status});
+      // The next call carries the newest token of its source.
+      const bool renews = wire::token_ran_out(status);
+      if (!status.ok() && !is_transient(status) && !renews)
+        return push({Item::What::kFailed, {}, status});
       if (seconds_since(last_contact) > options_.patience_s)
         return push({Item::What::kFailed, {}, status});
-      if (!std::exchange(away, true)) push({Item::What::kAway, {}, status});
+      if (!renews && !std::exchange(away, true)) push({Item::What::kAway, {}, status});
       if (const auto asked = wire::parse_details(status).retry_after)
         delay_s = std::max(delay_s, static_cast<double>(asked->count()) / 1e3);
       if (!pause(delay_s)) return;

@@ -74,7 +74,7 @@ bool worth_repeating(const grpc::Status& status) {
   const std::string reason = reason_of(status);
   return status.error_code() == grpc::StatusCode::UNAVAILABLE || reason == reason::kSlowReader ||
          reason == reason::kOffsetMismatch || reason == reason::kServerBusy ||
-         reason == reason::kRateLimited ||
+         reason == reason::kRateLimited || token_ran_out(status) ||
          // A connection that breaks under a stream gives one of these codes, without details.
          (reason.empty() && (status.error_code() == grpc::StatusCode::CANCELLED ||
                              status.error_code() == grpc::StatusCode::INTERNAL ||

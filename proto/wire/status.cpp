@@ -111,6 +111,11 @@ ErrorDetails parse_details(const grpc::Status& status) {
 
 std::string reason_of(const grpc::Status& status) { return parse_details(status).reason; }
 
+bool token_ran_out(const grpc::Status& status) {
+  const ErrorDetails details = parse_details(status);
+  return details.reason == reason::kTokenExpired && details.metadata.contains("admitted");
+}
+
 std::string_view code_name(grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::OK:

@@ -58,10 +58,11 @@ inline constexpr std::string_view kQuotaBytes = "QUOTA_BYTES";
 inline constexpr std::string_view kStarting = "STARTING";
 inline constexpr std::string_view kDraining = "DRAINING";
 inline constexpr std::string_view kStorageFull = "STORAGE_FULL";
+inline constexpr std::string_view kRightsChanged = "RIGHTS_CHANGED";
 // DEADLINE_EXCEEDED
 inline constexpr std::string_view kSlowReader = "SLOW_READER";
 inline constexpr std::string_view kDeadline = "DEADLINE";
-// UNAUTHENTICATED
+// UNAUTHENTICATED; with metadata admitted=true if the call had been admitted and was ended later
 inline constexpr std::string_view kTokenMissing = "TOKEN_MISSING";
 inline constexpr std::string_view kTokenInvalid = "TOKEN_INVALID";
 inline constexpr std::string_view kTokenExpired = "TOKEN_EXPIRED";
@@ -105,6 +106,10 @@ ErrorDetails parse_details(const grpc::Status& status);
 
 /// Equals parse_details(status).reason.
 std::string reason_of(const grpc::Status& status);
+
+/// True if a server ended an admitted call because its token had expired. Another call continues it
+/// if the caller has a newer token by now, as callers on a Unix socket do.
+bool token_ran_out(const grpc::Status& status);
 
 /// The name of a code, e.g. "INVALID_ARGUMENT".
 std::string_view code_name(grpc::StatusCode code);

@@ -28,13 +28,24 @@ Refused expired() {
                  "the clocks of both machines");
 }
 
-Caller to_caller(const Principal& principal, const TokenScopes& scopes) {
+/// Begins a sentence about a call that is open: "the token KEY of ada" or "the session of ada".
+std::string token_of(const Caller& caller) {
+  return caller.key_id.empty() ? "the session of " + caller.name
+                               : "the token " + caller.key_id + " of " + caller.name;
+}
+
+/// Refuses the rest of a call that was admitted. A client can tell it from a call that was never
+/// admitted, and calls again if its token may have been renewed meanwhile.
+Refused ended(std::string_view reason, const std::string& sentence) {
+  return Refused(Refusal::kUnauthenticated, reason, sentence).with("admitted", "true");
+}
+
+Caller to_caller(const Principal& principal) {
   return {.principal_id = principal.id,
           .name = principal.name,
           .role = principal.role,
           .tenant = principal.tenant,
-          .pool = principal.pool,
-          .scopes = scopes};
+          .pool = principal.pool};
 }
 
 std::int64_t number_of(std::string_view text) {
@@ -84,9 +95,12 @@ Caller Directory::authenticate(std::string_view token, std::int64_t now_ms) cons
     if (!payload) throw invalid();
     const std::size_t colon = payload->find(':');
     if (colon == std::string::npos) throw invalid();
-    if (number_of(std::string_view(*payload).substr(colon + 1)) <= now_ms) throw expired();
-    return to_caller(known->active(number_of(std::string_view(*payload).substr(0, colon))),
-                     TokenScopes::every());
+    const std::int64_t expires_ms = number_of(std::string_view(*payload).substr(colon + 1));
+    if (expires_ms <= now_ms) throw expired();
+    Caller caller =
+        to_caller(known->active(number_of(std::string_view(*payload).substr(0, colon))));
+    caller.expires_ms = expires_ms;
+    return caller;
   }
   if (!token.starts_with(kTokenPrefix) || token.size() <= kTokenPrefix.size() + kKeyIdBytes)
     throw invalid();
@@ -98,9 +112,42 @@ Caller Directory::authenticate(std::string_view token, std::int64_t now_ms) cons
   const bool is_right = expected.size() == hash.size() &&
                         CRYPTO_memcmp(hash.data(), expected.data(), hash.size()) == 0;
   if (!is_known || !is_right || found->second.revoked_ms > 0) throw invalid();
-  const Principal& principal = known->active(found->second.principal_id);
+  Caller caller = to_caller(known->active(found->second.principal_id));
   if (found->second.expires_ms <= now_ms) throw expired();
-  return to_caller(principal, found->second.scopes);
+  caller.scopes = found->second.scopes;
+  caller.key_id = found->first;
+  caller.expires_ms = found->second.expires_ms;
+  return caller;
+}
+
+void Directory::require_still(const Caller& caller, std::int64_t now_ms) const {
+  if (caller.principal_id == 0) return;
+  const auto known = index();
+  std::int64_t expires_ms = caller.expires_ms;
+  if (!caller.key_id.empty()) {
+    const auto token = known->tokens.find(caller.key_id);
+    if (token == known->tokens.end() || token->second.revoked_ms > 0)
+      throw ended("TOKEN_INVALID",
+                  token_of(caller) +
+                      " was revoked while the call was open, so the server ended the call; ask the "
+                      "operator of the server for a new one");
+    expires_ms = token->second.expires_ms;
+  }
+  const auto found = known->principals.find(caller.principal_id);
+  if (found == known->principals.end() || found->second.disabled)
+    throw ended("TOKEN_INVALID", caller.name +
+                                     " was disabled while the call was open, so the server ended "
+                                     "the call; ask the operator of the server");
+  if (expires_ms <= now_ms)
+    throw ended("TOKEN_EXPIRED",
+                token_of(caller) +
+                    " expired while the call was open, so the server ended the call; call again "
+                    "with a newer token, or ask the operator of the server for one");
+  if (found->second.role != caller.role || found->second.tenant != caller.tenant)
+    throw Refused(Refusal::kUnavailable, "RIGHTS_CHANGED",
+                  "an admin changed the role or the tenant of " + caller.name +
+                      " while the call was open; call again")
+        .retry_in(200);
 }
 
 std::string Directory::open_session(std::int64_t principal_id, std::int64_t expires_ms) const {

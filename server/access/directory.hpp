@@ -25,6 +25,11 @@ class Directory {
   ///         known one.
   Caller authenticate(std::string_view token, std::int64_t now_ms) const;
 
+  /// Checks that the token of an admitted call still opens calls, with the rights that it had.
+  /// @throws Refused UNAUTHENTICATED: TOKEN_EXPIRED or TOKEN_INVALID, with the metadata
+  ///         admitted=true; UNAVAILABLE / RIGHTS_CHANGED if role or tenant are others by now.
+  void require_still(const Caller& caller, std::int64_t now_ms) const;
+
   /// A session token for this principal.
   std::string open_session(std::int64_t principal_id, std::int64_t expires_ms) const;
 

@@ -105,6 +105,8 @@ struct Caller {
   std::string tenant;
   std::string pool;                           ///< of a worker that is bound to one
   TokenScopes scopes = TokenScopes::every();  ///< of the token of the call
+  std::string key_id = {};                    ///< of the token; "" for a session of a Unix socket
+  std::int64_t expires_ms = 0;                ///< end of the token; 0: the call needed none
 };
 
 /// A token of 256 random bits: "qsi_", the key id, "_" and the secret in base64url.

@@ -17,8 +17,13 @@ class AcquireCall : public grpc::ServerUnaryReactor,
                     public std::enable_shared_from_this<AcquireCall> {
  public:
   AcquireCall(Services& services, grpc::CallbackServerContext* context,
-              const v1::AcquireLeasesRequest* request, v1::AcquireLeasesResponse* response)
-      : services_(services), context_(context), request_(request), response_(response) {}
+              const v1::AcquireLeasesRequest* request, v1::AcquireLeasesResponse* response,
+              const Caller& caller)
+      : services_(services),
+        context_(context),
+        request_(request),
+        response_(response),
+        caller_(caller) {}
 
   void start(const wire::Violations& violations) {
     self_ = shared_from_this();
@@ -41,13 +46,15 @@ class AcquireCall : public grpc::ServerUnaryReactor,
     if (outcome.jobs_ready) unpark(Why::kReady);
   }
   void on_tick(std::int64_t monotonic_ms) override {
-    if (monotonic_ms >= deadline_ms_) unpark(Why::kOver);
+    if (monotonic_ms >= deadline_ms_) return unpark(Why::kOver);
+    if (lost_right(services_, caller_, kMethod)) unpark(Why::kReady);
   }
   void on_close() override { unpark(Why::kOver); }
   void OnCancel() override { unpark(Why::kOver); }
   void OnDone() override { const auto self = std::move(self_); }
 
  private:
+  static constexpr char kMethod[] = "AcquireLeases";
   enum class Why { kReady, kOver };
 
   void unpark(Why why) {
@@ -70,6 +77,8 @@ class AcquireCall : public grpc::ServerUnaryReactor,
         {.body =
              [self, acquired](WriteContext& write) {
                require_awaited(self->context_);
+               // A worker whose token was revoked while it waited gets no job.
+               self->services_.directory.require_still(self->caller_, write.now.wall_ms);
                *acquired = write.queue.apply(self->command_, write.now);
              },
          .done = [self, acquired](
@@ -78,7 +87,7 @@ class AcquireCall : public grpc::ServerUnaryReactor,
   }
 
   void answered(const std::exception_ptr& error, const Acquired& acquired) {
-    if (error) return quasi::server::finish(this, context_, to_status(error, "AcquireLeases"));
+    if (error) return quasi::server::finish(this, context_, to_status(error, kMethod));
     if (acquired.grants.empty()) {
       const std::lock_guard lock(mutex_);
       if (!over_ && services_.clock.now().monotonic_ms < deadline_ms_) {
@@ -107,6 +116,7 @@ class AcquireCall : public grpc::ServerUnaryReactor,
   grpc::CallbackServerContext* context_;
   const v1::AcquireLeasesRequest* request_;
   v1::AcquireLeasesResponse* response_;
+  const Caller caller_;
   std::int64_t deadline_ms_ = 0;
   server::AcquireLeases command_;
   std::shared_ptr<AcquireCall> self_;
@@ -119,8 +129,9 @@ class AcquireCall : public grpc::ServerUnaryReactor,
 
 grpc::ServerUnaryReactor* acquire_leases(Services& services, grpc::CallbackServerContext* context,
                                          const v1::AcquireLeasesRequest* request,
-                                         v1::AcquireLeasesResponse* response) {
-  const auto call = std::make_shared<AcquireCall>(services, context, request, response);
+                                         v1::AcquireLeasesResponse* response,
+                                         const Caller& caller) {
+  const auto call = std::make_shared<AcquireCall>(services, context, request, response, caller);
   AcquireCall* reactor = call.get();
   call->start(violations_of(*request));
   return reactor;

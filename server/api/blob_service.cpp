@@ -91,7 +91,7 @@ grpc::ServerWriteReactor<v1::ReadBlobResponse>* BlobServiceApi::ReadBlob(
   const Admission admission = stream_admission_of(services_, *context, "ReadBlob");
   if (!admission.caller)
     return new RefusedStream<grpc::ServerWriteReactor<v1::ReadBlobResponse>>(admission.refusal);
-  return read_blob(services_, context, *request, scope_of(*admission.caller), admission.place);
+  return read_blob(services_, context, *request, admission);
 }
 
 }  // namespace quasi::server

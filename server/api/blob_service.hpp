@@ -29,7 +29,7 @@ class BlobServiceApi : public v1::BlobService::CallbackService {
 grpc::ServerReadReactor<v1::WriteBlobRequest>* write_blob(Services&, grpc::CallbackServerContext*,
                                                           v1::WriteBlobResponse*, const Admission&);
 grpc::ServerWriteReactor<v1::ReadBlobResponse>* read_blob(Services&, grpc::CallbackServerContext*,
-                                                          const v1::ReadBlobRequest&, const Scope&,
-                                                          StreamPlace place);
+                                                          const v1::ReadBlobRequest&,
+                                                          const Admission&);
 
 }  // namespace quasi::server

@@ -316,7 +316,7 @@ grpc::ServerWriteReactor<v1::WatchEvent>* JobServiceApi::WatchJobs(
   const Admission admission = stream_admission_of(services_, *context, "WatchJobs");
   if (!admission.caller)
     return new RefusedStream<grpc::ServerWriteReactor<v1::WatchEvent>>(admission.refusal);
-  return watch_jobs(services_, context, *request, scope_of(*admission.caller), admission.place);
+  return watch_jobs(services_, context, *request, admission);
 }
 
 grpc::ServerWriteReactor<v1::ReadLogsResponse>* JobServiceApi::ReadLogs(
@@ -324,7 +324,7 @@ grpc::ServerWriteReactor<v1::ReadLogsResponse>* JobServiceApi::ReadLogs(
   const Admission admission = stream_admission_of(services_, *context, "ReadLogs");
   if (!admission.caller)
     return new RefusedStream<grpc::ServerWriteReactor<v1::ReadLogsResponse>>(admission.refusal);
-  return read_logs(services_, context, *request, scope_of(*admission.caller), admission.place);
+  return read_logs(services_, context, *request, admission);
 }
 
 grpc::ServerUnaryReactor* JobServiceApi::ListArtifacts(grpc::CallbackServerContext* context,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "quasi/v1/job_service.grpc.pb.h"
+#include "server/api/access/admit.hpp"
 #include "server/api/services.hpp"
 
 namespace quasi::server {
@@ -54,10 +55,9 @@ class JobServiceApi : public v1::JobService::CallbackService {
 
 /// These functions create the streams. Each stream has a file of its own in streams/.
 grpc::ServerWriteReactor<v1::WatchEvent>* watch_jobs(Services&, grpc::CallbackServerContext*,
-                                                     const v1::WatchJobsRequest&, const Scope&,
-                                                     StreamPlace place);
+                                                     const v1::WatchJobsRequest&, const Admission&);
 grpc::ServerWriteReactor<v1::ReadLogsResponse>* read_logs(Services&, grpc::CallbackServerContext*,
-                                                          const v1::ReadLogsRequest&, const Scope&,
-                                                          StreamPlace place);
+                                                          const v1::ReadLogsRequest&,
+                                                          const Admission&);
 
 }  // namespace quasi::server

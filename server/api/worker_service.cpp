@@ -70,13 +70,13 @@ grpc::ServerUnaryReactor* WorkerServiceApi::Register(grpc::CallbackServerContext
 grpc::ServerUnaryReactor* WorkerServiceApi::AcquireLeases(grpc::CallbackServerContext* context,
                                                           const v1::AcquireLeasesRequest* request,
                                                           v1::AcquireLeasesResponse* response) {
-  if (const Admission admission = admission_of(services_, *context, "AcquireLeases");
-      !admission.caller) {
+  const Admission admission = admission_of(services_, *context, "AcquireLeases");
+  if (!admission.caller) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
     finish(reactor, context, admission.refusal);
     return reactor;
   }
-  return acquire_leases(services_, context, request, response);
+  return acquire_leases(services_, context, request, response, *admission.caller);
 }
 
 grpc::ServerUnaryReactor* WorkerServiceApi::Heartbeat(grpc::CallbackServerContext* context,

@@ -40,6 +40,6 @@ class WorkerServiceApi : public v1::WorkerService::CallbackService {
 /// Creates the long poll, which has a file of its own (acquire_call.cpp).
 grpc::ServerUnaryReactor* acquire_leases(Services&, grpc::CallbackServerContext*,
                                          const v1::AcquireLeasesRequest*,
-                                         v1::AcquireLeasesResponse*);
+                                         v1::AcquireLeasesResponse*, const Caller&);
 
 }  // namespace quasi::server

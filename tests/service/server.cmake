@@ -16,6 +16,7 @@ quasi_add_test(server_queue_test
   LIBS quasi_service LABELS unit service)
 quasi_add_test(server_calls_test
   SOURCES server/access/audit_test.cpp server/access/foreign_objects_test.cpp
+          server/access/lost_rights_test.cpp
           server/access/stream_limits_test.cpp server/access/token_scopes_test.cpp
           server/server_access_test.cpp server/server_blobs_test.cpp server/server_calls_test.cpp
           server/server_deletion_test.cpp server/server_login_limits_test.cpp

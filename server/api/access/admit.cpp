@@ -110,6 +110,16 @@ Admission admission_of(Services& services, const grpc::CallbackServerContext& co
   }
 }
 
+std::optional<grpc::Status> lost_right(const Services& services, const Caller& caller,
+                                       const char* method) {
+  try {
+    services.directory.require_still(caller, services.clock.now().wall_ms);
+    return std::nullopt;
+  } catch (...) {
+    return to_status(std::current_exception(), method);
+  }
+}
+
 Admission stream_admission_of(Services& services, const grpc::CallbackServerContext& context,
                               const char* method) {
   Admission admission = admission_of(services, context, method);

@@ -51,6 +51,16 @@ Admission admission_of(Services& services, const grpc::CallbackServerContext& co
 Admission stream_admission_of(Services& services, const grpc::CallbackServerContext& context,
                               const char* method);
 
+/// Time that the reader of a stream has to take the status with which the stream ends early. The
+/// status cannot overtake messages that the reader does not take; such a call is cancelled.
+inline constexpr std::int64_t kStatusPatienceMs = 1'000;
+
+/// Looks up whether the token of an admitted call still opens the method. Streams and long calls
+/// ask before they send or take anything, and while they wait. It reads no database.
+/// @return the status that ends the call, or nothing if it may go on
+std::optional<grpc::Status> lost_right(const Services& services, const Caller& caller,
+                                       const char* method);
+
 /// A stream that is refused before its first message.
 template <class Reactor>
 class RefusedStream : public Reactor {

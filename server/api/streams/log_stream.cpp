@@ -13,11 +13,8 @@ namespace {
 class LogStream : public PumpedStream<v1::ReadLogsResponse> {
  public:
   LogStream(Services& services, grpc::CallbackServerContext* context,
-            const v1::ReadLogsRequest& request, const Scope& scope)
-      : PumpedStream(services, context),
-        scope_(scope),
-        request_(request),
-        offset_(request.offset()) {}
+            const v1::ReadLogsRequest& request, const Admission& admission)
+      : PumpedStream(services, context, admission), request_(request), offset_(request.offset()) {}
 
  protected:
   const char* method() const override { return "ReadLogs"; }
@@ -86,7 +83,6 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
     }
   }
 
-  const Scope scope_;
   const v1::ReadLogsRequest request_;
   RowId job_ = 0;
   std::int32_t number_ = 0;
@@ -98,9 +94,8 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
 grpc::ServerWriteReactor<v1::ReadLogsResponse>* read_logs(Services& services,
                                                           grpc::CallbackServerContext* context,
                                                           const v1::ReadLogsRequest& request,
-                                                          const Scope& scope, StreamPlace place) {
-  const auto stream = std::make_shared<LogStream>(services, context, request, scope);
-  stream->hold(std::move(place));
+                                                          const Admission& admission) {
+  const auto stream = std::make_shared<LogStream>(services, context, request, admission);
   wire::Violations violations;
   wire::validate(request, violations);
   LogStream* reactor = stream.get();

@@ -8,6 +8,7 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
+#include "server/api/access/admit.hpp"
 #include "server/api/services.hpp"
 #include "server/api/status.hpp"
 
@@ -21,16 +22,23 @@ namespace quasi::server {
 /// At any moment the stream is in exactly one state: a page is being read, a write is outstanding,
 /// it is idle, or it is finished. Only the owner of the state continues, so no lock is held while
 /// gRPC is called. `this` is not used after a call to gRPC that starts the next step.
+///
+/// A stream ends when the token of its caller is revoked or expires. It asks before each message,
+/// and at each tick while it is idle.
 template <class Message>
 class PumpedStream : public grpc::ServerWriteReactor<Message>,
                      public HubListener,
                      public std::enable_shared_from_this<PumpedStream<Message>> {
  public:
-  PumpedStream(Services& services, grpc::CallbackServerContext* context)
-      : services_(services), context_(context) {}
+  /// @param admission  of a caller; the stream keeps its place until the end
+  PumpedStream(Services& services, grpc::CallbackServerContext* context, const Admission& admission)
+      : services_(services),
+        context_(context),
+        scope_(scope_of(*admission.caller)),
+        caller_(*admission.caller),
+        place_(admission.place),
+        admitted_ms_(services.clock.now().monotonic_ms) {}
 
-  /// Keeps the place of the stream among those of its caller until its end.
-  void hold(StreamPlace place) { place_ = std::move(place); }
   /// Begins to read. The stream keeps itself alive until gRPC is done with it.
   void start() {
     self_ = this->shared_from_this();
@@ -53,9 +61,13 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
     wake();
   }
   void on_tick(std::int64_t monotonic_ms) override {
+    const bool lost = lost_right(services_, caller_, method()).has_value();
     {
       const std::lock_guard lock(mutex_);
-      if (!idle_ || finishing_ || !tick_due(monotonic_ms)) return;
+      if (done_) return;
+      if (!lost) admitted_ms_ = monotonic_ms;
+      if (monotonic_ms - admitted_ms_ > kStatusPatienceMs) return context_->TryCancel();
+      if (!idle_ || finishing_ || !(lost || tick_due(monotonic_ms))) return;
     }
     wake();
   }
@@ -70,6 +82,7 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
   void OnWriteDone(bool ok) final {
     if (!ok) return finish(grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone"));
     page_.pop_front();
+    if (const auto lost = lost_right(services_, caller_, method())) return finish(*lost);
     if (!page_.empty()) return write_front();
     read_page();
   }
@@ -81,6 +94,10 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
     wake();
   }
   void OnDone() final {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
     on_done();
     const auto self = std::move(self_);  // this may be the last reference
   }
@@ -104,6 +121,7 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
 
   Services& services_;
   grpc::CallbackServerContext* context_;
+  const Scope scope_;  ///< the jobs of which the caller may learn
 
  private:
   void wake() {
@@ -129,6 +147,9 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
       } else if (closed_) {
         ending = true;
         end = busy_status(true);
+      } else if (const auto lost = lost_right(services_, caller_, method())) {
+        ending = true;
+        end = *lost;
       }
     }
     if (ending || last_status_set_) return finish(ending ? end : last_status_);
@@ -173,8 +194,9 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
     this->Finish(status);
   }
 
+  const Caller caller_;
+  const StreamPlace place_;
   std::deque<Message> page_;
-  StreamPlace place_;
   std::shared_ptr<PumpedStream> self_;
   bool last_status_set_ = false;
   grpc::Status last_status_;
@@ -184,6 +206,8 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
   bool cancelled_ = false;
   bool closed_ = false;
   bool finishing_ = false;
+  bool done_ = false;
+  std::int64_t admitted_ms_;  ///< last tick at which the caller had the right to the stream
 };
 
 }  // namespace quasi::server

@@ -25,11 +25,15 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
                        public std::enable_shared_from_this<ReadBlobStream> {
  public:
   ReadBlobStream(Services& services, grpc::CallbackServerContext* context,
-                 const v1::ReadBlobRequest& request, const Scope& scope)
-      : services_(services), context_(context), request_(request), scope_(scope) {}
+                 const v1::ReadBlobRequest& request, const Admission& admission)
+      : services_(services),
+        context_(context),
+        request_(request),
+        caller_(*admission.caller),
+        scope_(scope_of(caller_)),
+        place_(admission.place),
+        admitted_ms_(services.clock.now().monotonic_ms) {}
 
-  /// Keeps the place of the stream among those of its caller until its end.
-  void hold(StreamPlace place) { place_ = std::move(place); }
   void start() {
     self_ = shared_from_this();
     wire::Violations violations;
@@ -62,10 +66,15 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
     // The status cannot overtake a chunk that the reader does not take. The connection of such a
     // reader is reset.
     if (cut) cancel();
+    if (!lost_right(services_, caller_, "ReadBlob"))
+      admitted_ms_ = monotonic_ms;
+    else if (monotonic_ms - admitted_ms_ > kStatusPatienceMs)
+      cancel();
   }
   void on_close() override { cancel(); }
 
   void OnWriteDone(bool ok) override {
+    const auto lost = lost_right(services_, caller_, "ReadBlob");
     bool send = false;
     bool complete = false;
     {
@@ -73,9 +82,11 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
       write_since_ms_ = 0;
       is_writing_ = false;
       if (finished_) return;
-      send = ok && take_prepared();
+      finished_ = ok && lost;
+      send = ok && !lost && take_prepared();
       complete = ok && !send && all_prepared_;
     }
+    if (ok && lost) return Finish(*lost);
     if (!ok) return end(grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone"));
     if (complete) return end(grpc::Status::OK);
     if (send) start_write();
@@ -167,6 +178,8 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
     try {
       if (cancelled_) {
         status = grpc::Status(grpc::StatusCode::CANCELLED, "the reader has gone");
+      } else if (const auto lost = lost_right(services_, caller_, "ReadBlob")) {
+        status = *lost;
       } else {
         read_chunk();
         bool send = false;
@@ -271,8 +284,9 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   Services& services_;
   grpc::CallbackServerContext* context_;
   const v1::ReadBlobRequest request_;
+  const Caller caller_;
   const Scope scope_;
-  StreamPlace place_;
+  const StreamPlace place_;
   std::shared_ptr<ReadBlobStream> self_;
   v1::ReadBlobResponse sent_;      ///< gRPC's while `is_writing_`
   v1::ReadBlobResponse prepared_;  ///< the file thread's until `is_prepared_`
@@ -294,6 +308,8 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   bool all_prepared_ = false;  ///< no chunk follows the prepared one
   bool finished_ = false;
   bool done_ = false;
+  /// Last tick at which the caller had the right to the stream; used by the timer's thread alone.
+  std::int64_t admitted_ms_;
 };
 
 }  // namespace
@@ -301,9 +317,8 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
 grpc::ServerWriteReactor<v1::ReadBlobResponse>* read_blob(Services& services,
                                                           grpc::CallbackServerContext* context,
                                                           const v1::ReadBlobRequest& request,
-                                                          const Scope& scope, StreamPlace place) {
-  const auto stream = std::make_shared<ReadBlobStream>(services, context, request, scope);
-  stream->hold(std::move(place));
+                                                          const Admission& admission) {
+  const auto stream = std::make_shared<ReadBlobStream>(services, context, request, admission);
   ReadBlobStream* reactor = stream.get();
   stream->start();
   return reactor;

@@ -22,9 +22,8 @@ constexpr std::size_t kPageBytes = 1U << 20;
 class WatchStream : public PumpedStream<v1::WatchEvent> {
  public:
   WatchStream(Services& services, grpc::CallbackServerContext* context,
-              const v1::WatchJobsRequest& request, JobQuery query, const Scope& scope)
-      : PumpedStream(services, context),
-        scope_(scope),
+              const v1::WatchJobsRequest& request, JobQuery query, const Admission& admission)
+      : PumpedStream(services, context, admission),
         query_(std::move(query)),
         binding_(canonical_bytes(request.filter()) +
                  (request.include_progress() ? "/progress" : "/states")),
@@ -183,7 +182,6 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
     return event;
   }
 
-  const Scope scope_;
   const JobQuery query_;
   const std::string binding_;
   const bool include_progress_;
@@ -206,15 +204,14 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
 grpc::ServerWriteReactor<v1::WatchEvent>* watch_jobs(Services& services,
                                                      grpc::CallbackServerContext* context,
                                                      const v1::WatchJobsRequest& request,
-                                                     const Scope& scope, StreamPlace place) {
+                                                     const Admission& admission) {
   wire::Violations violations;
   wire::validate(request, violations);
   // Conversion is safe only after validation, because durations beyond the limits do not fit
   // milliseconds.
   const auto stream = std::make_shared<WatchStream>(
       services, context, request, violations.empty() ? to_query(request.filter()) : JobQuery{},
-      scope);
-  stream->hold(std::move(place));
+      admission);
   WatchStream* reactor = stream.get();
   if (!violations.empty()) {
     stream->refuse(to_status(violations));

@@ -6,6 +6,9 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
 
 #include "proto/wire/limits.hpp"
 #include "server/api/blob_service.hpp"
@@ -14,8 +17,12 @@
 namespace quasi::server {
 namespace {
 
+/// A paused upload asks at least this often whether it may go on.
+constexpr std::int64_t kLongestPauseMs = 1'000;
+
 /// The steps follow one another: read a message, handle it on a file thread, read the next one.
-/// `this` is not used after a step has called gRPC.
+/// `this` is not used after a step has called gRPC. A stream whose caller has lost the right to it
+/// ends at its next step, or at a tick of the timer while it waits for a message.
 class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
  public:
   WriteBlobStream(Services& services, grpc::CallbackServerContext* context,
@@ -25,12 +32,14 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
         response_(response),
         caller_(*admission.caller),
         place_(admission.place) {
-    services_.idle_uploads.begin(this, services_.clock.now().monotonic_ms,
-                                 [context] { context->TryCancel(); });
-    StartRead(&message_);
+    services_.idle_uploads.begin(
+        this, services_.clock.now().monotonic_ms,
+        {.cancel = [context] { context->TryCancel(); }, .end_if_lost = [this] { end_if_lost(); }});
+    read();
   }
 
   void OnReadDone(bool ok) override {
+    if (!take_step()) return;
     services_.idle_uploads.touch(this, services_.clock.now().monotonic_ms);
     const bool posted = services_.files.post([this, ok] {
       try {
@@ -44,6 +53,27 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
   void OnDone() override { delete this; }
 
  private:
+  /// Waits for the next message.
+  void read() {
+    const std::lock_guard lock(mutex_);
+    is_reading_ = true;
+    StartRead(&message_);
+  }
+  /// Takes the next step from the wait for a message. @return false if it was taken before
+  bool take_step() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(is_reading_, false);
+  }
+
+  std::optional<grpc::Status> lost() const { return lost_right(services_, caller_, "WriteBlob"); }
+
+  void end_if_lost() {
+    const auto status = lost();
+    if (!status || !take_step()) return;
+    if (!services_.files.post([this, status] { keep_and_end(*status); }))
+      end(busy_status(services_.draining));
+  }
+
   void end(const grpc::Status& status) {
     services_.idle_uploads.end(this);
     if (session_) services_.uploads.close(session_, this);
@@ -51,6 +81,7 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
   }
 
   void handle() {
+    if (const auto status = lost()) return keep_and_end(*status);
     if (!session_) {
       if (!message_.has_header())
         throw Refused(Refusal::kInvalidArgument, wire::reason::kFieldInvalid,
@@ -88,10 +119,12 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
 
   /// Reads the next message when the rate of the caller allows it.
   void read_after(std::int64_t wait_ms) {
-    if (wait_ms == 0) return StartRead(&message_);
+    if (const auto status = lost()) return keep_and_end(*status);
+    if (wait_ms == 0) return read();
     // The server makes this stream wait, so it is not idle.
     services_.idle_uploads.touch(this, services_.clock.now().monotonic_ms);
-    const std::int64_t pause_ms = std::min(wait_ms, services_.options.upload_stream_idle_ms / 2);
+    const std::int64_t pause_ms =
+        std::min({wait_ms, services_.options.upload_stream_idle_ms / 2, kLongestPauseMs});
     pause_ = std::make_unique<grpc::Alarm>();
     pause_->Set(std::chrono::system_clock::now() + std::chrono::milliseconds(pause_ms),
                 [this, &files = services_.files, &draining = services_.draining](bool) {
@@ -176,8 +209,8 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
     if (offset == size_bytes_) return publish();
     // The row must not promise more than the file holds, or the caller would always continue too
     // late.
-    if (known && offset < known->committed_bytes) return remember([this] { StartRead(&message_); });
-    StartRead(&message_);
+    if (known && offset < known->committed_bytes) return remember([this] { read(); });
+    read();
   }
 
   void publish() {
@@ -248,20 +281,30 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
     if (!posted) next();
   }
 
-  /// The stream ended before the blob was complete. The received bytes are kept for a continuation.
+  /// The stream ended before the blob was complete.
   void broken() {
     if (!session_) return end(grpc::Status(grpc::StatusCode::CANCELLED, "the writer has gone"));
-    std::string message;
-    {
-      const std::lock_guard lock(session_->mutex);
-      require_owned();
-      session_->sync();
-      message = "the stream ended after " + std::to_string(session_->offset) + " of " +
-                std::to_string(size_bytes_) + " bytes; continue the upload from there";
+    keep_and_end(to_status(Refused(Refusal::kAborted, wire::reason::kOffsetMismatch,
+                                   "the stream ended after " + std::to_string(session_->offset) +
+                                       " of " + std::to_string(size_bytes_) +
+                                       " bytes; continue the upload from there")));
+  }
+
+  /// Ends the call. The received bytes are kept for a continuation, unless another stream continues
+  /// already.
+  void keep_and_end(const grpc::Status& status) {
+    bool is_kept = false;
+    try {
+      if (session_) {
+        const std::lock_guard lock(session_->mutex);
+        is_kept = session_->owner == this;
+        if (is_kept) session_->sync();
+      }
+    } catch (...) {
+      return end(to_status(std::current_exception(), "WriteBlob"));
     }
-    remember([this, message] {
-      end(to_status(Refused(Refusal::kAborted, wire::reason::kOffsetMismatch, message)));
-    });
+    if (!is_kept) return end(status);
+    remember([this, status] { end(status); });
   }
 
   Services& services_;
@@ -269,6 +312,8 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
   v1::WriteBlobResponse* response_;
   const Caller caller_;
   const StreamPlace place_;
+  std::mutex mutex_;
+  bool is_reading_ = false;  ///< the next step follows a message, or the end of the right to it
   std::unique_ptr<grpc::Alarm> pause_;
   v1::WriteBlobRequest message_;
   std::shared_ptr<UploadSession> session_;

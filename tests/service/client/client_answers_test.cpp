@@ -4,14 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "client/commands/fetch.hpp"
 #include "client/commands/jobs.hpp"
 #include "client/commands/logs.hpp"
 #include "client/session/connection.hpp"
+#include "client/session/follow.hpp"
 #include "proto/wire/digest.hpp"
+#include "proto/wire/status.hpp"
 #include "quasi/v1/blob_service.grpc.pb.h"
 #include "quasi/v1/job_service.grpc.pb.h"
 #include "tests/service/support/client_files.hpp"
@@ -20,6 +24,13 @@ namespace quasi::client {
 namespace {
 
 constexpr char kFullId[] = "j_01J9QK3V8NXW2R5T7Y9A1C3E5G";
+
+/// Ends a call whose token has expired. @param admitted  after it was admitted
+grpc::Status token_expired(bool admitted) {
+  wire::ErrorDetails details{.reason = std::string(wire::reason::kTokenExpired)};
+  if (admitted) details.metadata["admitted"] = "true";
+  return wire::make_status(grpc::StatusCode::UNAUTHENTICATED, "the token has expired", details);
+}
 
 /// A server whose answers the test sets.
 class Told : public v1::JobService::Service {
@@ -52,8 +63,25 @@ class Told : public v1::JobService::Service {
     return grpc::Status::OK;
   }
 
+  /// The first watch ends with `watch_end`, and the second shows that the job has succeeded.
+  grpc::Status WatchJobs(grpc::ServerContext* context, const v1::WatchJobsRequest* request,
+                         grpc::ServerWriter<v1::WatchEvent>* writer) override {
+    v1::WatchEvent event;
+    event.set_job_id(kFullId);
+    event.set_resume_token("after " + request->resume_token());
+    event.mutable_snapshot()->set_id(kFullId);
+    event.mutable_snapshot()->set_state(++watches == 1 ? v1::JOB_STATE_RUNNING
+                                                       : v1::JOB_STATE_SUCCEEDED);
+    writer->Write(event);
+    if (watches == 1) return watch_end;
+    while (!context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return grpc::Status::CANCELLED;
+  }
+
   std::string id = kFullId;
   std::vector<std::string> log_parts;
+  grpc::Status watch_end;
+  int watches = 0;
 };
 
 class OneBlob : public v1::BlobService::Service {
@@ -62,10 +90,13 @@ class OneBlob : public v1::BlobService::Service {
                         grpc::ServerWriter<v1::ReadBlobResponse>* writer) override {
     v1::ReadBlobResponse response;
     response.set_offset(request->offset());
-    response.set_data(std::string("content").substr(request->offset()));
+    response.set_data(std::string("content").substr(request->offset(), most_bytes));
     writer->Write(response);
-    return grpc::Status::OK;
+    return response.data().size() < most_bytes ? grpc::Status::OK : end;
   }
+
+  std::size_t most_bytes = 100;  ///< of one call, which then ends with `end`
+  grpc::Status end;
 };
 
 class Answers : public ClientFiles {
@@ -117,6 +148,40 @@ TEST_F(Answers, ALinkInTheDownloadsPlaceIsNotFollowed) {
   std::string text;
   std::getline(in, text);
   EXPECT_EQ(text, "precious");
+}
+
+// A token of a Unix socket lasts for 15 minutes, and a token of a file is renewed. Longer calls go
+// on with the newest one.
+TEST_F(Answers, CallsGoOnWithANewerToken) {
+  jobs_.watch_end = token_expired(true);
+  std::map<std::string, v1::Job> jobs;
+  int away = 0;
+  const FollowOptions options{
+      .job_ids = {kFullId}, .limit_s = 100.0, .on_away = [&](const std::string&) { ++away; }};
+  EXPECT_EQ(follow(connection_, options, jobs), FollowEnd::kDone);
+  EXPECT_EQ(jobs_.watches, 2);
+  EXPECT_EQ(away, 0) << "the user is told of no loss";
+
+  blobs_.most_bytes = 3;
+  blobs_.end = token_expired(true);
+  fetch(session_, FetchOptions{.jobs = {kFullId}, .directory = path("here")});
+  EXPECT_EQ(fs::file_size(path("here/authorized_keys")), 7U);
+}
+
+// A call that is not admitted at all is not repeated.
+TEST_F(Answers, AnExpiredTokenEndsACall) {
+  jobs_.watch_end = token_expired(false);
+  std::map<std::string, v1::Job> jobs;
+  const FollowOptions options{.job_ids = {kFullId}, .limit_s = 100.0};
+  EXPECT_EQ(failure_in([&] { follow(connection_, options, jobs); }).status,
+            ExitStatus::kNotAllowed);
+  EXPECT_EQ(jobs_.watches, 1);
+  blobs_.most_bytes = 3;
+  blobs_.end = token_expired(false);
+  EXPECT_EQ(failure_in([&] {
+              fetch(session_, FetchOptions{.jobs = {kFullId}, .directory = path("here")});
+            }).status,
+            ExitStatus::kNotAllowed);
 }
 
 // A connection that breaks during a call gives CANCELLED without details, which means that there is
