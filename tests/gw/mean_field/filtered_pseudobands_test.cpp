@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/gw/support/cpu_hamiltonians.hpp"
 #include "tests/gw/support/pseudoband_crystals.hpp"
 #include "tests/gw/support/reference_files.hpp"
 #include "tests/gw/support/small_silicon.hpp"
@@ -112,7 +113,8 @@ std::vector<Cplx> by_states(const MeanField& lowest, const Wavefunctions& all,
 /// Compares the vectors of the recursion with those of all states. @return the largest difference
 double difference_from_states(const MeanField& lowest, const Wavefunctions& all, bool real) {
   const PseudobandPlan plan = plan_filtered_pseudobands(lowest, {.vectors = 3, .seed = 5}, true);
-  const Wavefunctions made = filtered_pseudobands(lowest, plan, PseudobandUse::kScreening);
+  const Wavefunctions made =
+      filtered_pseudobands(lowest, plan, PseudobandUse::kScreening, test::cpu_hamiltonians());
   double largest = 0.0;
   for (int ik = 0; ik < all.n_k(); ++ik) {
     const std::vector<Cplx> expected = by_states(lowest, all, plan, real, ik);
@@ -179,7 +181,9 @@ TEST(FilteredPseudobands, SameSeedSameBitsForAnyNumberOfThreads) {
       omp_set_num_threads(threads);
       const PseudobandPlan plan =
           plan_filtered_pseudobands(field, {.vectors = 7, .seed = seed}, true);
-      return filtered_pseudobands(field, plan, PseudobandUse::kScreening).waves[0].coefficients;
+      return filtered_pseudobands(field, plan, PseudobandUse::kScreening, test::cpu_hamiltonians())
+          .waves[0]
+          .coefficients;
     };
     const auto one = coefficients(1, 1);
     EXPECT_EQ(one, coefficients(3, 1)) << name;
@@ -196,7 +200,9 @@ TEST(FilteredPseudobands, AMissingStateIsNoticed) {
   const std::size_t n_pw = field.waves.waves[0].g.size();
   auto& c = field.waves.waves[0].coefficients[0];
   std::fill_n(c.begin() + static_cast<std::ptrdiff_t>(3 * n_pw), n_pw, Cplx{});
-  EXPECT_THROW(filtered_pseudobands(field, plan, PseudobandUse::kScreening), NotConverged);
+  EXPECT_THROW(
+      filtered_pseudobands(field, plan, PseudobandUse::kScreening, test::cpu_hamiltonians()),
+      NotConverged);
 }
 
 // This case has the projectors of VKB and a grid with several k-points, from files.
@@ -219,7 +225,8 @@ TEST(FilteredPseudobandsOfFiles, EqualThoseOfAllStates) {
   // States beyond the smallest sphere are missing at the other points, so that one is compared.
   const MeanField all = load_mean_field(dense, {.bands = static_cast<int>(n)}, *kernels, silent);
   const PseudobandPlan plan = plan_filtered_pseudobands(lowest, {.vectors = 2}, false);
-  const Wavefunctions made = filtered_pseudobands(lowest, plan, PseudobandUse::kScreening);
+  const Wavefunctions made =
+      filtered_pseudobands(lowest, plan, PseudobandUse::kScreening, test::cpu_hamiltonians());
   int compared = 0;
   for (int ik = 0; ik < all.waves.n_k(); ++ik) {
     if (all.waves.waves[static_cast<std::size_t>(ik)].g.size() != n) continue;
@@ -293,9 +300,11 @@ void expect_unbiased(const std::string& name) {
       plan_filtered_pseudobands(lowest, {.vectors = 1, .max_identity_error = 1e-4}, true);
   for (plan.seed = 0; plan.seed < 120; ++plan.seed) {
     MeanField field = lowest;
-    field.waves = filtered_pseudobands(lowest, plan, PseudobandUse::kScreening);
+    field.waves =
+        filtered_pseudobands(lowest, plan, PseudobandUse::kScreening, test::cpu_hamiltonians());
     head.push_back(crystal.screening(field)[0].epsilon_diagonal[1].real());
-    field.waves = filtered_pseudobands(lowest, plan, PseudobandUse::kSelfEnergy);
+    field.waves =
+        filtered_pseudobands(lowest, plan, PseudobandUse::kSelfEnergy, test::cpu_hamiltonians());
     field.complement = complement_vectors(lowest.waves, plan, 3.0);
     SigmaOptions of_vectors = options;
     of_vectors.bands = field.waves.n_bands;

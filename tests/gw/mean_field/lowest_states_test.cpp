@@ -6,6 +6,7 @@
 
 #include "tests/gw/support/reference_files.hpp"
 #include "tests/gw/support/state_comparison.hpp"
+#include "tests/support/every_device.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
@@ -20,6 +21,15 @@ namespace {
 using test::ReferenceCase;
 
 constexpr EigensolverOptions kOperator{.method = Eigensolver::kOperator};
+
+class LowestStates : public quasi::test::OnEveryDevice {
+ protected:
+  HamiltonianKernels& kernels() { return kernels_->hamiltonian(); }
+
+ private:
+  std::unique_ptr<GwKernels> kernels_ = make_gw_kernels(GetParam());
+};
+class LowestStatesOfCrystals : public quasi::test::OnEveryDevice {};
 
 /// A diagonal operator. Its eigenvalues are known without arithmetic.
 HamiltonianOperator diagonal_operator(std::vector<double> energy_ry) {
@@ -40,10 +50,10 @@ std::vector<double> spectrum_with_multiplet(int fold) {
 
 // The multiplet that the last wanted state belongs to is returned whole: one that the guard states
 // hold, and one that is larger than they are.
-TEST(LowestStates, ReturnWholeMultiplets) {
+TEST_P(LowestStates, ReturnWholeMultiplets) {
   for (const int fold : {3, 40}) {
-    const LowestStates found =
-        lowest_states(diagonal_operator(spectrum_with_multiplet(fold)), 2, kOperator);
+    const gw::LowestStates found =
+        lowest_states(diagonal_operator(spectrum_with_multiplet(fold)), kernels(), 2, kOperator);
     ASSERT_EQ(found.energy_ry.size(), static_cast<std::size_t>(1 + fold));
     EXPECT_NEAR(found.energy_ry[0], 0.0, 1e-12);
     for (int n = 1; n <= fold; ++n)
@@ -53,17 +63,18 @@ TEST(LowestStates, ReturnWholeMultiplets) {
 }
 
 // A block that holds the whole space needs no iteration.
-TEST(LowestStates, FindAllStatesOfASmallSpace) {
-  const LowestStates found = lowest_states(diagonal_operator({3.0, 1.0, 2.0, 5.0}), 4, kOperator);
+TEST_P(LowestStates, FindAllStatesOfASmallSpace) {
+  const gw::LowestStates found =
+      lowest_states(diagonal_operator({3.0, 1.0, 2.0, 5.0}), kernels(), 4, kOperator);
   ASSERT_EQ(found.energy_ry.size(), 4u);
   const double expected[] = {1.0, 2.0, 3.0, 5.0};
   for (std::size_t n = 0; n < 4; ++n) EXPECT_NEAR(found.energy_ry[n], expected[n], 1e-13);
   EXPECT_EQ(found.iterations, 0);
 }
 
-TEST(LowestStates, AreOrthonormalEigenstates) {
+TEST_P(LowestStates, AreOrthonormalEigenstates) {
   const HamiltonianOperator h = diagonal_operator(spectrum_with_multiplet(5));
-  const LowestStates found = lowest_states(h, 20, kOperator);
+  const gw::LowestStates found = lowest_states(h, kernels(), 20, kOperator);
   const std::int64_t n = h.size(), m = static_cast<std::int64_t>(found.energy_ry.size());
   std::vector<Cplx> image(found.coefficients.size());
   const auto c = view<const Cplx>(found.coefficients, m, n);
@@ -82,11 +93,11 @@ TEST(LowestStates, AreOrthonormalEigenstates) {
   }
 }
 
-TEST(LowestStates, SayThatTheyDidNotConverge) {
+TEST_P(LowestStates, SayThatTheyDidNotConverge) {
   EigensolverOptions options = kOperator;
   options.max_iterations = 1;
   try {
-    lowest_states(diagonal_operator(spectrum_with_multiplet(3)), 100, options);
+    lowest_states(diagonal_operator(spectrum_with_multiplet(3)), kernels(), 100, options);
     ADD_FAILURE() << "one iteration was enough";
   } catch (const NotConverged& failure) {
     const std::string text = failure.what();
@@ -95,13 +106,14 @@ TEST(LowestStates, SayThatTheyDidNotConverge) {
   }
 }
 
-TEST(LowestStates, RefuseMoreThanThereAre) {
-  EXPECT_THROW(lowest_states(diagonal_operator({1.0, 2.0}), 3, kOperator), InvalidInput);
+TEST_P(LowestStates, RefuseMoreThanThereAre) {
+  EXPECT_THROW(lowest_states(diagonal_operator({1.0, 2.0}), kernels(), 3, kOperator), InvalidInput);
 }
 
-/// States of a built-in crystal at one k by both methods.
-void expect_both_methods_agree(EmpiricalCrystal crystal, const Vec3& k, int n_bands) {
-  const auto kernels = make_gw_kernels(find_device("cpu"));
+/// Compares states of a built-in crystal at one k by both methods.
+void expect_both_methods_agree(const Device& device, EmpiricalCrystal crystal, const Vec3& k,
+                               int n_bands) {
+  const auto kernels = make_gw_kernels(device);
   SilentProgress silent;
   EmpiricalCrystal small = crystal;
   small.bands = crystal.cubic_cell ? 40 : 8;
@@ -115,18 +127,21 @@ void expect_both_methods_agree(EmpiricalCrystal crystal, const Vec3& k, int n_ba
 }
 
 // 1e-9 Ry: errors of energies are of second order in residuals of 1e-8.
-TEST(LowestStatesOfCrystals, AreThoseOfTheMatrixForEightAtoms) {
+TEST_P(LowestStatesOfCrystals, AreThoseOfTheMatrixForEightAtoms) {
   EmpiricalCrystal silicon;
   silicon.cubic_cell = true;
-  expect_both_methods_agree(silicon, {0, 0, 0}, 34);
-  expect_both_methods_agree(silicon, {0.1, 0.2, -0.3}, 34);
+  expect_both_methods_agree(GetParam(), silicon, {0, 0, 0}, 34);
+  expect_both_methods_agree(GetParam(), silicon, {0.1, 0.2, -0.3}, 34);
   EmpiricalCrystal gaas = silicon;
   gaas.name = "gaas";
   gaas.wavefunction_cutoff_ry = 8.0;
   gaas.origin_shift = {0.01, 0.02, 0.03};
-  expect_both_methods_agree(gaas, {0, 0, 0}, 40);
-  expect_both_methods_agree(gaas, {0.5, 0.0, 0.25}, 40);
+  expect_both_methods_agree(GetParam(), gaas, {0, 0, 0}, 40);
+  expect_both_methods_agree(GetParam(), gaas, {0.5, 0.0, 0.25}, 40);
 }
+
+QUASI_ON_EVERY_DEVICE(LowestStates);
+QUASI_ON_EVERY_DEVICE(LowestStatesOfCrystals);
 
 /// The references with VSC and VKB of BerkeleyGW.
 class LowestStatesOfFiles : public testing::TestWithParam<const char*> {
@@ -158,7 +173,7 @@ TEST_P(LowestStatesOfFiles, AreThoseOfTheMatrix) {
 
 INSTANTIATE_TEST_SUITE_P(References, LowestStatesOfFiles, testing::Values("si2", "si8"));
 
-TEST(LowestStatesOfCrystals, HaveTheSameBitsForAnyNumberOfThreads) {
+TEST_P(LowestStatesOfCrystals, HaveTheSameBitsForAnyNumberOfThreads) {
   EmpiricalCrystal crystal;
   crystal.cubic_cell = true;
   crystal.eigensolver = kOperator;

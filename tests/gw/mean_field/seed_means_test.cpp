@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/gw/support/cpu_hamiltonians.hpp"
 #include "tests/gw/support/pseudoband_crystals.hpp"
 #include "tests/gw/support/small_silicon.hpp"
 #include "workers/gw/solver/calculation/statistical_errors.hpp"
@@ -62,8 +63,9 @@ class Jobs {
     PseudobandPlan plan = plan_;
     plan.seed = seed;
     std::erase_if(plan.chosen, [&](int r) { return r * kBlocks / kVectors == left_out; });
-    return solved(filtered_pseudobands(lowest_, plan, PseudobandUse::kScreening),
-                  filtered_pseudobands(lowest_, plan, PseudobandUse::kSelfEnergy));
+    return solved(
+        filtered_pseudobands(lowest_, plan, PseudobandUse::kScreening, test::cpu_hamiltonians()),
+        filtered_pseudobands(lowest_, plan, PseudobandUse::kSelfEnergy, test::cpu_hamiltonians()));
   }
   Energies solved(Wavefunctions of_screening, Wavefunctions of_sigma) {
     MeanField field = lowest_;

@@ -47,6 +47,7 @@ QUASI_LATE(cublas, cublasDgetrfBatched);
 QUASI_LATE(cublas, cublasDgetriBatched);
 QUASI_LATE(cublas, cublasDscal);
 QUASI_LATE(cublas, cublasDsyrk);
+QUASI_LATE(cublas, cublasDtrsm);
 QUASI_LATE(cublas, cublasGetStatusString);
 QUASI_LATE_AS(cublas, cublasSetEmulationStrategy,
               cublasStatus_t(cublasHandle_t, cublasEmulationStrategy_t));
@@ -57,6 +58,7 @@ QUASI_LATE(cublas, cublasZgemmBatched);
 QUASI_LATE(cublas, cublasZgemmStridedBatched);
 QUASI_LATE(cublas, cublasZgemv);
 QUASI_LATE(cublas, cublasZherk);
+QUASI_LATE(cublas, cublasZtrsm);
 QUASI_LATE_AS(cublas, cublasGemmEx,
               cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
                              const void*, const void*, cudaDataType, int, const void*, cudaDataType,

@@ -32,6 +32,8 @@ struct PseudobandOptions {
   bool moved_nodes = true;
 
   bool wanted() const { return vectors > 0; }
+  /// True for a job that only serves the error bars of another one.
+  bool serves_errors() const { return left_out >= 0 || !moved_nodes; }
 };
 
 }  // namespace quasi::gw

@@ -84,17 +84,32 @@ struct FillFromUpper {
   }
 };
 
+}  // namespace
+
+bool is_real(const double2* values, std::int64_t count, cudaStream_t stream) {
+  constexpr const char* kWhat = "imaginary parts";
+  DeviceBuffer<int> found(1, kWhat);
+  found.zero(kWhat, stream);
+  for_each_index(count, AnyImaginaryPart{values, found.data()}, kWhat, stream);
+  return read_info(found, stream, kWhat) == 0;
+}
+
+DeviceBuffer<double> real_parts(const double2* values, std::int64_t count, cudaStream_t stream) {
+  DeviceBuffer<double> real(static_cast<std::size_t>(count), "real parts");
+  for_each_index(count, SplitReal{values, real.data()}, "real parts", stream);
+  return real;
+}
+
+namespace {
+
 /// Inverts in real arithmetic, with a quarter of the flops, if no element has an imaginary part.
 /// Returns false without any change otherwise.
 bool invert_real_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
                                    std::int64_t n) {
   constexpr const char* kWhat = "Cholesky inversion";
   DeviceBuffer<int> info(1, kWhat);
-  info.zero(kWhat, stream);
-  for_each_index(n * n, AnyImaginaryPart{matrix, info.data()}, kWhat, stream);
-  if (read_info(info, stream, kWhat) != 0) return false;
-  DeviceBuffer<double> real(static_cast<std::size_t>(n * n), kWhat);
-  for_each_index(n * n, SplitReal{matrix, real.data()}, kWhat, stream);
+  if (!is_real(matrix, n * n, stream)) return false;
+  const DeviceBuffer<double> real = real_parts(matrix, n * n, stream);
   const int order = static_cast<int>(n);
   int factor_size = 0, inverse_size = 0;
   check(quasi::cuda::late::cusolverDnDpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order,
@@ -223,6 +238,15 @@ struct MoveReal {
 };
 
 }  // namespace
+
+std::vector<double> eigen_columns(cusolverDnHandle_t solver, cudaStream_t stream, double* matrix,
+                                  std::int64_t n) {
+  return eigen(solver, stream, matrix, CUDA_R_64F, n);
+}
+std::vector<double> eigen_columns(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                                  std::int64_t n) {
+  return eigen(solver, stream, matrix, CUDA_C_64F, n);
+}
 
 std::vector<double> eigen_hermitian(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
                                     std::int64_t n) {

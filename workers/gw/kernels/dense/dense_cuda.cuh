@@ -23,6 +23,12 @@ void add_symmetric(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, dou
 /// Adds the triangle i ≤ j of a real matrix to that of a complex one and sets the real one to 0.
 void move_real_part(double2* matrix, double* real, std::int64_t n, cudaStream_t stream);
 
+/// True if no number has an imaginary part.
+bool is_real(const double2* values, std::int64_t count, cudaStream_t stream);
+/// Returns the real parts.
+quasi::cuda::DeviceBuffer<double> real_parts(const double2* values, std::int64_t count,
+                                             cudaStream_t stream);
+
 /// Fills i > j of a row-major Hermitian matrix from i < j.
 void mirror_upper(double2* matrix, std::int64_t n, cudaStream_t stream);
 
@@ -33,6 +39,12 @@ void invert_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, do
 /// Inverts a general matrix. @returns the inverse. @throws NotConverged if it is singular.
 quasi::cuda::DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t stream,
                                                   double2* matrix, std::int64_t n);
+/// Returns all eigenvalues of a column-major Hermitian matrix, ascending, from its lower triangle.
+/// The columns of `matrix` become the eigenvectors.
+std::vector<double> eigen_columns(cusolverDnHandle_t solver, cudaStream_t stream, double* matrix,
+                                  std::int64_t n);
+std::vector<double> eigen_columns(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
+                                  std::int64_t n);
 /// Returns all eigenvalues, ascending. Rows of `matrix` become the eigenvectors.
 std::vector<double> eigen_hermitian(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
                                     std::int64_t n);

@@ -36,7 +36,7 @@ struct ChebyshevSeries {
   View<const double, 2> coefficients;     ///< c_kl, [n_functions][degree + 1]
 };
 
-/// Begin here: the mean-field Hamiltonian as an operator on blocks of states, on the processor
+/// The mean-field Hamiltonian as an operator on blocks of states, on the processor
 /// (docs/theory/gw.md 9.1):
 ///
 ///   H c = |k+G|² c + FFT[V(r) FFT⁻¹ c] + Σ_pq β_p D_pq ⟨β_q|c⟩.
@@ -50,6 +50,9 @@ class HamiltonianOperator {
 
   std::int64_t size() const { return static_cast<std::int64_t>(parts_.kinetic_ry.size()); }
   const std::vector<double>& kinetic_ry() const { return parts_.kinetic_ry; }
+  const HamiltonianParts& parts() const { return parts_; }
+  /// Returns V(−r)/N_r on the box; empty if V = 0.
+  const std::vector<double>& potential() const { return potential_; }
   /// True if all matrix elements are real: V(G) is real and there is no projector. Two real states
   /// then share each complex transform.
   bool is_real() const { return is_real_; }
@@ -76,7 +79,7 @@ class HamiltonianOperator {
   class Worker;
   HamiltonianParts parts_;
   bool is_real_ = false;
-  std::vector<double> potential_;  ///< V(−r)/N_r on the box; empty if V = 0
+  std::vector<double> potential_;
   SphereTransform to_box_, to_sphere_;
 
   template <typename T>

@@ -31,10 +31,10 @@ class FftPlanCuda {
     std::swap(valid_, other.valid_);
     return *this;
   }
-  /// Computes Σ_G c(G) e^{+iGr}. All transforms here have this sign.
-  void run(double2* data, cudaStream_t stream) const {
+  /// Computes Σ_G c(G) e^{±iGr}, with + for CUFFT_INVERSE and − for CUFFT_FORWARD.
+  void run(double2* data, cudaStream_t stream, int direction = CUFFT_INVERSE) const {
     check(quasi::cuda::late::cufftSetStream(plan_, stream), "giving cuFFT its stream");
-    check(quasi::cuda::late::cufftExecZ2Z(plan_, data, data, CUFFT_INVERSE), "transforming");
+    check(quasi::cuda::late::cufftExecZ2Z(plan_, data, data, direction), "transforming");
   }
 
  private:

@@ -256,8 +256,8 @@ void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* giv
   for (const std::string& note : run.plan.notes) progress.log(note);
   require_room(run.plan, place.memory_limit_bytes);
   require_host_room(run.plan, place.host_limit_bytes);
-  if (outer != nullptr)
-    return;  // WFN_outer has another symmetry, which the estimate knows nothing of
+  // WFN_outer has another symmetry, which the estimate knows nothing of.
+  if (outer != nullptr || deck.pseudobands.serves_errors()) return;
   const PhaseClock clock(&run.seconds["estimate"]);
   estimate_seconds(run.field, place.team, &run.plan);
   if (deck.stop_after_epsilon) run.plan.sigma_seconds = 0.0;
@@ -296,7 +296,8 @@ Preparation prepare(const Deck& deck, const Workplace& place, Progress& progress
                     Calculation& run) {
   Preparation ready{.outer = load_outer_mean_field(deck.mean_field, run.field)};
   const MeanField* const outer = ready.outer ? &*ready.outer : nullptr;
-  if (deck.pseudobands.wanted()) ready.given = replace_by_pseudobands(deck, run);
+  if (deck.pseudobands.wanted())
+    ready.given = replace_by_pseudobands(deck, place.team.first(), run);
   plan_job(deck, outer, ready.given ? &*ready.given : nullptr, place, progress, run);
   ready.digest =
       digest_of(run.field, run.plan, deck.coulomb, outer != nullptr ? &outer->waves : nullptr);
@@ -382,7 +383,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     run.field = std::move(*ready.outer);
   }
   if (ready.given) {
-    take_pseudobands_of_sigma(std::move(*ready.given), run);
+    take_pseudobands_of_sigma(std::move(*ready.given), place.team.first(), run);
     ready.given.reset();
   }
   solve_states(deck, ready.vxc, context, screening_checks, run);

@@ -42,9 +42,9 @@ std::int64_t bytes_of(const Wavefunctions& waves) {
 }
 
 /// Makes the pseudobands of a plan from the states that are now in `run.field`.
-Wavefunctions made_for(const Calculation& run, PseudobandUse use) {
+Wavefunctions made_for(const Calculation& run, PseudobandUse use, GwKernels& kernels) {
   if (run.pseudobands->filter != nullptr)
-    return filtered_pseudobands(run.field, *run.pseudobands, use);
+    return filtered_pseudobands(run.field, *run.pseudobands, use, kernels.hamiltonian());
   return pseudobands(run.field.waves, *run.pseudobands, use);
 }
 
@@ -112,13 +112,13 @@ void plan_closed_sum(const Deck& deck, const Wavefunctions& given, Calculation& 
 
 }  // namespace
 
-Wavefunctions replace_by_pseudobands(const Deck& deck, Calculation& run) {
+Wavefunctions replace_by_pseudobands(const Deck& deck, GwKernels& kernels, Calculation& run) {
   const bool top_is_whole = deck.mean_field.empirical;
   run.pseudobands = run.field.hamiltonian
                         ? plan_filtered_pseudobands(run.field, deck.pseudobands, top_is_whole)
                         : plan_pseudobands(run.field, deck.pseudobands, top_is_whole);
   require_protected(deck.sigma.band_max, *run.pseudobands);
-  Wavefunctions made = made_for(run, PseudobandUse::kScreening);
+  Wavefunctions made = made_for(run, PseudobandUse::kScreening, kernels);
   return std::exchange(run.field.waves, std::move(made));
 }
 
@@ -131,9 +131,9 @@ void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, Calcu
   plan_closed_sum(deck, given, run);
 }
 
-void take_pseudobands_of_sigma(Wavefunctions given, Calculation& run) {
+void take_pseudobands_of_sigma(Wavefunctions given, GwKernels& kernels, Calculation& run) {
   run.field.waves = std::move(given);
-  Wavefunctions made = made_for(run, PseudobandUse::kSelfEnergy);
+  Wavefunctions made = made_for(run, PseudobandUse::kSelfEnergy, kernels);
   if (run.plan.sigma.closed_sum_x_ry)
     run.field.complement =
         complement_vectors(run.field.waves, *run.pseudobands, run.plan.sigma.screened_cutoff_ry);

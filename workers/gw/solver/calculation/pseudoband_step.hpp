@@ -11,7 +11,7 @@ namespace quasi::gw {
 ///
 /// Replaces states of `run.field` by the pseudobands of χ. @return the given states
 /// @throws InvalidInput if sigma.band_max exceeds the protected bands
-Wavefunctions replace_by_pseudobands(const Deck& deck, Calculation& run);
+Wavefunctions replace_by_pseudobands(const Deck& deck, GwKernels& kernels, Calculation& run);
 
 /// Adds to the plan the memory of the given states and how pseudobands replace them, and decides
 /// whether Σ subtracts the known closed sum.
@@ -21,7 +21,7 @@ void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, Calcu
 
 /// Replaces the pseudobands of χ in `run.field` by those of Σ, and adds the vectors of the
 /// complement where Σ subtracts the closed sum. @param given  states that pseudobands replace
-void take_pseudobands_of_sigma(Wavefunctions given, Calculation& run);
+void take_pseudobands_of_sigma(Wavefunctions given, GwKernels& kernels, Calculation& run);
 
 /// Lists the laws of Σ without values. Random vectors split multiplets, and their static CH is all
 /// of CH except for noise.

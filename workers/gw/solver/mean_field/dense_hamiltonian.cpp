@@ -77,7 +77,7 @@ LowestStates states_of_point(const Wavefunctions& waves, int k_index, int spin, 
                        " plane waves");
   if (eigensolver.method == Eigensolver::kOperator)
     return operator_states(hamiltonian_parts(waves, k_index, spin, potential, projectors), g,
-                           n_bands, eigensolver);
+                           n_bands, eigensolver, kernels.hamiltonian());
   LowestStates states;
   const auto h = dense_hamiltonian(waves, k_index, spin, potential, projectors);
   states.energy_ry.resize(static_cast<std::size_t>(n_bands));
@@ -170,7 +170,7 @@ DenseStates dense_states_at(const ContinuousHamiltonian& hamiltonian, const Vec3
   if (eigensolver.method == Eigensolver::kOperator) {
     LowestStates lowest = operator_states(
         hamiltonian_parts_at(crystal, k, states.sphere.g, spin, potential, projectors),
-        states.sphere.g, n_bands, eigensolver);
+        states.sphere.g, n_bands, eigensolver, kernels.hamiltonian());
     states.energy_ry = std::move(lowest.energy_ry);
     states.coefficients = std::move(lowest.coefficients);
     states.largest_residual_ry = lowest.largest_residual_ry;

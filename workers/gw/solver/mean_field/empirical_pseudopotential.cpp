@@ -205,7 +205,7 @@ DenseStates states_at(const LocalHamiltonian& hamiltonian, const Vec3& k, int n_
                        " plane waves; raise meanfield.cutoff_ry");
   if (eigensolver.method == Eigensolver::kOperator) {
     LowestStates lowest = operator_states(local_parts(crystal, k, sphere.g, potential.values()),
-                                          sphere.g, n_bands, eigensolver);
+                                          sphere.g, n_bands, eigensolver, kernels.hamiltonian());
     states.energy_ry = std::move(lowest.energy_ry);
     states.coefficients = std::move(lowest.coefficients);
     states.largest_residual_ry = lowest.largest_residual_ry;

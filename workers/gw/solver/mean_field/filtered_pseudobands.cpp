@@ -5,7 +5,7 @@
 #include <string>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/solver/mean_field/eigensolver/block_algebra.hpp"
+#include "workers/gw/kernels/hamiltonian/block_algebra.hpp"
 #include "workers/gw/solver/mean_field/eigensolver/lowest_states.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
 #include "workers/io/table_reader.hpp"
@@ -50,10 +50,11 @@ std::vector<T> converted(const Cplx* from, std::size_t count) {
 template <typename T>
 class FilteredVectors {
  public:
-  FilteredVectors(const HamiltonianOperator& h, const PseudobandPlan& plan, const Cplx* states)
+  FilteredVectors(LoadedHamiltonian& h, std::int64_t n_pw, const PseudobandPlan& plan,
+                  const Cplx* states)
       : h_(h),
         plan_(plan),
-        n_(h.size()),
+        n_(n_pw),
         n_vectors_(static_cast<std::int64_t>(plan.chosen.size())),
         kept_(converted<T>(states, static_cast<std::size_t>(plan.kept * n_))) {}
 
@@ -103,7 +104,7 @@ class FilteredVectors {
           shown(sum) + "); lower meanfield.residual_ry or take more bands");
   }
 
-  const HamiltonianOperator& h_;
+  LoadedHamiltonian& h_;
   const PseudobandPlan& plan_;
   std::int64_t n_, n_vectors_;
   std::vector<T> kept_;
@@ -111,10 +112,11 @@ class FilteredVectors {
 
 /// Returns the states of a plan at one spin and k-point, [bands][n_pw].
 std::vector<Cplx> states_at(const MeanField& field, const PseudobandPlan& plan, PseudobandUse use,
-                            int spin, int ik) {
+                            int spin, int ik, HamiltonianKernels& kernels) {
   const KPointWaves& at = field.waves.waves[static_cast<std::size_t>(ik)];
   const std::vector<Cplx>& states = at.coefficients[static_cast<std::size_t>(spin)];
   const HamiltonianOperator h = operator_at(field, spin, ik);
+  const auto loaded = kernels.load(h);
   const bool real = h.is_real() && is_real(states);
   const RandomFactors factors(plan.seed, static_cast<std::uint32_t>(use), spin, ik, real);
   std::vector<Cplx> made(states.begin(),
@@ -124,9 +126,9 @@ std::vector<Cplx> states_at(const MeanField& field, const PseudobandPlan& plan, 
     made.insert(made.end(), vectors.begin(), vectors.end());
   };
   if (real)
-    add(FilteredVectors<double>(h, plan, states.data()).make(factors));
+    add(FilteredVectors<double>(*loaded, h.size(), plan, states.data()).make(factors));
   else
-    add(FilteredVectors<Cplx>(h, plan, states.data()).make(factors));
+    add(FilteredVectors<Cplx>(*loaded, h.size(), plan, states.data()).make(factors));
   return made;
 }
 
@@ -157,7 +159,7 @@ PseudobandPlan plan_filtered_pseudobands(const MeanField& field, const Pseudoban
 }
 
 Wavefunctions filtered_pseudobands(const MeanField& field, const PseudobandPlan& plan,
-                                   PseudobandUse use) {
+                                   PseudobandUse use, HamiltonianKernels& kernels) {
   const Wavefunctions& given = field.waves;
   const SingleThreadedBlas guard;
   Wavefunctions made = without_states(given, plan.bands());
@@ -165,7 +167,7 @@ Wavefunctions filtered_pseudobands(const MeanField& field, const PseudobandPlan&
   set_energies(given, plan, use, made);
   for_each_point(given, [&](int spin, int ik) {
     made.waves[static_cast<std::size_t>(ik)].coefficients.push_back(
-        states_at(field, plan, use, spin, ik));
+        states_at(field, plan, use, spin, ik, kernels));
   });
   return made;
 }

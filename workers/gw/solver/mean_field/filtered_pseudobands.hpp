@@ -1,5 +1,6 @@
 #pragma once
 
+#include "workers/gw/kernels/hamiltonian/hamiltonian_kernels.hpp"
 #include "workers/gw/solver/mean_field/pseudobands.hpp"
 
 namespace quasi::gw {
@@ -21,6 +22,6 @@ PseudobandPlan plan_filtered_pseudobands(const MeanField& field, const Pseudoban
 /// @throws NotConverged if the spectrum of H exceeds its bound, or a state below the windows is
 /// not among the protected ones
 Wavefunctions filtered_pseudobands(const MeanField& field, const PseudobandPlan& plan,
-                                   PseudobandUse use);
+                                   PseudobandUse use, HamiltonianKernels& kernels);
 
 }  // namespace quasi::gw

@@ -5,7 +5,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/philox.hpp"
-#include "workers/gw/solver/mean_field/eigensolver/block_algebra.hpp"
+#include "workers/gw/kernels/hamiltonian/block_algebra.hpp"
 #include "workers/gw/solver/mean_field/problem.hpp"
 
 namespace quasi::gw {
@@ -21,8 +21,7 @@ constexpr double kClear_ry = 0.01;
 constexpr std::uint32_t kLanczosRow = 0xffffffffu;
 
 /// Fills `row` with seeded random numbers that fall with the kinetic energy.
-template <typename T>
-void fill_start(const std::vector<double>& kinetic_ry, std::uint32_t row_number, T* row) {
+void fill_start(const std::vector<double>& kinetic_ry, std::uint32_t row_number, double* row) {
   for (std::size_t i = 0; i < kinetic_ry.size(); ++i)
     row[i] = (Philox::at(static_cast<std::uint32_t>(i), row_number, 0, 0, 26, 18).unit() - 0.5) /
              (1.0 + std::max(0.0, kinetic_ry[i]));
@@ -68,15 +67,20 @@ double upper_bound(const HamiltonianOperator& h, std::int64_t* applications) {
   return diagonal.back() + beta;
 }
 
-/// One run of the iteration for real or complex states.
-template <typename T>
+/// One run of the iteration on one device.
 class SubspaceIteration {
  public:
-  SubspaceIteration(const HamiltonianOperator& h, int wanted, const EigensolverOptions& options)
-      : h_(h), wanted_(wanted), options_(options), n_(h.size()) {
-    upper_ry_ = upper_bound<T>(h, &result_.applications);
+  SubspaceIteration(const HamiltonianOperator& h, HamiltonianKernels& kernels, int wanted,
+                    const EigensolverOptions& options)
+      : h_(h),
+        loaded_(kernels.load(h)),
+        block_(loaded_->make_block()),
+        wanted_(wanted),
+        options_(options) {
+    upper_ry_ = h.is_real() ? upper_bound<double>(h, &result_.applications)
+                            : upper_bound<Cplx>(h, &result_.applications);
     grow(wanted + guard());
-    orthonormalise(rows<const T>(0, 0), rows<T>(0, states_));
+    block_->orthonormalise(0);
   }
 
   LowestStates run() {
@@ -90,10 +94,10 @@ class SubspaceIteration {
                              .lowest_ry = energy_ry_[static_cast<std::size_t>(n_locked_)],
                              .degree = kDegree};
       if (filter.lower_ry - filter.lowest_ry < 1e-6) filter.lower_ry = filter.lowest_ry + 1e-6;
-      if (multiplet_fills_guard()) grow(states_ + guard());
-      h_.filter(filter, rows<T>(n_locked_, states_));
-      result_.applications += kDegree * (states_ - n_locked_);
-      orthonormalise(rows<const T>(0, n_locked_), rows<T>(n_locked_, states_));
+      if (multiplet_fills_guard()) grow(block_->size() + guard());
+      block_->filter(filter, n_locked_);
+      result_.applications += kDegree * (block_->size() - n_locked_);
+      block_->orthonormalise(n_locked_);
     }
   }
 
@@ -101,50 +105,32 @@ class SubspaceIteration {
   /// Number of states that the block holds above the wanted ones.
   std::int64_t guard() const { return std::max(8, wanted_ / 8); }
 
-  /// The states [begin, end) of the block.
-  template <typename U>
-  View<U, 2> rows(std::int64_t begin, std::int64_t end) {
-    return {block_.data() + begin * n_, {end - begin, n_}};
-  }
-
   /// Adds random states until the block holds `count`, or the whole space.
   void grow(std::int64_t count) {
-    const std::int64_t before = states_;
-    states_ = std::min(n_, count);
-    block_.resize(static_cast<std::size_t>(states_ * n_));
-    for (std::int64_t row = before; row < states_; ++row)
-      fill_start(h_.kinetic_ry(), static_cast<std::uint32_t>(row), block_.data() + row * n_);
+    const std::int64_t n = h_.size(), before = block_->size(), after = std::min(n, count);
+    std::vector<double> added(static_cast<std::size_t>((after - before) * n));
+#pragma omp parallel for schedule(static)
+    for (std::int64_t row = before; row < after; ++row)
+      fill_start(h_.kinetic_ry(), static_cast<std::uint32_t>(row),
+                 added.data() + (row - before) * n);
+    block_->append(view<const double>(added, after - before, n));
   }
 
-  /// Makes the states above the locked ones eigenstates of H within their space (Rayleigh–Ritz).
+  /// Replaces the states above the locked ones by estimates of eigenstates.
   void project() {
-    const std::int64_t active = states_ - n_locked_;
-    const auto x = rows<T>(n_locked_, states_);
-    const auto x_const = rows<const T>(n_locked_, states_);
-    std::vector<T> image(static_cast<std::size_t>(active * n_));
-    const auto hx = view<T>(image, active, n_);
-    h_.apply(x_const, hx);
-    result_.applications += active;
-    std::vector<T> small = overlaps(view<const T>(image, active, n_), x_const);
-    const std::vector<double> values = diagonalise(small, active);
-    rotate(small, x);
-    rotate(small, hx);
-    energy_ry_.resize(static_cast<std::size_t>(n_locked_));
-    energy_ry_.insert(energy_ry_.end(), values.begin(), values.end());
-    residual_ry_.resize(static_cast<std::size_t>(states_));
-#pragma omp parallel for schedule(static)
-    for (std::int64_t i = 0; i < active; ++i) {
-      double sum = 0.0;
-      for (std::int64_t g = 0; g < n_; ++g)
-        sum += std::norm(hx(i, g) - values[static_cast<std::size_t>(i)] * x(i, g));
-      residual_ry_[static_cast<std::size_t>(n_locked_ + i)] = std::sqrt(sum);
-    }
+    const RitzPairs pairs = block_->project(n_locked_);
+    result_.applications += block_->size() - n_locked_;
+    const auto locked = static_cast<std::size_t>(n_locked_);
+    energy_ry_.resize(locked);
+    residual_ry_.resize(locked);
+    energy_ry_.insert(energy_ry_.end(), pairs.energy_ry.begin(), pairs.energy_ry.end());
+    residual_ry_.insert(residual_ry_.end(), pairs.residual_ry.begin(), pairs.residual_ry.end());
   }
 
   /// True if the states below `count` certainly hold no part of a multiplet that goes on above: an
   /// eigenvalue lies within the residual of its estimate.
   bool ends_multiplet(std::int64_t count) const {
-    if (count == states_) return states_ == n_;
+    if (count == block_->size()) return block_->size() == h_.size();
     const auto above = static_cast<std::size_t>(count);
     return energy_ry_[above] - residual_ry_[above] - energy_ry_[above - 1] > kDegenerate_ry;
   }
@@ -152,7 +138,7 @@ class SubspaceIteration {
   /// Locks the converged states from below, in whole multiplets.
   void lock() {
     std::int64_t converged = n_locked_;
-    while (converged < states_ &&
+    while (converged < block_->size() &&
            residual_ry_[static_cast<std::size_t>(converged)] <= options_.residual_ry)
       ++converged;
     for (std::int64_t count = converged; count > n_locked_; --count)
@@ -165,7 +151,7 @@ class SubspaceIteration {
   /// True if the guard states are not clear of the last wanted state. The filter then hardly
   /// separates them, as in a multiplet that is larger than the guard.
   bool multiplet_fills_guard() const {
-    return states_ < n_ && result_.iterations > kSettlingIterations &&
+    return block_->size() < h_.size() && result_.iterations > kSettlingIterations &&
            energy_ry_.back() - energy_ry_[static_cast<std::size_t>(wanted_ - 1)] < kClear_ry;
   }
 
@@ -174,7 +160,7 @@ class SubspaceIteration {
     std::int64_t count = wanted_;
     while (count < n_locked_ && !ends_multiplet(count)) ++count;
     result_.energy_ry.assign(energy_ry_.begin(), energy_ry_.begin() + count);
-    result_.coefficients.assign(block_.begin(), block_.begin() + count * n_);
+    result_.coefficients = block_->read(count);
     result_.largest_residual_ry =
         *std::max_element(residual_ry_.begin(), residual_ry_.begin() + count);
     return std::move(result_);
@@ -193,27 +179,24 @@ class SubspaceIteration {
   }
 
   const HamiltonianOperator& h_;
+  std::unique_ptr<LoadedHamiltonian> loaded_;
+  std::unique_ptr<StateBlock> block_;
   int wanted_;
   EigensolverOptions options_;
-  std::int64_t n_;
   double upper_ry_ = 0.0;
-  std::int64_t states_ = 0;    ///< of the block
   std::int64_t n_locked_ = 0;  ///< converged states, the first of the block
-  std::vector<T> block_;       ///< [states_][n_]
   std::vector<double> energy_ry_, residual_ry_;
   LowestStates result_;
 };
 
 }  // namespace
 
-LowestStates lowest_states(const HamiltonianOperator& h, int wanted,
+LowestStates lowest_states(const HamiltonianOperator& h, HamiltonianKernels& kernels, int wanted,
                            const EigensolverOptions& options) {
   if (wanted < 1 || wanted > h.size())
     throw InvalidInput(std::to_string(wanted) + " states are wanted, but H has " +
                        std::to_string(h.size()) + "; lower the number of bands");
-  const SingleThreadedBlas guard;
-  if (h.is_real()) return SubspaceIteration<double>(h, wanted, options).run();
-  return SubspaceIteration<Cplx>(h, wanted, options).run();
+  return SubspaceIteration(h, kernels, wanted, options).run();
 }
 
 double spectrum_bound_ry(const HamiltonianOperator& h) {

@@ -3,12 +3,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "workers/gw/kernels/hamiltonian/hamiltonian_operator.hpp"
+#include "workers/gw/kernels/hamiltonian/hamiltonian_kernels.hpp"
 #include "workers/gw/model/eigensolver_options.hpp"
 
 // The folder workers/gw/solver/mean_field/eigensolver finds states of the Hamiltonian without its
-// matrix. Begin here; operator_states.hpp makes the operator of a crystal, and block_algebra.hpp
-// holds the linear algebra.
+// matrix. Begin here; operator_states.hpp makes the operator of a crystal. The steps on blocks of
+// states are in workers/gw/kernels/hamiltonian.
 namespace quasi::gw {
 
 /// Lowest eigenstates of an operator, in whole multiplets.
@@ -23,10 +23,11 @@ struct LowestStates {
 /// Finds the `wanted` lowest eigenstates of H, and the further members of the multiplet that the
 /// last of them belongs to, by Chebyshev-filtered subspace iteration [zhou2006]. The block holds
 /// guard states above the wanted ones and grows while a multiplet fills them. States are locked
-/// from below in whole multiplets (|ΔE| < 1e-6 Ry). Bits depend neither on threads nor on the run.
+/// from below in whole multiplets (|ΔE| < 1e-6 Ry). Bits depend neither on threads nor on the run,
+/// only on the kind of device.
 /// @throws InvalidInput  if H has fewer states
 /// @throws NotConverged  if a residual stays above `options.residual_ry`
-LowestStates lowest_states(const HamiltonianOperator& h, int wanted,
+LowestStates lowest_states(const HamiltonianOperator& h, HamiltonianKernels& kernels, int wanted,
                            const EigensolverOptions& options);
 
 /// Returns a bound of the largest eigenvalue of H after twelve Lanczos steps from a seeded vector:

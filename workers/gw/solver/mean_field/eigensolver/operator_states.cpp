@@ -72,8 +72,9 @@ HamiltonianParts hamiltonian_parts_at(const Crystal& crystal, const Vec3& k,
 }
 
 LowestStates operator_states(HamiltonianParts parts, const std::vector<IVec3>& g, int n_bands,
-                             const EigensolverOptions& options) {
-  LowestStates states = lowest_states(HamiltonianOperator(std::move(parts)), n_bands, options);
+                             const EigensolverOptions& options, HamiltonianKernels& kernels) {
+  LowestStates states =
+      lowest_states(HamiltonianOperator(std::move(parts)), kernels, n_bands, options);
   fix_gauge(g, states.energy_ry, kDegenerateStates_ry, states.coefficients);
   states.energy_ry.resize(static_cast<std::size_t>(n_bands));
   states.coefficients.resize(static_cast<std::size_t>(n_bands) * g.size());

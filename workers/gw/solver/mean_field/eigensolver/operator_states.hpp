@@ -35,7 +35,7 @@ HamiltonianParts hamiltonian_parts_at(const Crystal& crystal, const Vec3& k,
 /// @throws InvalidInput   if H has fewer states
 /// @throws NotConverged  if a residual stays above `options.residual_ry`
 LowestStates operator_states(HamiltonianParts parts, const std::vector<IVec3>& g, int n_bands,
-                             const EigensolverOptions& options);
+                             const EigensolverOptions& options, HamiltonianKernels& kernels);
 
 /// Logs the largest residual of a list of states if the iterative eigensolver found them.
 void log_residual(const EigensolverOptions& options, double largest_residual_ry,

@@ -145,6 +145,25 @@ void solve_factor(const std::vector<T>& factor, View<T, 2> x) {
   }
 }
 
+/// Most factorisations of orthonormalise().
+inline constexpr int kOrthonormalPasses = 8;
+
+/// Returns the largest error of an overlap of orthonormal states. Sums of n products round it.
+inline double largest_overlap_error(std::int64_t n) {
+  return std::max(1e-13, 4e-18 * static_cast<double>(n));
+}
+
+/// Returns the shift that makes overlaps of m states definite in spite of rounding [fukaya2020].
+inline double overlap_shift(std::int64_t m, std::int64_t n) {
+  return 11.0 * static_cast<double>(m * (n + m)) * 1.1e-16;
+}
+
+inline NotConverged dependent_states(std::int64_t count) {
+  return NotConverged("the " + std::to_string(count) +
+                      " states of the eigensolver became linearly dependent; set meanfield.solver "
+                      "= \"dense\"");
+}
+
 /// Makes the states orthonormal and orthogonal to the orthonormal states `fixed`, by repeated
 /// Cholesky factorisation of their overlaps. A shift is added to the diagonal where rounding makes
 /// the overlaps indefinite. @throws NotConverged if the states stay linearly dependent
@@ -152,7 +171,7 @@ template <typename T>
 void orthonormalise(View<const T, 2> fixed, View<T, 2> x) {
   const std::int64_t m = x.extent[0], n = x.extent[1];
   const View<const T, 2> states{x.data, {m, n}};
-  for (int pass = 0; pass < 8; ++pass) {
+  for (int pass = 0; pass < kOrthonormalPasses; ++pass) {
     if (fixed.extent[0] > 0) subtract(overlaps(states, fixed), fixed, x);
     std::vector<T> s = overlaps(states, states);
     double deviation = 0.0;
@@ -167,11 +186,11 @@ void orthonormalise(View<const T, 2> fixed, View<T, 2> x) {
         deviation = std::max(deviation, std::abs(value - (i == j ? 1.0 : 0.0)));
         value *= scale[static_cast<std::size_t>(i)] * scale[static_cast<std::size_t>(j)];
       }
-    if (pass > 0 && deviation < 1e-13) return;
+    if (pass > 0 && deviation < largest_overlap_error(n)) return;
     std::vector<T> factor = s;
     if (!factorise(factor, m)) {
       factor = s;
-      const double shift = 11.0 * static_cast<double>(m * (n + m)) * 1.1e-16;
+      const double shift = overlap_shift(m, n);
       for (std::int64_t i = 0; i < m; ++i) factor[static_cast<std::size_t>(i * m + i)] += shift;
       if (!factorise(factor, m)) break;
     }
@@ -180,9 +199,7 @@ void orthonormalise(View<const T, 2> fixed, View<T, 2> x) {
       for (std::int64_t g = 0; g < n; ++g) x(i, g) *= scale[static_cast<std::size_t>(i)];
     solve_factor(factor, x);
   }
-  throw NotConverged("the " + std::to_string(m) +
-                     " states of the eigensolver became linearly dependent; set meanfield.solver = "
-                     "\"dense\"");
+  throw dependent_states(m);
 }
 
 /// Diagonalises a Hermitian matrix, column-major lower. Returns its eigenvalues, ascending, and

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "workers/gw/kernels/cuda_context.cuh"
+#include "workers/gw/kernels/hamiltonian/hamiltonian_kernels.hpp"
+#include "workers/gw/kernels/pair_products/fft_plan_cuda.cuh"
+
+namespace quasi::gw::cuda {
+
+/// H on complex vectors in device memory (docs/theory/gw.md 9.1). The local potential acts by
+/// batched transforms of the whole box, and the projectors by two products. Two real states a, b
+/// are the vector a + ib.
+class CudaOperator {
+ public:
+  CudaOperator(SharedContext context, const HamiltonianOperator& h);
+  std::int64_t size() const { return n_; }
+  CudaContext& context() const { return *context_; }
+  /// Chooses the vectors of a batch for `wanted` vectors in all, and returns their number. A batch
+  /// that is not full takes as long as a full one.
+  std::int64_t use_batch(std::int64_t wanted);
+  /// Computes hx[v] = H x[v]; both [count][n_pw]. @pre count is at most the batch
+  void apply(const double2* x, double2* hx, std::int64_t count);
+
+ private:
+  SharedContext context_;
+  std::int64_t n_ = 0, n_box_ = 0, n_projectors_ = 0, batch_ = 0;
+  FftBox box_{};
+  quasi::cuda::DeviceBuffer<double> kinetic_, potential_;
+  quasi::cuda::DeviceBuffer<std::int32_t> box_index_;      ///< [n_pw]
+  quasi::cuda::DeviceBuffer<std::int32_t> plane_wave_at_;  ///< of each point of the box, or −1
+  quasi::cuda::DeviceBuffer<double2> beta_, right_, overlap_, boxes_;
+  FftPlanCuda plan_;
+};
+
+/// Computes before = (image − centre now) factor − keep before, a step of a three-term recursion.
+/// Without `keep` the old values are not read.
+struct RecursionStep {
+  const double2* image;
+  const double2* now;
+  double2* before;
+  double centre, factor, keep;
+  __device__ void operator()(std::int64_t i) const {
+    const double2 h = image[i], x = now[i], old = keep != 0.0 ? before[i] : double2{0.0, 0.0};
+    before[i] = {fma(fma(-centre, x.x, h.x), factor, -keep * old.x),
+                 fma(fma(-centre, x.y, h.y), factor, -keep * old.y)};
+  }
+};
+
+/// Makes a block of states of an operator; real states for T = double.
+std::unique_ptr<StateBlock> make_state_block(std::shared_ptr<CudaOperator> h, bool is_real);
+
+/// Copies states of type T into complex vectors, [vectors][n]. Two real states a, b become a + ib.
+void pack(cudaStream_t stream, const double2* states, std::int64_t count, std::int64_t n,
+          double2* to);
+void pack(cudaStream_t stream, const double* states, std::int64_t count, std::int64_t n,
+          double2* to);
+/// Copies complex vectors back into `count` states.
+void unpack(cudaStream_t stream, const double2* from, std::int64_t count, std::int64_t n,
+            double2* states);
+void unpack(cudaStream_t stream, const double2* from, std::int64_t count, std::int64_t n,
+            double* states);
+
+/// The Hamiltonian as an operator on a GPU.
+class CudaHamiltonianKernels final : public HamiltonianKernels {
+ public:
+  explicit CudaHamiltonianKernels(SharedContext context) : context_(std::move(context)) {}
+  std::unique_ptr<LoadedHamiltonian> load(const HamiltonianOperator& h) override;
+
+ private:
+  SharedContext context_;
+};
+
+}  // namespace quasi::gw::cuda
