@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "workers/backend/device/launch_cuda.cuh"
+#include "workers/gw/kernels/dense/dense_cuda.cuh"
 #include "workers/gw/kernels/dense/products_cuda.cuh"
 #include "workers/gw/model/memory_limits.hpp"
 
@@ -49,6 +50,20 @@ __global__ void dot_rows(const double2* right, const double2* m, std::int64_t n_
 }
 
 /// Computes sum[p] = Σ_g |m[p][g]|² v[g] with one block for each pair, in a fixed tree.
+__global__ void dot_real_rows(const double* right, const double* m, std::int64_t n_g,
+                              double2* form) {
+  __shared__ double lane[128];
+  double sum = 0.0;
+  for (std::int64_t g = threadIdx.x; g < n_g; g += blockDim.x)
+    sum = fma(right[blockIdx.x * n_g + g], m[blockIdx.x * n_g + g], sum);
+  lane[threadIdx.x] = sum;
+  for (int half = 64; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) lane[threadIdx.x] += lane[threadIdx.x + half];
+  }
+  if (threadIdx.x == 0) form[blockIdx.x] = {lane[0], 0.0};
+}
+
 __global__ void norm_rows(const double2* m, const double* v, std::int64_t n_g, double* sum) {
   __shared__ double lane[128];
   double mine = 0.0;
@@ -140,8 +155,20 @@ void CudaPairBlock::weighted_norms(View<const double, 1> v, View<double, 2> sum)
 
 void CudaPairBlock::quadratic_forms(View<const Cplx, 2> matrix, View<Cplx, 2> form) const {
   context_->use();
-  const auto w = context_->to_device(matrix.data, matrix.size(), "matrix of quadratic forms");
-  DeviceBuffer<double2> values(static_cast<std::size_t>(n_pairs()), "quadratic forms");
+  constexpr const char* kWhat = "quadratic forms";
+  auto w = context_->to_device(matrix.data, matrix.size(), kWhat);
+  DeviceBuffer<double2> values(static_cast<std::size_t>(n_pairs()), kWhat);
+  const cudaStream_t stream = context_->stream();
+  if (is_real(w.data(), matrix.size(), stream) &&
+      is_real(products_.data(), n_pairs() * n_g_, stream))
+    real_quadratic_forms(std::move(w), values.data());
+  else
+    complex_quadratic_forms(w, values.data());
+  check(cudaStreamSynchronize(stream), kWhat);
+  context_->to_host(values.data(), n_pairs(), form.data, kWhat);
+}
+
+void CudaPairBlock::complex_quadratic_forms(const DeviceBuffer<double2>& w, double2* form) const {
   const std::int64_t chunk = rows_that_fit("quadratic forms");
   DeviceBuffer<double2> right(static_cast<std::size_t>(chunk * n_g_), "quadratic forms");
   for (std::int64_t first = 0; first < n_pairs(); first += chunk) {
@@ -156,11 +183,36 @@ void CudaPairBlock::quadratic_forms(View<const Cplx, 2> matrix, View<Cplx, 2> fo
               .c = right.data(),
               .c_stride = n_g_});
     dot_rows<<<static_cast<unsigned>(count), 128, 0, context_->stream()>>>(right.data(), m, n_g_,
-                                                                           values.data() + first);
+                                                                           form + first);
     check_launch("quadratic forms");
   }
-  check(cudaStreamSynchronize(context_->stream()), "quadratic forms");
-  context_->to_host(values.data(), n_pairs(), form.data, "quadratic forms");
+  check(cudaStreamSynchronize(context_->stream()), "quadratic forms");  // the scratch is freed
+}
+
+void CudaPairBlock::real_quadratic_forms(DeviceBuffer<double2> w, double2* form) const {
+  constexpr const char* kWhat = "quadratic forms";
+  const cudaStream_t stream = context_->stream();
+  const DeviceBuffer<double> real_w =
+      real_parts(w.data(), static_cast<std::int64_t>(w.size()), stream);
+  check(cudaStreamSynchronize(stream), kWhat);
+  w = {};
+  const std::int64_t chunk = rows_that_fit(kWhat);
+  DeviceBuffer<double> right(static_cast<std::size_t>(chunk * n_g_), kWhat);
+  const double one = 1.0, zero = 0.0;
+  const int n = static_cast<int>(n_g_);
+  for (std::int64_t first = 0; first < n_pairs(); first += chunk) {
+    const std::int64_t count = std::min(chunk, n_pairs() - first);
+    const DeviceBuffer<double> m =
+        real_parts(products_.data() + first * n_g_, count * n_g_, stream);
+    check(quasi::cuda::late::cublasDgemm(context_->blas(), CUBLAS_OP_N, CUBLAS_OP_N, n,
+                                         static_cast<int>(count), n, &one, real_w.data(), n,
+                                         m.data(), n, &zero, right.data(), n),
+          kWhat);
+    dot_real_rows<<<static_cast<unsigned>(count), 128, 0, stream>>>(right.data(), m.data(), n_g_,
+                                                                    form + first);
+    check_launch(kWhat);
+    check(cudaStreamSynchronize(stream), kWhat);  // the rows are freed
+  }
 }
 
 void CudaPairBlock::quadratic_form_matrix(View<const Cplx, 2> matrix, View<const double, 2> weight,

@@ -33,6 +33,12 @@ class CudaPairBlock final : public PairBlock {
   std::int64_t rows_that_fit(const char* what) const;
 
  private:
+  /// Computes the forms of all pairs with a matrix in device memory.
+  void complex_quadratic_forms(const quasi::cuda::DeviceBuffer<double2>& w, double2* form) const;
+  /// The same for products and a matrix without imaginary parts: real products take a quarter of
+  /// the operations.
+  void real_quadratic_forms(quasi::cuda::DeviceBuffer<double2> w, double2* form) const;
+
   SharedContext context_;
   quasi::cuda::DeviceBuffer<double2> products_;
 };

@@ -42,6 +42,46 @@ StatesAtK states_at_k(const MeanField& field, const BandsAtK& bands, const std::
                    kernels);
 }
 
+/// Sums of elements that threads make at a time. Their number is fixed, so that bits do not depend
+/// on the number of threads.
+constexpr std::size_t kDifferenceSums = 32;
+
+/// Returns w(D) = Σ_GG' W_GG' e^{−iDτ} over all pairs with S(G − G') = D, for all D of `table`.
+std::vector<Cplx> sums_by_difference(const GSphere& table, const GSphere& sphere,
+                                     const SymmetryOperation& operation,
+                                     const UnsetVector<Cplx>& w) {
+  const GIndex index(table.g);
+  const auto n = static_cast<std::size_t>(sphere.size());
+  const auto n_d = static_cast<std::size_t>(table.size());
+  std::vector<Cplx> phase(n_d);
+  for (std::size_t d = 0; d < n_d; ++d)
+    phase[d] = std::polar(1.0, -dot(to_real(table.g[d]), operation.translation));
+  std::vector<IVec3> rotated;
+  for (const IVec3& g : sphere.g) rotated.push_back(multiply(operation.rotation, g));
+  std::vector<std::vector<Cplx>> parts(kDifferenceSums);
+  bool outside = false;
+#pragma omp parallel for schedule(dynamic) reduction(|| : outside)
+  for (std::size_t part = 0; part < kDifferenceSums; ++part) {
+    std::vector<Cplx>& sum = parts[part];
+    sum.resize(n_d);
+    for (std::size_t g = part * n / kDifferenceSums; g < (part + 1) * n / kDifferenceSums; ++g)
+      for (std::size_t h = 0; h < n; ++h) {
+        const std::int32_t at = index.find(rotated[g] - rotated[h]);
+        outside = outside || at < 0;
+        if (at >= 0) sum[static_cast<std::size_t>(at)] += w[g * n + h];
+      }
+  }
+  if (outside)
+    throw InvalidInput("a difference of plane waves lies outside the table of the completed CH");
+  std::vector<Cplx> total(n_d);
+#pragma omp parallel for schedule(static)
+  for (std::size_t d = 0; d < n_d; ++d) {
+    for (const std::vector<Cplx>& sum : parts) total[d] += sum[d];
+    total[d] *= phase[d];
+  }
+  return total;
+}
+
 }  // namespace
 
 std::vector<Cplx> potential_matrix(const MeanField& field, const PlaneWaveField& potential,
@@ -85,31 +125,13 @@ ChargeTable charge_table(const MeanField& field, const BandsAtK& bands, double c
 void add_exact_static_ch(const ChargeTable& charge, const GSphere& sphere,
                          const SymmetryOperation& operation, const UnsetVector<Cplx>& static_w,
                          double weight, std::vector<Cplx>& ch) {
-  const GIndex index(charge.sphere.g);
-  const auto n = static_cast<std::size_t>(sphere.size());
-  const auto n_g = static_cast<std::size_t>(charge.sphere.size());
-  const std::size_t n_l = ch.size();
-  std::vector<Cplx> of_row(n * n_l);  // added in the order of the rows for any number of threads
-  bool outside = false;
-#pragma omp parallel for schedule(static) reduction(|| : outside)
-  for (std::size_t g = 0; g < n; ++g)
-    for (std::size_t h = 0; h < n; ++h) {
-      const IVec3 rotated = multiply(operation.rotation, sphere.g[g] - sphere.g[h]);
-      const std::int32_t at = index.find(rotated);
-      if (at < 0) {
-        outside = true;
-        continue;
-      }
-      const double angle = dot(to_real(rotated), operation.translation);
-      const Cplx element =
-          angle == 0.0 ? static_w[g * n + h] : std::polar(1.0, -angle) * static_w[g * n + h];
-      for (std::size_t l = 0; l < n_l; ++l)
-        of_row[g * n_l + l] += element * charge.values[l * n_g + static_cast<std::size_t>(at)];
-    }
-  if (outside)
-    throw InvalidInput("a difference of plane waves lies outside the table of the completed CH");
-  for (std::size_t g = 0; g < n; ++g)
-    for (std::size_t l = 0; l < n_l; ++l) ch[l] -= 0.5 * weight * of_row[g * n_l + l];
+  const std::vector<Cplx> w = sums_by_difference(charge.sphere, sphere, operation, static_w);
+  const std::size_t n_g = w.size();
+  for (std::size_t l = 0; l < ch.size(); ++l) {
+    Cplx sum;
+    for (std::size_t d = 0; d < n_g; ++d) sum += w[d] * charge.values[l * n_g + d];
+    ch[l] -= 0.5 * weight * sum;
+  }
 }
 
 }  // namespace quasi::gw

@@ -225,8 +225,11 @@ class DiagonalPart {
   void add_correlation(BandBlock& block, PairBlock& products, SelfEnergyAtK& sum) {
     if (!now_->static_w.empty()) add_static(now_->static_w, block, products, options_, sum);
     if (has_poles()) add_plasmon_poles(here_, block, products, options_, sum);
-    if (options_.closed_sum_x_ry)
+    if (options_.closed_sum_x_ry) {
+      clock_.step("sums");
       subtract_forms(now_->closed_sum_w, block, products, sum.closed_sum_ry);
+      clock_.step("closed_sum");
+    }
     if (uses_frequencies(options_.method)) {
       block.midgap_ry = midgap_ry(field_, sum.spin);
       add_full_frequency({here_.prepared->at, now_->wings, here_.prepared->subspace}, options_,

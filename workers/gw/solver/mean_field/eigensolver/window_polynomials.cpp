@@ -127,7 +127,6 @@ void WindowPolynomials::expand(const PseudobandOptions& options, const EnergyWin
   const WindowForm form = options.windows;
   const double ratio = options.ratio;
   const auto terms = static_cast<std::size_t>(degree_) + 1;
-  CosineTransform transform(nodes_for(degree_));
   coefficients_.assign((size() + 1) * terms, 0.0);
   const auto window_value = [&](std::size_t k, double x) {
     if (form == WindowForm::kJackson) {
@@ -141,7 +140,9 @@ void WindowPolynomials::expand(const PseudobandOptions& options, const EnergyWin
       for (std::size_t j = 0; j < size(); ++j) sum += windows.weight(j, x);
     return x < range.first_ry ? std::sqrt(std::max(0.0, 1.0 - sum)) : 0.0;
   };
+#pragma omp parallel for schedule(dynamic)
   for (std::size_t k = 0; k <= size(); ++k) {
+    CosineTransform transform(nodes_for(degree_));
     for (std::size_t j = 0; j < transform.size(); ++j)
       transform.data()[j] =
           window_value(k, centre_ry_ + half_ry_ * node_of(j, transform.size()) - range.midgap_ry);
@@ -155,34 +156,32 @@ void WindowPolynomials::expand(const PseudobandOptions& options, const EnergyWin
 
 void WindowPolynomials::measure(const WindowRange& range) {
   const auto terms = static_cast<std::size_t>(degree_) + 1;
-  CosineTransform transform(nodes_for(degree_));
-  std::vector<double> sum(transform.size());
+  const std::size_t nodes = nodes_for(degree_);
   const double first = range.midgap_ry + range.first_ry;
-  const auto energy_at = [&](std::size_t j) {
-    return centre_ry_ + half_ry_ * node_of(j, transform.size());
-  };
-  leak_ = 0.0;
+  std::vector<double> energy(nodes), sum(nodes);
+  for (std::size_t j = 0; j < nodes; ++j) energy[j] = centre_ry_ + half_ry_ * node_of(j, nodes);
+  std::vector<std::vector<double>> values(size() + 1);
+#pragma omp parallel for schedule(dynamic)
   for (std::size_t k = 0; k <= size(); ++k) {
-    std::fill_n(transform.data(), transform.size(), 0.0);
+    CosineTransform transform(nodes);
+    std::fill_n(transform.data(), nodes, 0.0);
     std::copy_n(coefficients_.data() + k * terms, terms, transform.data());
     transform.coefficients_to_values();
-    for (std::size_t j = 0; j < sum.size(); ++j) {
-      const double p = transform.data()[j];
-      if (k < size())
-        sum[j] += p * p;
-      else if (energy_at(j) >= first)
-        leak_ = std::max(leak_, std::abs(p));
-    }
+    values[k].assign(transform.data(), transform.data() + nodes);
+  }
+  leak_ = 0.0;
+  for (std::size_t j = 0; j < nodes; ++j) {
+    for (std::size_t k = 0; k < size(); ++k) sum[j] += values[k][j] * values[k][j];
+    if (energy[j] >= first) leak_ = std::max(leak_, std::abs(values[size()][j]));
   }
   identity_error_ = lost_weight_ = 0.0;
   double weights = 0.0;
   for (std::size_t j = 0; j < sum.size(); ++j) {
-    const double energy = energy_at(j);
-    if (energy < first) continue;
+    if (energy[j] < first) continue;
     identity_error_ = std::max(identity_error_, std::abs(sum[j] - 1.0));
     // Nodes lie at equal angles, so that dE is proportional to sin θ.
     const double x = node_of(j, sum.size());
-    const double weight = std::sqrt(energy - range.lowest_ry) * std::sqrt(1.0 - x * x);
+    const double weight = std::sqrt(energy[j] - range.lowest_ry) * std::sqrt(1.0 - x * x);
     lost_weight_ += weight * (1.0 - sum[j]);
     weights += weight;
   }
