@@ -15,6 +15,14 @@ inline constexpr std::int64_t kGpuBudget_tenths = 6;
 inline constexpr std::int64_t kUsableGpu_percent = 96;
 /// Largest block of pair products of a static χ on a GPU.
 inline constexpr std::int64_t kChiBlock_bytes = std::int64_t{4} << 30;
+/// Sums of portions of χ that live at a time on a device: one grows and four wait for others.
+inline constexpr std::int64_t kChiSums = 5;
+/// True if those sums of `numbers` complex numbers each, and bands on the box, keep to a budget.
+/// The rest of a GPU holds blocks of products and the work space of libraries.
+inline constexpr bool chi_sums_fit(std::int64_t numbers, std::int64_t bands_bytes,
+                                   std::int64_t budget_bytes) {
+  return kChiSums * 16 * numbers + bands_bytes <= budget_bytes;
+}
 /// Largest intermediate product of the rows of a block with a matrix on a GPU.
 inline constexpr std::int64_t kRowProducts_bytes = std::int64_t{4} << 30;
 /// Largest batch of transforms on a GPU.

@@ -15,8 +15,8 @@
 #include "workers/backend/view.hpp"
 
 // Products, orthonormalisation and diagonalisation of blocks of states [n_states][n_pw] of real or
-// complex numbers. Every cut has a fixed size and BLAS runs on one thread inside it, so that bits
-// do not depend on the number of threads.
+// complex numbers (docs/theory/gw.md 9.2). Every cut has a fixed size and BLAS runs on one thread
+// inside it, so that bits do not depend on the number of threads.
 namespace quasi::gw {
 
 /// Lets BLAS use one thread while the object lives.

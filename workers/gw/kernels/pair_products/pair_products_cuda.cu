@@ -12,6 +12,7 @@ namespace {
 
 using quasi::cuda::check_launch;
 using quasi::cuda::DeviceBuffer;
+using quasi::cuda::for_each_index;
 
 constexpr int kThreads = 256;
 constexpr const char* kWhat = "pair products";
@@ -51,6 +52,11 @@ __global__ void gather(const double2* f, SphereInBox sphere, double2* m) {
   m[blockIdx.y * sphere.n_g + g] = {fma(by.x, value.x, -by.y * value.y),
                                     fma(by.x, value.y, by.y * value.x)};
 }
+
+struct DropImaginary {
+  double2* values;
+  __device__ void operator()(std::int64_t i) const { values[i].y = 0.0; }
+};
 
 /// Computes f[b][r] = conj(u_l(r)) [u_2b(r) + i u_2b+1(r)]. M of both is real, so they appear as
 /// real and imaginary part.
@@ -166,10 +172,14 @@ std::int64_t PairProductTransforms::largest_rows(const FftBox& box, std::int64_t
                                 n_right);
 }
 
+bool PairProductTransforms::is_real(const BandSelection& left, const BandSelection& right,
+                                    const CudaSphere& sphere) {
+  return bands_of(left).real && bands_of(right).real && sphere.real;
+}
+
 bool PairProductTransforms::is_real(const ChiSum::Pairs& pairs) {
   const View<const Cplx, 3>& head = pairs.head;
-  return bands_of(pairs.left).real && bands_of(pairs.right).real &&
-         dynamic_cast<const CudaSphere&>(pairs.sphere).real &&
+  return is_real(pairs.left, pairs.right, dynamic_cast<const CudaSphere&>(pairs.sphere)) &&
          std::all_of(head.data, head.data + (head.data ? head.size() : 0),
                      [](const Cplx& m) { return m.imag() == 0.0; });
 }
@@ -292,6 +302,10 @@ void CudaPairProductKernels::fill(const BandSelection& left, const BandSelection
   double2* products =
       dynamic_cast<CudaPairBlock&>(block).resize(left.range.size(), right.range.size(), kept.n_g());
   transforms_->fill(left, right, kept, products, context_->stream());
+  // What rounding has left in the imaginary parts would hide that sums over them are real.
+  if (PairProductTransforms::is_real(left, right, kept))
+    for_each_index(left.range.size() * right.range.size() * kept.n_g(), DropImaginary{products},
+                   kWhat, context_->stream());
   check(cudaStreamSynchronize(context_->stream()), kWhat);
 }
 

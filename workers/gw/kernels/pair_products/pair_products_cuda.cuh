@@ -56,6 +56,9 @@ class PairProductTransforms {
 
   /// Returns the largest right.size() of fill_weighted().
   static std::int64_t largest_rows(const FftBox& box, std::int64_t n_right, bool real);
+  /// Returns true if coefficients of both sides and factors of the sphere are real.
+  static bool is_real(const BandSelection& left, const BandSelection& right,
+                      const CudaSphere& sphere);
   /// Returns true if coefficients of both sides, factors of the sphere and heads are real.
   static bool is_real(const ChiSum::Pairs& pairs);
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "workers/backend/stopwatch.hpp"
+#include "workers/gw/solver/mean_field/random_factors.hpp"
 #include "workers/gw/solver/screening/polarizability/polarizability.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 
@@ -16,8 +17,10 @@ namespace {
 // a few pairs would only time the transfer of χ through its caches. A device starts and ends a call
 // in the time of some hundred pairs.
 constexpr std::int64_t kRightBandsOnCpu = 64, kRightBandsOnDevice = 512, kLeftBandsOnDevice = 8;
-constexpr std::int64_t kMatrixOrder = 600;        // of the matrix whose inversion is timed
-constexpr std::int64_t kSpherePlaneWaves = 2000;  // of the timed sums over G and G'
+// Orders of the matrices whose inversion is timed. Transfers of a device grow as the square of the
+// order, so that two orders are needed to tell them from the inversion.
+constexpr std::int64_t kMatrixOrderOnCpu = 600, kMatrixOrdersOnDevice[] = {1024, 3072};
+constexpr std::int64_t kSpherePlaneWaves = 2000;                // of the timed sums over G and G'
 constexpr std::int64_t kPairsOnCpu = 8, kPairsOnDevice = 2048;  // of the timed sums over G and G'
 
 template <typename Work>
@@ -78,7 +81,8 @@ class CostSamples {
     const bool frequencies = uses_frequencies(plan_.sigma.method);
     const bool cohsex = plan_.sigma.method == SigmaMethod::kCohsex;
     if (!frequencies && !cohsex) cost.pole_energy_s = pole_energy_seconds();
-    if (frequencies || cohsex || plan_.sigma.exact_static_ch) cost.form_s = form_seconds();
+    if (frequencies || cohsex || plan_.sigma.exact_static_ch || plan_.sigma.closed_sum_x_ry)
+      cost.form_s = form_seconds();
     cost.bare_pair_s = bare_pair_seconds();
     return cost;
   }
@@ -95,6 +99,8 @@ class CostSamples {
   }
   double chi_pair_seconds();
   double frequency_pair_seconds();
+  /// Seconds of the inversion of one matrix of an order, transfers included.
+  double inversion_seconds_of(std::int64_t order);
   double inversion_seconds();
   double pole_energy_seconds();
   double form_seconds();
@@ -170,16 +176,41 @@ double CostSamples::frequency_pair_seconds() {
          static_cast<double>(n_right_);
 }
 
-double CostSamples::inversion_seconds() {
-  const std::int64_t n_g = screened_.size(), edge = std::min(n_g, kMatrixOrder);
-  std::vector<Cplx> matrix(static_cast<std::size_t>(edge * edge));
+double CostSamples::inversion_seconds_of(std::int64_t order) {
+  // The static matrix of a crystal with real states is real, and is inverted in real arithmetic.
+  const bool real = is_real(field_.waves.waves[0].coefficients[0]);
+  std::vector<Cplx> matrix(static_cast<std::size_t>(order * order));
   const auto invert = [&] {
     std::fill(matrix.begin(), matrix.end(), Cplx{});
-    for (std::int64_t i = 0; i < edge; ++i) matrix[static_cast<std::size_t>(i * (edge + 1))] = 2.0;
-    kernels_.dense().invert_general(view<Cplx>(matrix, edge, edge));
+    for (std::int64_t i = 0; i < order; ++i)
+      matrix[static_cast<std::size_t>(i * (order + 1))] = 2.0;
+    if (!real && order > 1) {
+      matrix[1] = {0.0, 0.5};
+      matrix[static_cast<std::size_t>(order)] = {0.0, -0.5};
+    }
+    const auto whole = view<Cplx>(matrix, order, order);
+    if (plan_.epsilon.frequencies_ry.size() > 1)
+      kernels_.dense().invert_general(whole);
+    else
+      kernels_.dense().invert_positive_definite(whole);
   };
-  return seconds_when_warm(invert) *
-         std::pow(static_cast<double>(n_g) / static_cast<double>(edge), 3);
+  return seconds_when_warm(invert);
+}
+
+double CostSamples::inversion_seconds() {
+  const auto n = static_cast<double>(screened_.size());
+  const auto& [small, large] = kMatrixOrdersOnDevice;
+  if (!on_device_ || screened_.size() <= large) {
+    const std::int64_t order =
+        on_device_ ? screened_.size() : std::min(screened_.size(), kMatrixOrderOnCpu);
+    return inversion_seconds_of(order) * std::pow(n / static_cast<double>(order), 3);
+  }
+  // t = a n² + b n³
+  const double low = inversion_seconds_of(small), high = inversion_seconds_of(large),
+               x = static_cast<double>(small), y = static_cast<double>(large);
+  const double b = std::max(0.0, (high / (y * y) - low / (x * x)) / (y - x));
+  const double a = std::max(0.0, high / (y * y) - b * y);
+  return a * n * n + b * n * n * n;
 }
 
 double CostSamples::pole_energy_seconds() {
@@ -187,8 +218,13 @@ double CostSamples::pole_energy_seconds() {
   load_sum_sample();
   const auto size = static_cast<std::size_t>(order * order);
   const std::vector<Cplx> strength(size, Cplx{1.0, 0.0});
-  const std::vector<double> pole(size, 1.0), occupation(static_cast<std::size_t>(few), 0.0),
+  const std::vector<double> pole(size, 1.0);
+  // Occupied bands take longer, because their SX is told apart from CH.
+  std::vector<double> occupation(static_cast<std::size_t>(few), 0.0),
       energy(static_cast<std::size_t>(few), -2.0);
+  const auto n_occupied = static_cast<std::size_t>(few * n_occupied_ / plan_.sigma.bands);
+  std::fill_n(occupation.begin(), n_occupied, 1.0);
+  std::fill_n(energy.begin(), n_occupied, 2.0);
   const auto model = kernels_.pole_sums().load(
       {view<const Cplx>(strength, order, order), view<const double>(pole, order, order)},
       plan_.sigma.rules);
@@ -263,6 +299,7 @@ void estimate_seconds(const MeanField& field, DeviceTeam& team, Plan* plan) {
   const double n_l = s.band_max - s.band_min + 1, pairs = points * n_l * s.bands;
   const bool frequencies = uses_frequencies(s.method);
   double forms = s.exact_static_ch || s.method == SigmaMethod::kCohsex ? 1.0 : 0.0;
+  if (s.closed_sum_x_ry) forms += 1.0;
   if (frequencies) {
     const auto n_f = static_cast<double>(s.contour.imaginary_ry.size() + s.contour.real_ry.size());
     const double share = s.subspace.wanted() ? cost_between(s.subspace.vectors) : of_epsilon;

@@ -42,7 +42,7 @@ class ScreeningChecks {
   /// To be called after W is made, because both are bound by the memory of the host.
   void start() {
     if (checks_.valid()) return;
-    const int threads = std::max(1, omp_get_max_threads() / 4);
+    const int threads = std::max(1, omp_get_max_threads() / 2);
     checks_ = std::async(std::launch::async, [this, threads] {
       const PhaseClock clock(&seconds_);
       omp_set_num_threads(threads);

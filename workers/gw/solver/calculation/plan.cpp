@@ -286,6 +286,7 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   s.rules = deck.sigma.rules;
   s.subspace = deck.sigma.subspace;
   s.exact_static_ch = deck.sigma.remainder || deck.sigma.exact_ch;
+  s.only_total = deck.pseudobands.serves_errors() && uses_plasmon_poles(s.method);
   s.memory_budget_bytes = memory_budget_bytes;
   s.godby_needs_ry = deck.sigma.imaginary_frequency_ev / kRydberg_ev;
   plan_energies(deck.sigma, field, &plan);

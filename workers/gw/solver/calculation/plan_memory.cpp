@@ -102,12 +102,18 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
   const auto box = sum_box(
       screening, make_g_sphere(field.crystal().bdot, {}, plan->epsilon.epsilon_cutoff_ry).g);
   const double box_bytes = 16.0 * box[0] * box[1] * box[2];
+  const std::int64_t budget_bytes = plan->epsilon.memory_budget_bytes;
   const bool only_static = plan->epsilon.frequencies_ry.size() == 1;
+  const double bands_bytes = box_bytes * (n_v + n_c), matrix = n_g * n_g;
+  // Sums of portions that fit stay on the device, where the growing one has real terms beside it.
+  const bool sums_stay =
+      only_static && chi_sums_fit(static_cast<std::int64_t>(matrix),
+                                  static_cast<std::int64_t>(bands_bytes), budget_bytes);
   plan->memory_bytes = static_cast<std::int64_t>(
-      of_chi + box_bytes * (n_v + n_c) + std::min(box_bytes * n_c, kBatch_bytes) +
+      (sums_stay ? (16.0 * kChiSums + 8.0) * matrix : of_chi) + bands_bytes +
+      std::min(box_bytes * n_c, kBatch_bytes) +
       std::min(16.0 * n_v * n_c * n_g * (only_static ? 1.0 : 3.0),
-               only_static ? 2.0 * kBlock_bytes
-                           : static_cast<double>(plan->epsilon.memory_budget_bytes)));
+               only_static ? 2.0 * kBlock_bytes : static_cast<double>(budget_bytes)));
 }
 
 void require_room(const Plan& plan, std::int64_t limit_bytes) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "workers/backend/device/memory_budget.hpp"
+#include "workers/gw/model/memory_limits.hpp"
 #include "workers/gw/solver/screening/polarizability/symmetry_of_chi.hpp"
 
 namespace quasi::gw {
@@ -131,9 +132,10 @@ ChiShape Polarizability::shape() const {
   return {.n_static = edge_, .n_frequencies = n_other, .n = edge_};
 }
 
-// Eight portions leave at most four sums that wait for their neighbours, beside the one that grows.
 bool Polarizability::fits_device() const {
-  return 5 * 16 * shape().size() <= options_.memory_budget_bytes / 4;
+  const auto edges = box();
+  const std::int64_t band_bytes = std::int64_t{16} * edges[0] * edges[1] * edges[2];
+  return chi_sums_fit(shape().size(), band_bytes * options_.bands, options_.memory_budget_bytes);
 }
 
 std::unique_ptr<PartialChi> Polarizability::restored(const Cplx* values, GwKernels& kernels) const {

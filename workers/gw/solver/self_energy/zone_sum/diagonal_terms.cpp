@@ -64,6 +64,7 @@ void add_exchange(const std::vector<double>& coulomb, const BandBlock& block,
 void add_plasmon_poles(const ScreeningOnDevice& screening, const BandBlock& block,
                        const PairBlock& products, const SigmaOptions& options, SelfEnergyAtK& sum) {
   const auto n_l = static_cast<std::size_t>(block.n_l);
+  const bool with_sx = !options.only_total;
   const auto add = [&](std::size_t e, std::size_t l, Cplx total, Cplx sx) {
     sum.sx_ry[e][l] += sx;
     sum.ch_ry[e][l] += total - sx;
@@ -74,7 +75,8 @@ void add_plasmon_poles(const ScreeningOnDevice& screening, const BandBlock& bloc
     std::vector<Cplx> total(n_l), sx(n_l), slope(n_l);
     screening.poles->add_diagonal_slope(
         products, terms_of(block, x, 1),
-        {view<Cplx>(total, n_l), view<Cplx>(sx, n_l), view<Cplx>(slope, n_l)});
+        {view<Cplx>(total, n_l), with_sx ? view<Cplx>(sx, n_l) : View<Cplx, 1>{},
+         view<Cplx>(slope, n_l)});
     for (std::size_t l = 0; l < n_l; ++l) {
       add(0, l, total[l], sx[l]);
       sum.slope[l] += slope[l];
@@ -86,8 +88,9 @@ void add_plasmon_poles(const ScreeningOnDevice& screening, const BandBlock& bloc
     const std::size_t n_e = offsets.size();
     const std::vector<double> x = energy_differences(block, offsets);
     std::vector<Cplx> total(n_l * n_e), sx(total.size());
-    screening.poles->add_diagonal(products, terms_of(block, x, n_e),
-                                  {view<Cplx>(total, n_l, n_e), view<Cplx>(sx, n_l, n_e)});
+    screening.poles->add_diagonal(
+        products, terms_of(block, x, n_e),
+        {view<Cplx>(total, n_l, n_e), with_sx ? view<Cplx>(sx, n_l, n_e) : View<Cplx, 2>{}});
     for (std::size_t l = 0; l < n_l; ++l)
       for (std::size_t e = 0; e < n_e; ++e) add(done + e, l, total[l * n_e + e], sx[l * n_e + e]);
   }
