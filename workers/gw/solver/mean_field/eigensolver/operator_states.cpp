@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "workers/gw/kernels/hamiltonian/hamiltonian_kernels_cpu.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
 #include "workers/gw/solver/mean_field/gauge.hpp"
@@ -10,6 +11,11 @@
 
 namespace quasi::gw {
 namespace {
+
+/// Plane waves from which a GPU is faster. Below, its launches take longer than the work: on an
+/// H200 eight k-points of 170 plane waves take ten times as long as on 16 cores, and those of 700
+/// as long.
+constexpr std::int64_t kLeastPlaneWavesOnGpu = 600;
 
 PotentialElements elements_of(const PlaneWaveField& field, int spin) {
   const auto& values = field.values[static_cast<std::size_t>(
@@ -73,8 +79,10 @@ HamiltonianParts hamiltonian_parts_at(const Crystal& crystal, const Vec3& k,
 
 LowestStates operator_states(HamiltonianParts parts, const std::vector<IVec3>& g, int n_bands,
                              const EigensolverOptions& options, HamiltonianKernels& kernels) {
+  const HamiltonianOperator h(std::move(parts));
+  CpuHamiltonianKernels cpu;
   LowestStates states =
-      lowest_states(HamiltonianOperator(std::move(parts)), kernels, n_bands, options);
+      lowest_states(h, h.size() < kLeastPlaneWavesOnGpu ? cpu : kernels, n_bands, options);
   fix_gauge(g, states.energy_ry, kDegenerateStates_ry, states.coefficients);
   states.energy_ry.resize(static_cast<std::size_t>(n_bands));
   states.coefficients.resize(static_cast<std::size_t>(n_bands) * g.size());

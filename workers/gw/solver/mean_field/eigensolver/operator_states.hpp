@@ -32,6 +32,7 @@ HamiltonianParts hamiltonian_parts_at(const Crystal& crystal, const Vec3& k,
 
 /// Finds the n_bands lowest eigenstates of H on the plane waves `g`, in the gauge of fix_gauge().
 /// If the last band belongs to a multiplet that goes on, its gauge is that of the whole multiplet.
+/// Spheres of less than 600 plane waves are left to the processor, which is faster there.
 /// @throws InvalidInput   if H has fewer states
 /// @throws NotConverged  if a residual stays above `options.residual_ry`
 LowestStates operator_states(HamiltonianParts parts, const std::vector<IVec3>& g, int n_bands,
