@@ -51,7 +51,8 @@ v1::Role role_of(const std::string& word) {
 }
 
 /// Appends the scopes of a list with commas, e.g. "read,submit".
-void add_scopes(const std::string& list, v1::CreateTokenRequest& request) {
+template <class Request>
+void add_scopes(const std::string& list, Request& request) {
   std::istringstream words(list);
   for (std::string word; std::getline(words, word, ',');) {
     std::string name = "TOKEN_SCOPE_";
@@ -210,6 +211,7 @@ ExitStatus create_code(Session& session, const AdminOptions& options) {
   request.set_principal(options.words[1]);
   if (!options.lifetime.empty())
     *request.mutable_lifetime() = duration_of(options.lifetime, "--lifetime");
+  add_scopes(options.scopes, request);
   const v1::CreateCodeResponse answer = session.server.call(&Codes::CreateCode, request);
   const std::string expires = TimeUtil::ToString(answer.expires());
   if (session.console.json()) {
@@ -327,7 +329,8 @@ ExitStatus login(Console& console, const Environment& environment, const LoginOp
     write_durably(token_file, login.token + "\n");
     write_durably(file, with_context(file, name, login, token_file, ca_file));
     console.note("you are " + printable(login.principal) + " (" + login.role + ") at " +
-                 login.address + "; the context is '" + name + "' in " + file.string());
+                 login.address + (login.scopes.empty() ? "" : ", for " + login.scopes) +
+                 "; the context is '" + name + "' in " + file.string());
     console.note("try it: quasi --context " + name + " whoami");
     return ExitStatus::kOk;
   } catch (const wire::LoginError& error) {

@@ -14,8 +14,8 @@ struct AdminOptions {
   std::string role, tenant;
   std::optional<std::uint32_t> uid;
   bool disable = false, enable = false;
-  std::string lifetime;             ///< of a new token
-  std::string scopes;               ///< of a new token, with commas; "": all of them
+  std::string lifetime;             ///< of a new token or code
+  std::string scopes;               ///< of a new token or code, with commas; "": all of them
   std::optional<std::string> pool;  ///< of a worker; "": any
   std::string delay;                ///< until a token ends
   std::string output;               ///< file for a new token, for its owner alone

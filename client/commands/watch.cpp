@@ -52,6 +52,11 @@ Json event_json(const v1::WatchEvent& event) {
       json["event"] = "checkpoint";
       json["step"] = event.checkpoint().step();
       break;
+    case v1::WatchEvent::kPriority:
+      json["event"] = "priority";
+      json["from"] = event.priority().from();
+      json["to"] = event.priority().to();
+      break;
     default:
       json["event"] = "unknown";
       break;
@@ -73,7 +78,7 @@ class Narrator {
     if (console_.format() == Format::kJsonl) console_.record(event_json(event));
     if (event.body_case() == v1::WatchEvent::kProgress)
       live_.see(event.progress(), event.job_id(), now_unix_ms());
-    if (!console_.terminal().err) say(event, jobs);
+    if (!console_.terminal().err || event.has_priority()) say(event, jobs);
   }
 
   void on_tick(const std::map<std::string, v1::Job>& jobs) { live_.draw(jobs, now_unix_ms()); }
@@ -92,7 +97,8 @@ class Narrator {
   LiveView& live() { return live_; }
 
  private:
-  /// Prints a line for each state and for each phase, for output that cannot be rewritten.
+  /// Prints a line for each state and for each phase, for output that cannot be rewritten, and a
+  /// sentence for each change of the priority.
   void say(const v1::WatchEvent& event, const std::map<std::string, v1::Job>& jobs) {
     const std::string& id = event.job_id();
     const auto job = jobs.find(id);
@@ -110,6 +116,9 @@ class Narrator {
       else if (!event.state_changed().message().empty())
         text += "  " + printable(event.state_changed().message());
       phase_.erase(id);
+    } else if (event.has_priority()) {
+      text = "the priority is " + std::to_string(event.priority().to()) + " now; it was " +
+             std::to_string(event.priority().from());
     } else {
       return;
     }

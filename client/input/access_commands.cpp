@@ -32,7 +32,8 @@ void CommandTree::add_access() {
   app->add_option("--lifetime", options.lifetime,
                   "of a new token (90d; worker: 365d) or code (15m)")
       ->type_name("TIME");
-  app->add_option("--scope", options.scopes, "what a new token is for: read, submit, cancel, admin")
+  app->add_option("--scope", options.scopes,
+                  "what a new token or code is for: read, submit, cancel, admin")
       ->type_name("SCOPE,…");
   app->add_option("--pool", options.pool, "the only pool of a worker; '': any pool")
       ->type_name("POOL");

@@ -162,6 +162,9 @@ bool take_in(const v1::WatchEvent& event, std::map<std::string, v1::Job>& jobs) 
     case v1::WatchEvent::kLogGrown:
       job.set_log_bytes(event.log_grown().log_bytes());
       break;
+    case v1::WatchEvent::kPriority:
+      job.set_priority(event.priority().to());
+      break;
     case v1::WatchEvent::kCheckpoint:
       *job.mutable_checkpoint() = event.checkpoint();
       break;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <google/protobuf/duration.pb.h>
+#include <google/protobuf/repeated_field.h>
 #include <google/protobuf/timestamp.pb.h>
 #include <cmath>
 #include <string>
@@ -39,6 +40,8 @@ void id(std::string_view value, char prefix, const std::string& field, Violation
 void pool(std::string_view value, const std::string& field, Violations& violations);
 void progress(const v1::Progress& value, const std::string& path, Violations& violations);
 void failure(const v1::Failure& value, const std::string& path, Violations& violations);
+/// Checks that numbers of quasi.v1.TokenScope in the field `scopes` are known.
+void scopes(const google::protobuf::RepeatedField<int>& scopes, Violations& violations);
 void page(std::int32_t page_size, std::string_view page_token, Violations& violations);
 
 /// Checks that an enum has a known value other than UNSPECIFIED.

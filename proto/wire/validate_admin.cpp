@@ -21,6 +21,12 @@ void check_name(std::string_view text, const std::string& field, Violations& vio
 
 }  // namespace
 
+void checks::scopes(const google::protobuf::RepeatedField<int>& scopes, Violations& violations) {
+  for (int i = 0; i < scopes.size(); ++i)
+    known(scopes[i], v1::TokenScope_IsValid, "READ, SUBMIT, CANCEL, ADMIN",
+          "scopes[" + std::to_string(i) + "]", violations);
+}
+
 void validate(const v1::SavePrincipalRequest& request, Violations& violations) {
   const v1::Principal& principal = request.principal();
   check_name(principal.name(), "principal.name", violations);
@@ -48,9 +54,7 @@ void validate(const v1::CreateTokenRequest& request, Violations& violations) {
       static_cast<std::uint64_t>(lifetime.seconds()) > limits::kTokenSeconds)
     violations.add("lifetime", "must be 0 s ... " + std::to_string(limits::kTokenSeconds) +
                                    " s, got " + std::to_string(lifetime.seconds()) + " s");
-  for (int i = 0; i < request.scopes_size(); ++i)
-    checks::known(request.scopes(i), v1::TokenScope_IsValid, "READ, SUBMIT, CANCEL, ADMIN",
-                  "scopes[" + std::to_string(i) + "]", violations);
+  checks::scopes(request.scopes(), violations);
 }
 
 void validate(const v1::RevokeTokenRequest& request, Violations& violations) {

@@ -127,7 +127,8 @@ struct CodeRow {
   std::int64_t principal_id = 0;
   std::int64_t created_ms = 0;
   std::int64_t expires_ms = 0;
-  std::int64_t used_ms = 0;  ///< 0: not used yet
+  std::int64_t used_ms = 0;                   ///< 0: not used yet
+  TokenScopes scopes = TokenScopes::every();  ///< of the token that it is exchanged for
 };
 
 /// The secret of a new code: 256 random bits.

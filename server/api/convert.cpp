@@ -247,6 +247,10 @@ v1::WatchEvent to_message(const EventRow& event, const std::string& job_uid) {
     case EventType::kCheckpoint:
       *message.mutable_checkpoint() = to_message(event.checkpoint);
       break;
+    case EventType::kPriority:
+      message.mutable_priority()->set_from(event.old_priority);
+      message.mutable_priority()->set_to(event.new_priority);
+      break;
   }
   return message;
 }

@@ -112,7 +112,7 @@ class QueueCore {
   void close(AttemptRow& attempt, AttemptOutcome outcome, JobState end_state, Now now);
   void hold(JobRow& job, const std::string& reason, Now now);
   void release(JobRow& job, const std::string& reason, Now now);
-  void reprioritise(JobRow& job, const ChangeTurns& command);
+  void reprioritise(JobRow& job, const ChangeTurns& command, Now now);
   void set_not_before(JobRow& job, std::int64_t delay_ms, Now now);
   void end_back_offs(Now now);
   /// False if other attempts occupy its devices by now, because a slot never carries two attempts

@@ -186,6 +186,7 @@ enum class EventType : std::uint8_t {
   kProgress = 2,
   kLogGrown = 3,
   kCheckpoint = 4,
+  kPriority = 5,
 };
 
 /// One line of a job's history.
@@ -208,6 +209,7 @@ struct EventRow {
   std::string progress;        ///< of PROGRESS: serialised quasi.v1.Progress, opaque here
   std::int64_t log_bytes = 0;  ///< of LOG_GROWN
   CheckpointRow checkpoint;    ///< of CHECKPOINT
+  std::int32_t old_priority = 0, new_priority = 0;  ///< of PRIORITY
 };
 
 struct DeviceRow {

@@ -90,24 +90,25 @@ bool AccessStore::end_token(const std::string& key_id, std::int64_t expires_ms,
 
 void AccessStore::insert_code(const CodeRow& code) {
   Statement(database_,
-            "INSERT INTO join_codes (secret_sha256, principal_id, created_ms, expires_ms) "
-            "VALUES (?,?,?,?)")
+            "INSERT INTO join_codes (secret_sha256, principal_id, created_ms, expires_ms, scopes) "
+            "VALUES (?,?,?,?,?)")
       .bind(Statement::Blob{code.secret_sha256}, code.principal_id, code.created_ms,
-            code.expires_ms)
+            code.expires_ms, static_cast<std::int64_t>(code.scopes.bits()))
       .run();
 }
 
 std::optional<CodeRow> AccessStore::find_code(const std::string& secret_sha256) {
   Statement statement(database_,
-                      "SELECT id, secret_sha256, principal_id, created_ms, expires_ms, used_ms "
-                      "FROM join_codes WHERE secret_sha256=?");
+                      "SELECT id, secret_sha256, principal_id, created_ms, expires_ms, used_ms, "
+                      "scopes FROM join_codes WHERE secret_sha256=?");
   return one<CodeRow>(statement.bind(Statement::Blob{secret_sha256}), [](const Statement& row) {
     return CodeRow{.id = row.integer(0),
                    .secret_sha256 = row.text(1),
                    .principal_id = row.integer(2),
                    .created_ms = row.integer(3),
                    .expires_ms = row.integer(4),
-                   .used_ms = row.integer(5)};
+                   .used_ms = row.integer(5),
+                   .scopes = TokenScopes::from_bits(static_cast<std::uint8_t>(row.small(6)))};
   });
 }
 

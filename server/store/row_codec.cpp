@@ -113,7 +113,7 @@ const std::string_view kEventColumns =
     "e.seq, e.job_id, e.job_seq, e.time_ms, e.type, e.from_state, e.to_state, e.reason, e.failure, "
     "e.exit_status, e.signal, e.attempt, e.attempt_uid, e.fence, e.worker_id, e.message, "
     "e.reinstated, e.not_before_ms, e.progress, e.log_bytes, e.cp_sequence, e.cp_step, "
-    "e.cp_digest, e.cp_size";
+    "e.cp_digest, e.cp_size, e.old_priority, e.new_priority";
 
 EventRow read_event(const Statement& row) {
   int c = 0;
@@ -143,6 +143,8 @@ EventRow read_event(const Statement& row) {
   event.checkpoint.step = row.integer(c++);
   event.checkpoint.digest = row.text(c++);
   event.checkpoint.size_bytes = row.integer(c++);
+  event.old_priority = row.small(c++);
+  event.new_priority = row.small(c++);
   event.checkpoint.fence = event.fence;
   event.checkpoint.created_ms = event.time_ms;
   return event;

@@ -183,12 +183,15 @@ std::int64_t SqliteStore::append_event(const EventRow& event) {
   const auto if_checkpoint = [&](std::int64_t value) {
     return checkpoint ? std::optional<std::int64_t>(value) : std::nullopt;
   };
+  const auto if_priority = [&](std::int32_t value) {
+    return event.type == EventType::kPriority ? std::optional<std::int32_t>(value) : std::nullopt;
+  };
   std::optional<std::int32_t> from;
   if (event.from) from = static_cast<std::int32_t>(*event.from);
   sql("INSERT INTO events (job_id, job_seq, time_ms, type, from_state, to_state, reason, failure, "
       "exit_status, signal, attempt, attempt_uid, fence, worker_id, message, reinstated, "
-      "not_before_ms, progress, log_bytes, cp_sequence, cp_step, cp_digest, cp_size) "
-      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+      "not_before_ms, progress, log_bytes, cp_sequence, cp_step, cp_digest, cp_size, "
+      "old_priority, new_priority) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(event.job_id, event.job_seq, event.time_ms, event.type, from, event.to,
             event.failure.reason, event.failure.message, event.failure.exit_status,
             event.failure.signal, event.attempt, event.attempt_uid, event.fence, event.worker_id,
@@ -196,7 +199,8 @@ std::int64_t SqliteStore::append_event(const EventRow& event) {
             event.log_bytes, if_checkpoint(event.checkpoint.sequence),
             if_checkpoint(event.checkpoint.step),
             checkpoint ? std::optional<std::string>(event.checkpoint.digest) : std::nullopt,
-            if_checkpoint(event.checkpoint.size_bytes))
+            if_checkpoint(event.checkpoint.size_bytes), if_priority(event.old_priority),
+            if_priority(event.new_priority))
       .run();
   return database_.last_insert_id();
 }

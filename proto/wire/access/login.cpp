@@ -5,6 +5,7 @@
 #include <grpcpp/create_channel.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 
@@ -32,8 +33,9 @@ std::string find_authority(const JoinCode& code) {
                    "its operator, and let tls_certificate end with the certificate of the CA");
 }
 
-std::string role_word(v1::Role role) {
-  std::string word = v1::Role_Name(role).substr(std::string("ROLE_").size());
+/// The word for a value of an enumeration, e.g. "worker" for ROLE_WORKER.
+std::string word_of(const std::string& name, const std::string& prefix) {
+  std::string word = name.substr(std::min(prefix.size(), name.size()));
   for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return word;
 }
@@ -80,7 +82,11 @@ Login redeem(const JoinCode& code) {
   }
   login.token = answer.token();
   login.principal = answer.principal();
-  login.role = role_word(answer.role());
+  login.role = word_of(v1::Role_Name(answer.role()), "ROLE_");
+  if (answer.scopes_size() < v1::TokenScope_MAX)
+    for (const int scope : answer.scopes())
+      login.scopes +=
+          (login.scopes.empty() ? "" : ",") + word_of(v1::TokenScope_Name(scope), "TOKEN_SCOPE_");
   login.pool = answer.pool();
   return login;
 }

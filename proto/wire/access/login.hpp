@@ -22,6 +22,7 @@ struct Login {
   std::string principal;  ///< name of the caller
   std::string role;       ///< e.g. "worker"
   std::string pool;       ///< of a worker that is bound to one
+  std::string scopes;     ///< of a narrowed token, with commas, e.g. "read,submit"
 };
 
 /// Reads a line for a code: the argument, or for "-" and "" the first line of standard input, so

@@ -7,6 +7,7 @@
 #include "proto/wire/checks.hpp"
 #include "proto/wire/digest.hpp"
 #include "server/api/access/act.hpp"
+#include "server/api/access/token_grants.hpp"
 #include "server/api/calls.hpp"
 #include "server/api/convert.hpp"
 
@@ -51,6 +52,7 @@ wire::Violations violations_of_code(const v1::CreateCodeRequest& request) {
       lifetime.seconds() > kMostCodeSeconds)
     violations.add("lifetime", "must be 0 s ... " + std::to_string(kMostCodeSeconds) + " s, got " +
                                    std::to_string(lifetime.seconds()) + " s");
+  wire::checks::scopes(request.scopes(), violations);
   return violations;
 }
 
@@ -122,12 +124,13 @@ grpc::ServerUnaryReactor* AccessServiceApi::RedeemCode(grpc::CallbackServerConte
           const CodeRow code = require_code(write.access, request->secret(), now_ms);
           const Principal owner = require_active(write.access, code.principal_id);
           write.access.use_code(code.id, now_ms);
-          const Granted token = grant_token(write.access, owner, TokenScopes::every(), now_ms);
+          const Granted token = grant_token(write.access, owner, code.scopes, now_ms);
           response->set_token(token.text);
           *response->mutable_expires() = token.expires;
           response->set_principal(owner.name);
           response->set_pool(owner.pool);
           response->set_role(static_cast<v1::Role>(owner.role));
+          add_scopes(code.scopes, *response->mutable_scopes());
           act->record(write, owner.name, {.names = {owner.name}});
         } catch (const Refused& refused) {
           throw refuse_login(services_, *context, refused, "RedeemCode");
@@ -180,6 +183,7 @@ grpc::ServerUnaryReactor* AccessServiceApi::CreateCode(grpc::CallbackServerConte
           throw Refused(Refusal::kNotFound, wire::reason::kPrincipal,
                         "there is no principal " + wire::checks::shown(request->principal()) +
                             "; make it first: quasi admin user NAME --role ROLE");
+        const TokenScopes scopes = granted_scopes(request->scopes(), *owner);
         wire::JoinCode code = place_of(services_.options, owner->role);
         const NewCode made = make_code();
         const std::int64_t lifetime_ms = to_milliseconds(request->lifetime());
@@ -188,11 +192,13 @@ grpc::ServerUnaryReactor* AccessServiceApi::CreateCode(grpc::CallbackServerConte
         write.access.insert_code({.secret_sha256 = made.secret_sha256,
                                   .principal_id = owner->id,
                                   .created_ms = now_ms,
-                                  .expires_ms = expires_ms});
+                                  .expires_ms = expires_ms,
+                                  .scopes = scopes});
         code.secret = made.secret;
         response->set_code(wire::to_text(code));
         *response->mutable_expires() = to_timestamp(expires_ms);
-        act->record(write, caller.name, {.names = {owner->name}});
+        act->record(write, caller.name,
+                    {.names = {owner->name}, .detail = "scopes=" + words_of(scopes)});
       },
       [act] { act->log_committed(); });
 }

@@ -4,6 +4,7 @@
 
 #include "proto/wire/limits.hpp"
 #include "server/api/access/act.hpp"
+#include "server/api/access/token_grants.hpp"
 #include "server/api/calls.hpp"
 #include "server/api/convert.hpp"
 
@@ -47,20 +48,6 @@ std::string values_of(const Principal& principal) {
          " uid=" + (principal.uid ? std::to_string(*principal.uid) : "none") +
          " disabled=" + (principal.disabled ? "true" : "false") +
          (principal.pool.empty() ? "" : " pool=" + principal.pool);
-}
-
-/// Returns the scopes of a new token. @throws Refused if they narrow the token of a worker.
-TokenScopes scopes_of(const v1::CreateTokenRequest& request, const Principal& owner) {
-  if (request.scopes().empty()) return TokenScopes::every();
-  if (owner.role == Role::kWorker)
-    throw Refused(Refusal::kInvalidArgument, wire::reason::kFieldInvalid,
-                  "scopes: " + owner.name +
-                      " is a worker, whose tokens have every scope; bind it "
-                      "to a pool instead: quasi admin user " +
-                      owner.name + " --pool POOL");
-  TokenScopes scopes;
-  for (const int scope : request.scopes()) scopes.add(static_cast<TokenScope>(scope));
-  return scopes;
 }
 
 /// Refuses a user id that another principal has.
@@ -147,7 +134,7 @@ grpc::ServerUnaryReactor* AdminServiceApi::CreateToken(grpc::CallbackServerConte
                                          .principal_id = owner.id,
                                          .created_ms = write.now.wall_ms,
                                          .expires_ms = write.now.wall_ms + lifetime_ms,
-                                         .scopes = scopes_of(*request, owner)};
+                                         .scopes = granted_scopes(request->scopes(), owner)};
                       write.access.insert_token(row);
                       response->set_token(token.text);
                       *response->mutable_info() = to_message(row);

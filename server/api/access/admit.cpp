@@ -80,7 +80,7 @@ Caller admit(Services& services, const grpc::CallbackServerContext& context,
                       ", which may not call " + std::string(method) +
                       "; ask an admin of the server for another role");
   const TokenScopes needed = scopes_for(method);
-  if (caller.role != Role::kWorker && !caller.scopes.meets(needed))
+  if (!caller.scopes.meets(needed))
     throw Refused(Refusal::kPermissionDenied, wire::reason::kScopeRequired,
                   "the token of " + caller.name + " has the scopes " + words_of(caller.scopes) +
                       ", and " + std::string(method) + " needs the scope " + words_of(needed) +

@@ -34,7 +34,7 @@ TurnsChanged QueueCore::apply(const ChangeTurns& command, Now now) {
     require_owner(command.scope, *job);
     if (command.act == Act::kHold) hold(*job, command.reason, now);
     if (command.act == Act::kRelease) release(*job, command.reason, now);
-    if (command.act == Act::kReprioritise) reprioritise(*job, command);
+    if (command.act == Act::kReprioritise) reprioritise(*job, command, now);
     changed.jobs.push_back({.state = job->state, .priority = job->priority});
     answer.push_back(std::to_string(static_cast<int>(job->state)) + " " +
                      std::to_string(job->priority));
@@ -63,7 +63,7 @@ void QueueCore::release(JobRow& job, const std::string& reason, Now now) {
   move(job, JobEvent::kUnholdToQueued, {.message = reason}, now);
 }
 
-void QueueCore::reprioritise(JobRow& job, const ChangeTurns& command) {
+void QueueCore::reprioritise(JobRow& job, const ChangeTurns& command, Now now) {
   if (is_final(job.state)) throw wrong_state(job, "only jobs that have not ended have a turn");
   if (command.priority > job.priority && !command.may_raise)
     throw Refused(Refusal::kPermissionDenied, "ROLE_REQUIRED",
@@ -72,6 +72,12 @@ void QueueCore::reprioritise(JobRow& job, const ChangeTurns& command) {
                       ", the limit of your role; choose a lower value, or ask an operator to "
                       "raise it");
   if (command.priority == job.priority) return;
+  store_.append_event({.job_id = job.id,
+                       .time_ms = now.wall_ms,
+                       .type = EventType::kPriority,
+                       .to = job.state,
+                       .old_priority = job.priority,
+                       .new_priority = command.priority});
   job.priority = command.priority;
   ++job.revision;
   store_.update_job(job);

@@ -200,7 +200,7 @@ constexpr Migration kMigrations[] = {
     {1, kVersion1},   {2, kIsolationOfAttempts}, {3, kIndexOfNames},
     {4, kPrincipals}, {5, kDeletedJobs},         {6, kLogTails},
     {7, kOwners},     {8, kJoinCodes},           {9, kAudit},
-    {10, kVersion10}, {11, kScopesAndPools},
+    {10, kVersion10}, {11, kScopesAndPools},     {12, kVersion12},
 };
 
 }  // namespace

@@ -19,5 +19,6 @@ std::span<const Migration> migrations();
 
 extern const char kVersion1[];
 extern const char kVersion10[];
+extern const char kVersion12[];
 
 }  // namespace quasi::server

@@ -12,6 +12,7 @@
 #include "client/commands/fetch.hpp"
 #include "client/commands/jobs.hpp"
 #include "client/commands/logs.hpp"
+#include "client/commands/watch.hpp"
 #include "client/session/connection.hpp"
 #include "client/session/follow.hpp"
 #include "proto/wire/digest.hpp"
@@ -69,6 +70,10 @@ class Told : public v1::JobService::Service {
     v1::WatchEvent event;
     event.set_job_id(kFullId);
     event.set_resume_token("after " + request->resume_token());
+    if (priority != 0) {
+      event.mutable_priority()->set_to(priority);
+      writer->Write(event);
+    }
     event.mutable_snapshot()->set_id(kFullId);
     event.mutable_snapshot()->set_state(++watches == 1 ? v1::JOB_STATE_RUNNING
                                                        : v1::JOB_STATE_SUCCEEDED);
@@ -82,6 +87,7 @@ class Told : public v1::JobService::Service {
   std::vector<std::string> log_parts;
   grpc::Status watch_end;
   int watches = 0;
+  std::int32_t priority = 0;  ///< of the job, whose watches begin with its change from 0
 };
 
 class OneBlob : public v1::BlobService::Service {
@@ -166,6 +172,24 @@ TEST_F(Answers, CallsGoOnWithANewerToken) {
   blobs_.end = token_expired(true);
   fetch(session_, FetchOptions{.jobs = {kFullId}, .directory = path("here")});
   EXPECT_EQ(fs::file_size(path("here/authorized_keys")), 7U);
+}
+
+TEST_F(Answers, AChangedPriorityIsToldInASentence) {
+  jobs_.priority = 5;
+  jobs_.watch_end = grpc::Status(grpc::StatusCode::UNAVAILABLE, "");
+  Console console(Format::kJsonl, Terminal(), false, false);
+  Session session{.console = console, .config = config_, .state = state_, .server = connection_};
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  follow_and_report(session, {kFullId}, Until::kAll, Narration::kShown, {}, "");
+  console.flush();
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_NE(told.find("  the priority is 5 now; it was 0\n"), std::string::npos) << told;
+  const std::string events = testing::internal::GetCapturedStdout();
+  const auto first = nlohmann::json::parse(events.substr(0, events.find('\n')));
+  EXPECT_EQ(first["event"], "priority") << first;
+  EXPECT_EQ(first["from"], 0);
+  EXPECT_EQ(first["to"], 5);
 }
 
 // A call that is not admitted at all is not repeated.

@@ -226,6 +226,31 @@ TEST_F(LoginByCode, AWorkerJoinsThePoolThatItIsBoundTo) {
   await_output(*worker_, &Process::err, "is bound to the pool large");
 }
 
+// The token of a narrowed code has the scopes of the code, and so has the token that renews it.
+TEST_F(LoginByCode, ANarrowedCodeGivesANarrowedToken) {
+  ASSERT_EQ(as("admin", {"login", code_after("quasi login")}).status, 0);
+  ASSERT_EQ(as("admin", {"admin", "user", "plots", "--role", "user"}).status, 0);
+  const Ran made = as("admin", {"admin", "code", "plots", "--scope", "read,cancel"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  const Ran login = as("plots", {"login", made.out.substr(0, made.out.find('\n'))});
+  ASSERT_EQ(login.status, 0) << login.err;
+  EXPECT_NE(login.err.find("you are plots (user) at " + address() + ", for read,cancel;"),
+            std::string::npos)
+      << login.err;
+  EXPECT_EQ(as("plots", {"login", "--renew"}).status, 0);
+  const Ran who = as("plots", {"whoami"});
+  EXPECT_TRUE(who.out.ends_with("  for read,cancel\n")) << who.out << who.err;
+  EXPECT_EQ(as("plots", {"list"}).status, 0);
+  const Ran refused = as("plots", {"submit", "thermal", QUASI_EXAMPLES_DIR "/thermal/silicon"});
+  EXPECT_EQ(refused.status, 6) << refused.err;
+  EXPECT_NE(refused.err.find("needs the scope submit"), std::string::npos) << refused.err;
+
+  const Ran worker = as("admin", {"admin", "code", "worker", "--scope", "read"});
+  EXPECT_EQ(worker.status, 9) << worker.err;
+  EXPECT_NE(worker.err.find("--pool POOL"), std::string::npos) << worker.err;
+  EXPECT_EQ(as("admin", {"admin", "code", "plots", "--scope", "reed"}).status, 2);
+}
+
 TEST_F(LoginByCode, ACodeIsGoodForOneUseAndNamesItsServer) {
   const std::string code = code_after("quasi login");
   ASSERT_EQ(as("admin", {"login", code}).status, 0);

@@ -312,6 +312,7 @@ class RequestTemplates : public Calls {
       v1::CreateCodeRequest request;
       request.set_principal("ada");
       request.mutable_lifetime()->set_seconds(60);
+      request.add_scopes(v1::TOKEN_SCOPE_READ);
       return one(request);
     };
     all["RedeemCode"] = [] {

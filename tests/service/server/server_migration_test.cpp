@@ -162,6 +162,23 @@ TEST_F(Migrations, TheUseOfAnOldDatabaseIsCounted) {
             rows_of(database, "SELECT sum(size_bytes) FROM checkpoints", 1));
 }
 
+// Step 12 writes the table of events anew. The number of an event that was removed before is not
+// given again, because watches resume by these numbers.
+TEST_F(Migrations, NumbersOfRemovedEventsAreNotGivenAgain) {
+  std::int64_t newest = 0;
+  {
+    Database golden(path(), Database::Mode::kWriter);
+    golden.execute("UPDATE sqlite_sequence SET seq=seq+7 WHERE name='events'");
+    newest = std::stoll(rows_of(golden, "SELECT max(seq)+7 FROM events", 1));
+    golden.checkpoint(Database::Checkpoint::kTruncate);
+  }
+  const auto world = open();
+  EXPECT_EQ(world->engine.store().newest_event(), newest);
+  EXPECT_EQ(rows_of(world->engine.database(),
+                    "SELECT count(*) FROM sqlite_sequence WHERE name LIKE '%events'", 1),
+            "1|\n");
+}
+
 TEST_F(Migrations, AnOldDatabaseIsUsedLikeANewOne) {
   const auto world = open();
   Database& database = world->engine.database();

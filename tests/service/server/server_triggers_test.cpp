@@ -85,7 +85,10 @@ TEST_F(Triggers, EachRefusesWhatItGuards) {
   world_.engine.database().execute(
       "INSERT INTO principals (id, name, role, tenant, created_ms) VALUES (1, 'ada', 2, 'p', 0); "
       "INSERT INTO tokens (key_id, secret_sha256, principal_id, created_ms, expires_ms, scopes) "
-      "VALUES ('AAAAAAAAAAAA', zeroblob(32), 1, 0, 9, 1)");
+      "VALUES ('AAAAAAAAAAAA', zeroblob(32), 1, 0, 9, 1); "
+      "INSERT INTO join_codes (secret_sha256, principal_id, created_ms, expires_ms, scopes) "
+      "VALUES (zeroblob(32), 1, 0, 9, 1)");
+  expect_refused("UPDATE join_codes SET scopes=15", "the scopes of a code do not change");
   expect_refused("UPDATE tokens SET scopes=15", "the scopes of a token do not change");
 }
 

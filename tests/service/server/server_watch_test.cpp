@@ -272,5 +272,43 @@ TEST_F(Listing, ReadsTheJobsOfItsAnswerAlone) {
   }
 }
 
+// A change of the priority reaches a watch, also one that resumes after it.
+TEST_F(Watch, TellsOfAChangedPriority) {
+  const std::string id = submit();
+  grpc::ClientContext context;
+  limit(context);
+  v1::WatchJobsRequest request;
+  request.set_snapshot(true);
+  const auto watch = jobs_->WatchJobs(&context, request);
+  v1::WatchEvent event;
+  while (watch->Read(&event) && !event.has_bookmark()) continue;
+  const std::string before = event.resume_token();
+  grpc::ClientContext change_context;
+  limit(change_context);
+  v1::ReprioritiseJobsRequest change;
+  change.add_job_ids(id);
+  change.set_priority(5);
+  v1::ReprioritiseJobsResponse changed;
+  ASSERT_TRUE(jobs_->ReprioritiseJobs(&change_context, change, &changed).ok());
+  const auto expect_change = [&](grpc::ClientReader<v1::WatchEvent>& reader) {
+    while (reader.Read(&event) && !event.has_priority()) continue;
+    EXPECT_EQ(event.job_id(), id);
+    EXPECT_EQ(event.priority().from(), 0);
+    EXPECT_EQ(event.priority().to(), 5);
+    EXPECT_EQ(event.job_seq(), 0u);
+  };
+  expect_change(*watch);
+  context.TryCancel();
+  watch->Finish();
+  grpc::ClientContext resumed_context;
+  limit(resumed_context);
+  request.set_snapshot(false);
+  request.set_resume_token(before);
+  const auto resumed = jobs_->WatchJobs(&resumed_context, request);
+  expect_change(*resumed);
+  resumed_context.TryCancel();
+  resumed->Finish();
+}
+
 }  // namespace
 }  // namespace quasi::server

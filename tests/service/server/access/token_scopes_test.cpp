@@ -103,6 +103,16 @@ TEST_F(Scopes, AreKnownAndNeverOfAWorker) {
       << unknown.error_message();
 }
 
+// A narrowed token stays narrow if its owner becomes a worker.
+TEST_F(Scopes, ANarrowedTokenIsNoWorker) {
+  const std::string token =
+      token_of("ada", v1::ROLE_USER, 3'600, "phonons", {v1::TOKEN_SCOPE_READ});
+  ASSERT_TRUE(save("ada", v1::ROLE_WORKER).ok());
+  const grpc::Status refused = register_in(Person(wire::open_channel(tcp()), token), "");
+  EXPECT_EQ(refused.error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(wire::reason_of(refused), "SCOPE_REQUIRED");
+}
+
 TEST_F(Scopes, AWorkerRegistersInItsPoolAlone) {
   const Person free(wire::open_channel(tcp()), token_of("willi", v1::ROLE_WORKER));
   EXPECT_TRUE(register_in(free, "").ok());

@@ -175,6 +175,31 @@ TEST_F(Turns, AHeldJobIsCancelled) {
   EXPECT_TRUE(acquire().empty());
 }
 
+// Each change of a priority has one event, which is no change of the state (I8).
+TEST_F(Turns, AChangedPriorityIsAnEvent) {
+  const std::string uid = submit("job");
+  ChangeTurns raise{.request_id = {},
+                    .body_sha256 = {},
+                    .uids = {uid, uid},
+                    .act = Act::kReprioritise,
+                    .reason = {},
+                    .priority = 7,
+                    .may_raise = true};
+  world_->apply(raise);
+  world_->apply(raise);
+  change({uid}, Act::kReprioritise, -100);
+  change({uid}, Act::kHold);
+  EXPECT_EQ(row(uid).job_seq, 2) << "submitted and held";
+  Statement statement(world_->engine.database(),
+                      "SELECT old_priority, new_priority, to_state, job_seq FROM events "
+                      "WHERE type=5 ORDER BY seq");
+  std::string events;
+  while (statement.step())
+    events += statement.text(0) + " " + statement.text(1) + " " + statement.text(2) + " " +
+              statement.text(3) + "\n";
+  EXPECT_EQ(events, "0 7 3 0\n7 -100 3 0\n");
+}
+
 // A changed priority decides which job is next. Without the right to raise it, only lower values
 // are accepted.
 TEST_F(Turns, APriorityChangesTheOrder) {
