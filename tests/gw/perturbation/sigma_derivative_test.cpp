@@ -240,8 +240,10 @@ TEST(SigmaDerivative, OfAnAdjointPerturbationIsTheAdjoint) {
   EXPECT_GE(compared, 1);
 }
 
-// A rigid shift of the crystal moves the states and leaves the energies: with all plane waves kept
-// the diagonal elements of the sum over atoms vanish at fixed W. 1e-9 eV/Bohr.
+// Silicon has an inversion centre between its atoms, which exchanges them. It maps the states of Γ
+// onto themselves and reverses a rigid shift, so that diagonal elements of the sum over both atoms
+// vanish at fixed W. Without inversion they do not, because W does not move with the atoms.
+// 1e-9 eV/Bohr.
 TEST(SigmaDerivative, DiagonalElementsObeyTheAcousticSumRule) {
   EmpiricalCrystal crystal = SmallSilicon::small_crystal();
   crystal.k_grid = {1, 1, 1};
