@@ -1,5 +1,6 @@
 #pragma once
 
+#include <complex>
 #include <cstdint>
 
 #include "workers/backend/host_device.hpp"
@@ -79,32 +80,40 @@ QUASI_HD inline BeamRow beam_row(double a, double after, double decay, BeamSmoot
   return row;
 }
 
-/// A node after elimination: g_i = d − P g_{i+1} − q g⁻_{i+2}, with g = (g⁺, g⁻).
-struct BeamEliminated {
-  double p00, p01, p10, p11, q0, q1, d0, d1;
+/// A node after elimination: g_i = d − P g_{i+1} − q g⁻_{i+2}, with g = (g⁺, g⁻). The values are
+/// complex for oscillating g.
+template <typename Value>
+struct BeamEliminatedNode {
+  Value p00, p01, p10, p11, q0, q1, d0, d1;
 };
+using BeamEliminated = BeamEliminatedNode<double>;
 
-/// Eliminates the two nodes before node i from its equations. @param rhs_plus, rhs_minus  right
-/// sides @return zeros in a closed cell
-QUASI_HD inline BeamEliminated eliminate_beam_row(const BeamRow& row, double rhs_plus,
-                                                  double rhs_minus,
-                                                  const BeamEliminated& second_before,
-                                                  const BeamEliminated& before) {
+/// Returns a number that is positive for a usable pivot.
+QUASI_HD inline double beam_pivot(double determinant) { return determinant; }
+inline double beam_pivot(const std::complex<double>& determinant) { return std::abs(determinant); }
+
+/// Eliminates the two nodes before node i from its equations. @param storage  added to the
+/// diagonal: iωV for oscillating g, otherwise 0 @param rhs_plus, rhs_minus  right sides @return
+/// zeros in a closed cell
+template <typename Value>
+QUASI_HD inline BeamEliminatedNode<Value> eliminate_beam_row(
+    const BeamRow& row, Value storage, Value rhs_plus, Value rhs_minus,
+    const BeamEliminatedNode<Value>& second_before, const BeamEliminatedNode<Value>& before) {
   // The node i−2 occurs in the equation of g⁺ alone.
   const double far = row.plus_second_before;
-  const double l00 = row.plus_before - far * second_before.p00, l01 = -far * second_before.p01,
-               l11 = row.minus_before;
+  const Value l00 = row.plus_before - far * second_before.p00, l01 = -far * second_before.p01;
+  const double l11 = row.minus_before;
   rhs_plus -= far * second_before.d0 + l00 * before.d0 + l01 * before.d1;
   rhs_minus -= l11 * before.d1;
-  const double m00 = row.plus - l00 * before.p00 - l01 * before.p10;
-  const double m01 = -row.opens - far * second_before.q0 - l00 * before.p01 - l01 * before.p11;
-  const double m10 = -row.closes - l11 * before.p10, m11 = row.minus - l11 * before.p11;
-  const double u01 = -l00 * before.q0 - l01 * before.q1;
-  const double u11 = row.minus_after - l11 * before.q1;
-  const double determinant = m00 * m11 - m01 * m10;
-  if (!(determinant > 0.0)) return {};
-  const double i00 = m11 / determinant, i01 = -m01 / determinant, i10 = -m10 / determinant,
-               i11 = m00 / determinant;
+  const Value m00 = row.plus + storage - l00 * before.p00 - l01 * before.p10;
+  const Value m01 = -row.opens - far * second_before.q0 - l00 * before.p01 - l01 * before.p11;
+  const Value m10 = -row.closes - l11 * before.p10, m11 = row.minus + storage - l11 * before.p11;
+  const Value u01 = -l00 * before.q0 - l01 * before.q1;
+  const Value u11 = row.minus_after - l11 * before.q1;
+  const Value determinant = m00 * m11 - m01 * m10;
+  if (!(beam_pivot(determinant) > 0.0)) return {};
+  const Value i00 = m11 / determinant, i01 = -m01 / determinant, i10 = -m10 / determinant,
+              i11 = m00 / determinant;
   return {i00 * row.plus_after,
           i00 * u01 + i01 * u11,
           i10 * row.plus_after,
@@ -167,7 +176,8 @@ QUASI_HD inline void solve_beam_line(const BeamLine& line, double* work, std::in
     const BeamRow row = beam_row(a, after, volume * rate, smooth);
     const double rhs_plus = volume * fed + (i == 0 ? a * line.source : 0.0);
     const double rhs_minus = volume * fed + (i + 1 == line.nx ? after * line.drain : 0.0);
-    const BeamEliminated now = eliminate_beam_row(row, rhs_plus, rhs_minus, second_before, before);
+    const BeamEliminated now =
+        eliminate_beam_row(row, 0.0, rhs_plus, rhs_minus, second_before, before);
     double* w = work + static_cast<std::int64_t>(i) * kBeamLineWork * work_stride;
     w[0] = now.p00;
     w[work_stride] = now.p01;

@@ -44,6 +44,9 @@ class BeamOperator {
   /// Returns ḡ of solve_lines() [n_states][nx][n_h], without storing g.
   std::vector<double> line_mean(const std::vector<double>& feed, bool has_inflow) const;
 
+  /// Returns the line (state, k, j) of solve_lines().
+  BeamLine line(const std::vector<double>& feed, bool has_inflow, int state, int k, int j) const;
+
   /// Returns the electron current through the faces i − ½ of every state and cell of H, per valley
   /// and in units of g [n_states][nx+1][n_h], 1/(nm fs).
   std::vector<double> face_currents(const std::vector<double>& g) const;
@@ -70,8 +73,6 @@ class BeamOperator {
            static_cast<std::size_t>(k) * geometry_.grid.n_kappa;
   }
   double loss(int state, int i, int k, int j) const;
-  /// Returns the line (state, k, j) of solve_lines().
-  BeamLine line(const std::vector<double>& feed, bool has_inflow, int state, int k, int j) const;
   std::vector<double> inflow_rhs() const;
   void find_isolated();
 

@@ -45,8 +45,10 @@ class BeamIteration {
     const double lowest = *std::min_element(levels.edge_ev.begin(), levels.edge_ev.end());
     if (state.mean.empty() || lowest < state.grid.h_low_ev(1)) {
       const bool fermi = device_.model.statistics == StatisticsKind::kFermi;
-      state.grid = make_beam_grid(device_.mesh, levels, s.dx_nm, device_.problem.alpha_per_ev,
-                                  {.kt_ev = device_.problem.kt_ev, .fermi = fermi});
+      state.grid = device_.grid != nullptr
+                       ? *device_.grid
+                       : make_beam_grid(device_.mesh, levels, s.dx_nm, device_.problem.alpha_per_ev,
+                                        {.kt_ev = device_.problem.kt_ev, .fermi = fermi});
       state.mean.clear();
     }
     const std::size_t pairs =

@@ -21,6 +21,7 @@ struct BeamDevice {
   Contacts contacts;
   BeamMesh mesh;
   double tolerance_v = 1e-6;
+  const BeamGrid* grid = nullptr;  ///< grid of all points; null: chosen for each point
 };
 
 /// A self-consistent steady state.

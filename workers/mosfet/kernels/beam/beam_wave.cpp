@@ -1,0 +1,158 @@
+#include "workers/mosfet/kernels/beam/beam_wave.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/kernels/beam/beam_transport.hpp"
+#include "workers/mosfet/kernels/beam/gmres.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+using Complex = std::complex<double>;
+using Wave = std::vector<Complex>;
+constexpr int kMaxProducts = 1000;
+
+Wave complex_of(const std::vector<double>& real, const std::vector<double>& imaginary) {
+  Wave out(real.size());
+  for (std::size_t at = 0; at < out.size(); ++at) out[at] = {real[at], imaginary[at]};
+  return out;
+}
+
+// Returns the real parts followed by the imaginary parts.
+std::vector<double> unfolded(const Wave& values) {
+  std::vector<double> out = real_part(values);
+  const std::vector<double> imaginary = imaginary_part(values);
+  out.insert(out.end(), imaginary.begin(), imaginary.end());
+  return out;
+}
+Wave folded(const std::vector<double>& values) {
+  const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  return complex_of({values.begin(), half}, {half, values.end()});
+}
+
+Wave mean_of(const BeamScattering& scattering, const Wave& g) {
+  return complex_of(scattering.mean(real_part(g)), scattering.mean(imaginary_part(g)));
+}
+Wave gain_of(const BeamScattering& scattering, const Wave& mean) {
+  return complex_of(scattering.gain(real_part(mean)), scattering.gain(imaginary_part(mean)));
+}
+
+/// Right side of one line: the drive of both branches plus V times the gain; null: none.
+struct LineDrive {
+  const Complex* plus = nullptr;
+  const Complex* minus = nullptr;
+  const Complex* gain = nullptr;
+};
+
+// Solves one line as solve_beam_line() does, with iωV on the diagonal and a drive in every cell.
+// The solution begins at `plus` and `minus` with the stride of the line. `work` has nx nodes.
+void solve_line(const BeamLine& line, double omega_per_fs, const LineDrive& drive,
+                std::vector<BeamEliminatedNode<Complex>>& work, Complex* plus, Complex* minus) {
+  const BeamWell well = line.loss == nullptr ? beam_well(line) : BeamWell{};
+  const auto is_open = [&](int n) {
+    return line.third && n > 0 && n < line.nx && line.area[n * line.stride] == line.full;
+  };
+  const auto is_smooth = [&](int first) {
+    return is_open(first) && is_open(first + 1) && is_open(first + 2) && is_open(first + 3);
+  };
+  const BeamEliminatedNode<Complex> none{};
+  for (int i = 0; i < line.nx; ++i) {
+    const double volume = line.volume[i * line.stride];
+    const double rate = line.loss != nullptr               ? line.loss[i * line.row_stride]
+                        : i >= well.first && i < well.last ? kBeamWellLoss
+                                                           : 0.0;
+    const BeamRow row = beam_row(line.scale * line.area[i * line.stride],
+                                 line.scale * line.area[(i + 1) * line.stride], volume * rate,
+                                 {is_smooth(i - 2), is_smooth(i - 1), is_smooth(i)});
+    const Complex fed = drive.gain != nullptr ? volume * drive.gain[i * line.row_stride] : 0.0;
+    const Complex driven_plus = drive.plus != nullptr ? drive.plus[i * line.stride] : 0.0;
+    const Complex driven_minus = drive.minus != nullptr ? drive.minus[i * line.stride] : 0.0;
+    work[i] = eliminate_beam_row<Complex>(row, Complex(0.0, omega_per_fs * volume),
+                                          fed + driven_plus, fed + driven_minus,
+                                          i > 1 ? work[i - 2] : none, i > 0 ? work[i - 1] : none);
+  }
+  Complex next_plus = 0.0, next_minus = 0.0, second_minus = 0.0;
+  for (int i = line.nx - 1; i >= 0; --i) {
+    const BeamEliminatedNode<Complex>& w = work[i];
+    const Complex here_plus = w.d0 - w.p00 * next_plus - w.p01 * next_minus - w.q0 * second_minus;
+    const Complex here_minus = w.d1 - w.p10 * next_plus - w.p11 * next_minus - w.q1 * second_minus;
+    plus[i * line.stride] = here_plus;
+    minus[i * line.stride] = here_minus;
+    second_minus = next_minus;
+    next_plus = here_plus;
+    next_minus = here_minus;
+  }
+}
+
+}  // namespace
+
+std::vector<double> real_part(const Wave& values) {
+  std::vector<double> out;
+  out.reserve(values.size());
+  for (const Complex& value : values) out.push_back(value.real());
+  return out;
+}
+
+std::vector<double> imaginary_part(const Wave& values) {
+  std::vector<double> out;
+  out.reserve(values.size());
+  for (const Complex& value : values) out.push_back(value.imag());
+  return out;
+}
+
+Wave BeamWave::solve_lines(const Wave& drive, const Wave& gain) const {
+  const BeamGeometry& geometry = problem_.geometry();
+  const BeamGrid& grid = geometry.grid;
+  Wave g(problem_.size());
+  const std::size_t branch = g.size() / 2;
+#pragma omp parallel
+  {
+    std::vector<BeamEliminatedNode<Complex>> work(static_cast<std::size_t>(grid.nx));
+#pragma omp for schedule(dynamic)
+    for (int row = 0; row < geometry.n_states * grid.n_h; ++row)
+      for (int j = 0; j < grid.n_kappa; ++j) {
+        const int state = row / grid.n_h, k = row % grid.n_h;
+        const auto first = static_cast<std::size_t>(geometry.node(state, 0)) +
+                           static_cast<std::size_t>(k) * grid.n_kappa + j;
+        LineDrive one;
+        if (!drive.empty()) one = {&drive[first], &drive[branch + first], nullptr};
+        if (!gain.empty())
+          one.gain = &gain[static_cast<std::size_t>(state) * grid.nx * grid.n_h + k];
+        solve_line(problem_.line({}, false, state, k, j), omega_per_fs_, one, work, &g[first],
+                   &g[branch + first]);
+      }
+  }
+  return g;
+}
+
+Wave BeamWave::solve(const Wave& drive, double tolerance) const {
+  Wave first = solve_lines(drive, {});
+  if (!scattering_.scatters()) return first;
+  const std::vector<double> rhs = unfolded(mean_of(scattering_, first));
+  std::vector<double> mean = rhs;
+  const BeamGeometry& geometry = problem_.geometry();
+  HostVectors vectors;
+  vectors.weight =
+      beam_electron_weights(geometry.grid, problem_.inflow(), geometry.density_factor,
+                            scattering_.states(), problem_.line_mean(scattering_.source(), true));
+  const std::size_t rows = vectors.weight.size();
+  vectors.weight.resize(2 * rows);
+  std::copy_n(vectors.weight.begin(), rows,
+              vectors.weight.begin() + static_cast<std::ptrdiff_t>(rows));
+  const auto apply = [&](const std::vector<double>& x) {
+    const Wave fed = solve_lines({}, gain_of(scattering_, folded(x)));
+    std::vector<double> out = unfolded(mean_of(scattering_, fed));
+    for (std::size_t at = 0; at < out.size(); ++at) out[at] = x[at] - out[at];
+    return out;
+  };
+  const GmresReport report = gmres(vectors, apply, rhs, tolerance, kMaxProducts, &mean);
+  if (!report.converged)
+    throw NotConverged("small signal: GMRES of transport left a residual of " +
+                       std::to_string(report.residual) + " after " +
+                       std::to_string(report.products) + " line solves");
+  return solve_lines(drive, gain_of(scattering_, folded(mean)));
+}
+
+}  // namespace quasi::mosfet

@@ -1,0 +1,194 @@
+#include "workers/mosfet/solver/beam/small_signal.hpp"
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/kernels/beam/beam_wave.hpp"
+#include "workers/mosfet/kernels/beam/gmres.hpp"
+#include "workers/mosfet/physics/working_units.hpp"
+#include "workers/mosfet/solver/beam/field_response.hpp"
+#include "workers/mosfet/solver/transport/observables.hpp"
+
+namespace quasi::mosfet {
+namespace {
+
+using Complex = std::complex<double>;
+using Wave = std::vector<Complex>;
+constexpr double kFieldTolerance = 1e-9, kTransportTolerance = 1e-11;
+constexpr int kMaxFieldProducts = 200;
+
+void refuse_unsupported(const BeamDevice& device) {
+  const auto refuse = [](const std::string& field, const std::string& remedy) {
+    throw InvalidInput("small signal: " + field + " is not supported; " + remedy);
+  };
+  const DeviceModel& model = device.model;
+  if (model.statistics != StatisticsKind::kMaxwell)
+    refuse("statistics.kind = \"fermi\"", "set statistics.kind = \"maxwell\"");
+  if (model.neutral_inflow) refuse("neutral inflow", "set fixed inflow");
+  if (!device.elastic.empty())
+    refuse("scattering by roughness or impurities", "remove it from the deck");
+}
+
+// Returns δV on the nodes of given potential for 1 V at one terminal, and 0 elsewhere [nx][nz].
+std::vector<double> lift_of(const BeamDevice& device, const PotentialBoundary& boundary,
+                            Terminal terminal) {
+  const Structure& s = device.structure;
+  std::vector<double> lift(boundary.fixed.size(), 0.0);
+  for (std::size_t at = 0; at < lift.size(); ++at) {
+    if (boundary.fixed[at] == 0) continue;
+    const int i = static_cast<int>(at) / s.nz;
+    const Terminal owner = i == 0          ? Terminal::kSource
+                           : i == s.nx - 1 ? Terminal::kDrain
+                                           : Terminal::kGate;
+    lift[at] = owner == terminal ? 1.0 : 0.0;
+  }
+  return lift;
+}
+
+// Returns the charge by Gauss' law between the columns next to source and drain, and on the gate,
+// e/nm. The faces along x are those of the conduction currents.
+std::array<double, kTerminals> terminal_charges(const BeamDevice& device,
+                                                const std::vector<double>& potential_v) {
+  const Structure& s = device.structure;
+  std::array<double, kTerminals> charge{};
+  const auto last = static_cast<std::size_t>(s.nx - 1) * s.nz;
+  for (int j = 0; j < s.nz; ++j) {
+    const double across = s.face_x(j) / s.dx_nm / kChargeOverEpsilon0_v_nm;
+    charge[0] += across * (potential_v[j] - potential_v[s.nz + j]);
+    charge[1] += across * (potential_v[last + j] - potential_v[last - s.nz + j]);
+  }
+  charge[2] = terminal_charge(device.problem, potential_v).gate;
+  return charge;
+}
+
+}  // namespace
+
+double Admittance::capacitance_f_m(Terminal i, Terminal j) const {
+  return frequency_hz > 0.0 ? at(i, j).imag() / (2.0 * units::kPi * frequency_hz) : 0.0;
+}
+
+double Admittance::current_gain() const {
+  return std::abs(at(Terminal::kDrain, Terminal::kGate) / at(Terminal::kGate, Terminal::kGate));
+}
+
+double Admittance::unilateral_gain() const {
+  const Complex y21 = at(Terminal::kDrain, Terminal::kGate),
+                y12 = at(Terminal::kGate, Terminal::kDrain),
+                y11 = at(Terminal::kGate, Terminal::kGate),
+                y22 = at(Terminal::kDrain, Terminal::kDrain);
+  return std::norm(y21 - y12) / (4.0 * (y11.real() * y22.real() - y12.real() * y21.real()));
+}
+
+/// A linearised steady state.
+class BeamSmallSignal::Linearised {
+ public:
+  Linearised(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state)
+      : device_(device), response_(device, bias, state), matrix_(response_.gummel_matrix()) {}
+
+  Admittance at(double frequency_hz) const {
+    Admittance out{.frequency_hz = frequency_hz};
+    const double omega = 2.0 * units::kPi * frequency_hz * 1e-15;  // 1/fs
+    const BeamWave wave(response_.transport(), response_.scattering(), omega);
+    for (int terminal = 0; terminal < kTerminals; ++terminal) {
+      const auto column =
+          column_of(wave, omega, static_cast<Terminal>(terminal), &out.field_products);
+      for (std::size_t i = 0; i < column.size(); ++i)
+        out.y[i][static_cast<std::size_t>(terminal)] = column[i];
+    }
+    return out;
+  }
+
+ private:
+  /// Response to a complex δV and to electrons that enter.
+  struct Reaction {
+    Wave poisson;                    ///< δP [nx][nz]
+    std::array<Complex, 2> current;  ///< through the faces next to the contacts
+  };
+
+  /// Computes the reaction to δV, given as real parts followed by imaginary parts. @param entering
+  /// drive by the inflow; empty: none
+  Reaction react(const BeamWave& wave, double omega, const std::vector<double>& field,
+                 const std::vector<double>& entering) const {
+    const auto half = field.begin() + static_cast<std::ptrdiff_t>(field.size() / 2);
+    const FieldDerivative a = response_.along({field.begin(), half}),
+                          b = response_.along({half, field.end()});
+    const Complex i_omega(0.0, omega), unit(0.0, 1.0);
+    Wave drive(a.rate.size());
+    for (std::size_t at = 0; at < drive.size(); ++at) {
+      drive[at] = a.rate[at] + unit * b.rate[at] - i_omega * (a.storage[at] + unit * b.storage[at]);
+      if (!entering.empty()) drive[at] += entering[at];
+    }
+    const Wave g = wave.solve(drive, kTransportTolerance);
+    const std::vector<double> real = real_part(g), imaginary = imaginary_part(g);
+    const std::vector<double> p = response_.poisson_of(real), q = response_.poisson_of(imaginary);
+    const std::array<double, 2> in_phase = response_.current_of(real),
+                                quadrature = response_.current_of(imaginary);
+    Reaction out{.poisson = Wave(p.size()), .current = {}};
+    for (std::size_t at = 0; at < p.size(); ++at)
+      out.poisson[at] = {a.poisson[at] + p[at], b.poisson[at] + q[at]};
+    for (const std::size_t n : {0, 1})
+      out.current[n] = {a.current[n] + in_phase[n], b.current[n] + quadrature[n]};
+    return out;
+  }
+
+  /// Returns M⁻¹ δP, real parts followed by imaginary parts, with the matrix M of a Gummel step.
+  std::vector<double> preconditioned(const Wave& poisson) const {
+    std::vector<double> real = real_part(poisson), imaginary = imaginary_part(poisson);
+    matrix_.solve(real.data());
+    matrix_.solve(imaginary.data());
+    real.insert(real.end(), imaginary.begin(), imaginary.end());
+    return real;
+  }
+
+  /// Returns the column of Y that belongs to 1 V at a terminal.
+  std::array<Complex, kTerminals> column_of(const BeamWave& wave, double omega, Terminal terminal,
+                                            int* products) const {
+    std::vector<double> lift = lift_of(device_, response_.boundary(), terminal), entering;
+    const std::size_t nodes = lift.size();
+    lift.resize(2 * nodes, 0.0);
+    if (terminal != Terminal::kGate)
+      entering = response_.inflow_drive(terminal == Terminal::kSource);
+    std::vector<double> rhs = preconditioned(react(wave, omega, lift, entering).poisson);
+    for (double& value : rhs) value = -value;
+    std::vector<double> field(2 * nodes, 0.0);
+    const HostVectors vectors;
+    const auto apply = [&](const std::vector<double>& x) {
+      ++*products;
+      return preconditioned(react(wave, omega, x, {}).poisson);
+    };
+    const GmresReport report =
+        gmres(vectors, apply, rhs, kFieldTolerance, kMaxFieldProducts, &field);
+    if (!report.converged)
+      throw NotConverged("small signal: GMRES of the field left a residual of " +
+                         shown(report.residual) + " after " + std::to_string(report.products) +
+                         " products");
+    vectors.add(1.0, lift, &field);
+    const Reaction last = react(wave, omega, field, entering);
+    const auto half = field.begin() + static_cast<std::ptrdiff_t>(nodes);
+    const auto q = terminal_charges(device_, {field.begin(), half}),
+               r = terminal_charges(device_, {half, field.end()});
+    const Complex i_omega(0.0, omega);
+    std::array<Complex, kTerminals> current{-last.current[0], last.current[1], 0.0};
+    for (std::size_t n = 0; n < current.size(); ++n)
+      current[n] = kCurrentUnit_a_m * (current[n] + i_omega * Complex(q[n], r[n]));
+    return current;
+  }
+
+  const BeamDevice& device_;
+  FieldResponse response_;
+  ColumnMatrix matrix_;
+};
+
+BeamSmallSignal::BeamSmallSignal(const BeamDevice& device, const BiasPoint& bias,
+                                 const BeamSteadyState& state) {
+  refuse_unsupported(device);
+  linearised_ = std::make_unique<Linearised>(device, bias, state);
+}
+BeamSmallSignal::~BeamSmallSignal() = default;
+
+Admittance BeamSmallSignal::at(double frequency_hz) const { return linearised_->at(frequency_hz); }
+
+}  // namespace quasi::mosfet

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <complex>
+#include <memory>
+
+#include "workers/mosfet/solver/beam/beam_point.hpp"
+
+namespace quasi::mosfet {
+
+/// Terminals in the order of the rows and columns of Y. Both gates are one terminal.
+enum class Terminal { kSource, kDrain, kGate };
+constexpr int kTerminals = 3;
+
+/// Admittances Y_ij = ∂I_i/∂V_j at one frequency, S/m. I_i flows into the device at terminal i, per
+/// metre of width, and includes the displacement current.
+struct Admittance {
+  double frequency_hz = 0;
+  std::array<std::array<std::complex<double>, kTerminals>, kTerminals> y{};
+  int field_products = 0;  ///< linear responses of the field that were computed
+
+  std::complex<double> at(Terminal i, Terminal j) const {
+    return y[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
+  }
+  /// Returns C_ij = Im Y_ij/ω, F/m; 0 at frequency zero.
+  double capacitance_f_m(Terminal i, Terminal j) const;
+  /// Returns |h₂₁| = |Y_DG/Y_GG|, the current gain with the source grounded.
+  double current_gain() const;
+  /// Returns Mason's unilateral power gain |Y₂₁ − Y₁₂|²/(4(Re Y₁₁ Re Y₂₂ − Re Y₁₂ Re Y₂₁)) of the
+  /// device with the source grounded, port 1 at the gate and port 2 at the drain.
+  double unilateral_gain() const;
+};
+
+/// Begin here: small-signal response of a steady state of the beam scheme with the field's feedback
+/// (docs/theory/mosfet.md 17.8). Levels, wave functions, overlaps, volumes and areas respond to δV;
+/// the distribution responds to all of them; Poisson's equation closes the loop. GMRES solves for
+/// δV, preconditioned with the Newton matrix of a Gummel step.
+///
+/// Equal calls give equal bits, in any order of the frequencies. Not thread-safe.
+class BeamSmallSignal {
+ public:
+  /// Linearises at `state`. @throws InvalidInput for Fermi statistics, neutral inflow, roughness
+  /// and impurities @throws NotConverged if transport does not converge
+  BeamSmallSignal(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state);
+  ~BeamSmallSignal();
+  BeamSmallSignal(const BeamSmallSignal&) = delete;
+  BeamSmallSignal& operator=(const BeamSmallSignal&) = delete;
+
+  /// Computes Y at one frequency. @throws NotConverged
+  Admittance at(double frequency_hz) const;
+
+ private:
+  class Linearised;
+  std::unique_ptr<Linearised> linearised_;
+};
+
+}  // namespace quasi::mosfet
