@@ -107,6 +107,8 @@ void check_tls(const CommandLine& line) {
   };
   require("listen", line.options.listen);
   require("worker_listen", line.options.worker_listen);
+  if (!line.options.metrics_listen.empty())
+    require("metrics_listen", {line.options.metrics_listen});
 }
 
 constexpr char kAbout[] =

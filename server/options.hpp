@@ -23,7 +23,8 @@ struct ServerOptions {
   std::vector<std::string> listen = {wire::default_address(std::getenv("XDG_RUNTIME_DIR"))};
   /// Addresses at which workers alone are served; empty: workers call at those of clients.
   std::vector<std::string> worker_listen;
-  TlsFiles tls;  ///< of the TCP addresses
+  TlsFiles tls;                ///< of the TCP addresses
+  std::string metrics_listen;  ///< address of metrics; empty: none
   bool allow_network_file_system = false;
   bool reflection = true;
   std::string log_level = "info";

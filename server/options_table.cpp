@@ -34,6 +34,20 @@ void set_worker_uids(O& o, const std::string& text) {
   }
 }
 
+Entry metrics_entry() {
+  return {
+      .key = "metrics_listen",
+      .help = "HOST:PORT for metrics, e.g. 127.0.0.1:9464; none: no such address",
+      .set =
+          [](O& o, const std::string& text) {
+            if (text != "none") require_address(text);
+            if (text.starts_with("unix:")) bad("metrics_listen", text, "HOST:PORT or none");
+            o.metrics_listen = text == "none" ? "" : text;
+          },
+      .show =
+          [](const O& o) { return shown(o.metrics_listen.empty() ? "none" : o.metrics_listen); }};
+}
+
 /// Entries for the data directory, the addresses and the accepted work.
 std::vector<Entry> place_entries() {
   return {
@@ -53,6 +67,7 @@ std::vector<Entry> place_entries() {
           "addresses for workers alone; those of `listen` then serve clients alone; none: workers "
           "call at `listen`",
           [](O & o) -> auto& { return o.worker_listen; }),
+      metrics_entry(),
       path(
           "public_address", "address by which others reach this server; codes contain it",
           [](O & o) -> auto& { return o.api.public_address; }, "HOST:PORT"),

@@ -12,12 +12,15 @@
 #include <mutex>
 #include <thread>
 
+#include "server/access/rules.hpp"
 #include "server/api/access/access_service.hpp"
+#include "server/api/access/act.hpp"
 #include "server/api/access/admin_service.hpp"
 #include "server/api/access/identities.hpp"
 #include "server/api/bind.hpp"
 #include "server/api/blob_service.hpp"
 #include "server/api/job_service.hpp"
+#include "server/api/metering/metered_calls.hpp"
 #include "server/api/refused_calls.hpp"
 #include "server/api/starting_server.hpp"
 #include "server/api/status.hpp"
@@ -26,11 +29,13 @@
 #include "server/service/key_file.hpp"
 #include "server/service/log.hpp"
 #include "server/service/retention/result_limits.hpp"
+#include "server/web/web_door.hpp"
 
 namespace quasi::server {
 namespace {
 
 constexpr char kWorkerCalls[] = "/quasi.v1.WorkerService/";
+constexpr std::int64_t kFleetShownMs = 1'000;
 constexpr char kJobCalls[] = "/quasi.v1.JobService/";
 
 /// The status of a call to a service that an address does not serve.
@@ -55,6 +60,12 @@ ApiOptions api_options(const ServerOptions& options) {
     if (api.worker_port.empty() && !address.starts_with("unix:"))
       api.worker_port = address.substr(address.rfind(':') + 1);
   return api;
+}
+
+std::vector<std::string> names_of_methods() {
+  std::vector<std::string> names;
+  for (const Rule& rule : rules()) names.emplace_back(rule.method);
+  return names;
 }
 
 /// The addresses of clients and those of workers.
@@ -98,7 +109,8 @@ struct Server::Parts {
         directory_of_callers(session_key(system_files(), options.data_directory)),
         writer((finish_deletions(engine.store(), blobs), engine),
                {.on_commit = [this](const GroupOutcome& outcome) { hub.commit(outcome); },
-                .on_fatal = [](const StorageFatal& error) { end_process(error); }}),
+                .on_fatal = [](const StorageFatal& error) { end_process(error); },
+                .figures = &writer_figures}),
         services{.options = api_options(options),
                  .clock = clock,
                  .store_id = engine.store_id(),
@@ -129,7 +141,10 @@ struct Server::Parts {
   std::unique_ptr<grpc::Server> serve(const std::vector<std::string>& at, SocketRule rule,
                                       const std::vector<grpc::Service*>& calls,
                                       RefusedCalls& other_calls);
+  void open_web();
   void run_timer();
+  /// Posts what the writer does a few times a second.
+  void post_tick(std::int64_t now_ms);
   void look_at_storage();
   /// Bytes that can be written before the server refuses new work; negative while it refuses.
   std::int64_t room_bytes(const DataDirectory::Space& space) const;
@@ -151,6 +166,9 @@ struct Server::Parts {
   Readers readers;
   WorkPool files;
   Directory directory_of_callers;
+  CallFigures call_figures{names_of_methods()};
+  WriterFigures writer_figures;
+  FleetBoard fleet;
   Writer writer;
   Services services;
   Scrub scrub;
@@ -169,12 +187,14 @@ struct Server::Parts {
   std::unique_ptr<grpc::Server> grpc_server;
   /// Serves workers at addresses of their own; null if they call at those of clients.
   std::unique_ptr<grpc::Server> worker_server;
+  std::unique_ptr<WebDoor> web;  ///< null without `metrics_listen`
   std::vector<std::string> addresses;
   std::vector<std::string> worker_addresses;
 
   std::mutex timer_mutex;
   std::condition_variable timer_changed;
   bool timer_stop = false;
+  std::int64_t fleet_shown_ms = -kFleetShownMs;
   std::thread timer;
   bool stopped = false;
 };
@@ -187,6 +207,7 @@ std::unique_ptr<grpc::Server> Server::Parts::serve(const std::vector<std::string
       bind_server(at, {.keepalive_ms = options.api.keepalive_ms, .sockets = rule, .tls = tls},
                   [&](grpc::ServerBuilder& builder) {
                     for (grpc::Service* service : calls) builder.RegisterService(service);
+                    if (!options.metrics_listen.empty()) meter_calls(builder, call_figures);
                     builder.RegisterCallbackGenericService(&other_calls);
                   });
   bound.server->GetHealthCheckService()->SetServingStatus(true);
@@ -214,7 +235,48 @@ void Server::Parts::listen() {
     log(Level::kInfo, "listening", {{"address", address}});
   for (const std::string& address : worker_addresses)
     log(Level::kInfo, "listening", {{"address", address}, {"for", "workers"}});
+  open_web();
   timer = std::thread([this] { run_timer(); });
+}
+
+void Server::Parts::open_web() {
+  if (options.metrics_listen.empty()) return;
+  web = std::make_unique<WebDoor>(
+      options.metrics_listen, options.tls,
+      WebParts{.database_path = directory.database_path(),
+               .clock = clock,
+               .directory = directory_of_callers,
+               .failed_logins = services.failed_logins,
+               .calls = call_figures,
+               .writer = writer_figures,
+               .files = services.file_figures,
+               .fleet = fleet,
+               .state =
+                   [this] {
+                     const DataDirectory::Space space = directory.space();
+                     return ServerState{.is_stopping = services.draining,
+                                        .storage_low = services.storage_low,
+                                        .free_bytes = space.free_bytes,
+                                        .total_bytes = space.total_bytes,
+                                        .watches = services.watches,
+                                        .corrupt_files = blobs.n_put_aside()};
+                   },
+               .on_refused_login =
+                   [this](const std::string& peer, const std::string& reason) {
+                     record_failed_login(writer, peer, "StatusPage", reason);
+                   }});
+  log(Level::kInfo, "listening", {{"address", web->address()}, {"for", "metrics"}});
+}
+
+void Server::Parts::post_tick(std::int64_t now_ms) {
+  const bool show_fleet = web != nullptr && now_ms - fleet_shown_ms >= kFleetShownMs;
+  if (show_fleet) fleet_shown_ms = now_ms;
+  writer.post({.body =
+                   [this, show_fleet](WriteContext& write) {
+                     write.queue.tick(write.now);
+                     if (show_fleet) fleet.put(write.queue.fleet(write.now), write.now);
+                   },
+               .done = [](const std::exception_ptr& error) { (void)to_status(error, "tick"); }});
 }
 
 void Server::Parts::look_at_storage() {
@@ -247,8 +309,7 @@ void Server::Parts::run_timer() {
   for (;;) {
     lock.unlock();
     const std::int64_t now = clock.now().monotonic_ms;
-    writer.post({.body = [](WriteContext& write) { write.queue.tick(write.now); },
-                 .done = [](const std::exception_ptr& error) { (void)to_status(error, "tick"); }});
+    post_tick(now);
     hub.tick(now);
     scrub.tick(clock.now());
     services.idle_uploads.end_lost();
@@ -290,6 +351,10 @@ const std::vector<std::string>& Server::worker_addresses() const {
   return parts_->worker_addresses;
 }
 
+std::string Server::metrics_address() const {
+  return parts_->web == nullptr ? std::string() : parts_->web->address();
+}
+
 std::uint64_t Server::reads() const { return parts_->readers.done(); }
 
 void Server::stop() {
@@ -317,6 +382,7 @@ void Server::stop() {
     parts.timer.join();
   }
   parts.identities.stop();
+  parts.web.reset();
   parts.grpc_server.reset();
   parts.worker_server.reset();
   parts.files.close();

@@ -25,6 +25,9 @@ class Server {
   /// Those of workers, as bound; empty if workers call at the addresses of clients.
   const std::vector<std::string>& worker_addresses() const;
 
+  /// The address of metrics, as bound; empty if there is none.
+  std::string metrics_address() const;
+
   /// Number of reads of the store by calls since the start.
   std::uint64_t reads() const;
 

@@ -12,6 +12,7 @@
 #include "server/access/open_streams.hpp"
 #include "server/access/upload_rates.hpp"
 #include "server/api/streams/idle_streams.hpp"
+#include "server/figures/histogram.hpp"
 #include "server/queue/clock.hpp"
 #include "server/service/event_lines.hpp"
 #include "server/service/hash_marks.hpp"
@@ -81,6 +82,7 @@ struct Services {
   CallRates call_rates{options.submits_per_second, options.calls_per_second};
   OpenStreams open_streams{options.streams_per_principal};
   UploadRates upload_rates{options.upload_bytes_per_second};
+  FileFigures file_figures = {};
 };
 
 }  // namespace quasi::server

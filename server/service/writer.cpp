@@ -24,6 +24,7 @@ bool Writer::post(WriteTask task) {
     const std::lock_guard lock(mutex_);
     if (closed_ || waiting_.size() >= kQueueLimit) return false;
     waiting_.push_back(std::move(task));
+    if (hooks_.figures != nullptr) ++hooks_.figures->waiting;
   }
   changed_.notify_one();
   return true;
@@ -41,6 +42,17 @@ void Writer::close() {
 std::size_t Writer::depth() const {
   const std::lock_guard lock(mutex_);
   return waiting_.size();
+}
+
+void Writer::count(std::size_t size, std::chrono::steady_clock::time_point begun) {
+  if (hooks_.figures == nullptr) return;
+  const auto now = std::chrono::steady_clock::now();
+  WriterFigures& figures = *hooks_.figures;
+  figures.commit_seconds.observe(std::chrono::duration<double>(now - begun).count());
+  figures.group_size.observe(static_cast<double>(size));
+  figures.waiting -= static_cast<std::int64_t>(size);
+  figures.committed_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
 }
 
 void Writer::run() {
@@ -61,8 +73,11 @@ void Writer::run() {
                      std::make_move_iterator(waiting_.begin() + size));
         waiting_.erase(waiting_.begin(), waiting_.begin() + size);
       }
+      const std::size_t size = group.size();
+      const auto begun = std::chrono::steady_clock::now();
       const GroupOutcome outcome = engine_.run_group(group);
       group.clear();
+      count(size, begun);
       if (hooks_.on_commit) hooks_.on_commit(outcome);
       // Tasks that write nothing, such as the timer's, do not count as work. After a second without
       // work the whole write-ahead log is moved into the file, so that acknowledged work is in

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -7,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/figures/histogram.hpp"
 #include "server/service/queue_engine.hpp"
 
 namespace quasi::server {
@@ -22,6 +24,7 @@ class Writer {
     std::function<void(const GroupOutcome&)> on_commit;
     /// Called when the disk has failed. It must not return.
     std::function<void(const StorageFatal&)> on_fatal;
+    WriterFigures* figures = nullptr;  ///< counts groups, if given
   };
 
   Writer(QueueEngine& engine, Hooks hooks);
@@ -38,6 +41,7 @@ class Writer {
 
  private:
   void run();
+  void count(std::size_t size, std::chrono::steady_clock::time_point begun);
 
   QueueEngine& engine_;
   Hooks hooks_;

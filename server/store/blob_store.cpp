@@ -76,6 +76,7 @@ std::vector<std::string> BlobStore::stored() const {
 }
 
 void BlobStore::put_aside(std::string_view digest) {
+  ++n_put_aside_;
   if (has(digest)) files_.rename(path_of(digest), root_ + "/corrupt/" + std::string(digest));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -41,11 +42,14 @@ class BlobStore {
   /// The digests of all files under final names.
   std::vector<std::string> stored() const;
   void put_aside(std::string_view digest);
+  /// Number of files that were put aside since the start.
+  std::int64_t n_put_aside() const { return n_put_aside_; }
 
  private:
   std::string staging_path(const std::string& upload_id) const;
   FileSystem& files_;
   std::string root_;
+  std::atomic<std::int64_t> n_put_aside_{0};
 };
 
 }  // namespace quasi::server

@@ -25,7 +25,11 @@ quasi_add_test(server_calls_test
           server/server_storage_test.cpp server/server_tls_test.cpp server/server_watch_test.cpp
           server/server_worker_address_test.cpp server/turns/server_usage_test.cpp
   LIBS quasi_server_lib LABELS service)
-foreach(test server_crash_test server_queue_test server_calls_test)
+# Metrics over HTTP.
+quasi_add_test(server_web_test
+  SOURCES server/web/metrics_test.cpp server/web/http.cpp
+  LIBS quasi_server_lib LABELS service)
+foreach(test server_crash_test server_queue_test server_calls_test server_web_test)
   # GCC 12 sees uninitialised strings in every designated initializer that leaves one out.
   target_compile_options(${test} PRIVATE -Wno-maybe-uninitialized $<$<CONFIG:Release>:-O1>)
 endforeach()

@@ -169,6 +169,7 @@ class ReadBlobStream : public grpc::ServerWriteReactor<v1::ReadBlobResponse>,
   /// Sends the chunk taken by take_prepared(), and lets the next one be prepared meanwhile.
   void start_write() {
     const auto self = shared_from_this();
+    services_.file_figures.sent_bytes += static_cast<std::int64_t>(sent_.data().size());
     StartWrite(&sent_);
     if (position_ < end_) next();
   }

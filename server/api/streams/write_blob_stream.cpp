@@ -113,6 +113,7 @@ class WriteBlobStream : public grpc::ServerReadReactor<v1::WriteBlobRequest> {
 
   /// Counts received bytes. @return the time to wait before the next message, in ms
   std::int64_t count_bytes(std::size_t received_bytes) {
+    services_.file_figures.received_bytes += static_cast<std::int64_t>(received_bytes);
     return services_.upload_rates.charge(caller_, static_cast<std::int64_t>(received_bytes),
                                          services_.clock.now().monotonic_ms);
   }
