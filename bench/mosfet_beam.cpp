@@ -32,7 +32,7 @@ nlohmann::json line_of(const Deck& deck, const Device& device) {
 }
 
 void run(const std::vector<std::string>& settings, const std::string& device_name, bool together) {
-  std::vector<Setting> all{{"run.scheme", "beam"}};
+  std::vector<Setting> all{{"run.scheme", "beam"}, {"parameters", "paper"}};
   for (const std::string& setting : settings) all.push_back(parse_setting(setting));
   Deck deck = parse_deck("", all, "bench", ".");
   const std::vector<BiasPoint> points = deck.points;

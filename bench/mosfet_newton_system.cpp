@@ -19,7 +19,7 @@ double NewtonSystem::residual(const std::vector<double>& x) const {
 }
 
 NewtonSystem standard_newton_system() {
-  const Deck deck = parse_deck("", {}, "bench", ".");
+  const Deck deck = parse_deck("parameters = \"paper\"", {}, "bench", ".");
   const Structure s = make_structure(deck);
   const Equilibrium contact = solve_contact(deck, s, 0);
   const BiasPoint bias{0.6, 0.4};

@@ -28,7 +28,7 @@ struct BenchPoint {
 /// Computes the quasi-equilibrium on `mesh`.
 inline BenchPoint make_bench_point(const BenchMesh& mesh) {
   const auto text = [](int value) { return std::to_string(value); };
-  BenchPoint point{.deck = parse_deck("",
+  BenchPoint point{.deck = parse_deck("parameters = \"paper\"",
                                       {{"mesh.nx", text(mesh.nx)},
                                        {"mesh.nz", text(mesh.nz)},
                                        {"mesh.subbands", text(mesh.subbands)},

@@ -101,11 +101,13 @@ TEST_F(Ranks, MosfetSweepsGiveTheSameBitsOnAnyNumber) {
 // So do the points of the beam scheme.
 TEST_F(Ranks, BeamSweepsGiveTheSameBitsOnAnyNumber) {
   const TemporaryDirectory place;
-  const fs::path deck = write_deck(place.path() / "beam",
-                                   "kind = \"mosfet\"\n[mesh]\nnx = 33\nnz = 17\nsubbands = 1\n"
-                                   "dh_ev = 0.025\nnkappa = 4\n[bias]\nvgs = [0.0, 0.2]\n"
-                                   "vds = [0.1, 0.2]\n[run]\nscheme = \"beam\"\n"),
-                 alone = deck.parent_path() / "alone", output = deck.parent_path() / "3";
+  const fs::path
+      deck = write_deck(
+          place.path() / "beam",
+          "kind = \"mosfet\"\nparameters = \"paper\"\n[mesh]\nnx = 33\nnz = 17\nsubbands = 1\n"
+          "dh_ev = 0.025\nnkappa = 4\n[bias]\nvgs = [0.0, 0.2]\n"
+          "vds = [0.1, 0.2]\n[run]\nscheme = \"beam\"\n"),
+      alone = deck.parent_path() / "alone", output = deck.parent_path() / "3";
   for (const auto& [n, directory] : {std::pair{0, alone}, {3, output}})
     ASSERT_EQ(run({{n, engine("mosfet", deck, directory)}}, place.path() / "log"), 0)
         << text_of(place.path() / "log");

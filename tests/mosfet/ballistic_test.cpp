@@ -32,7 +32,7 @@ double current_ratio(const Row& row, int valley) {
   const double mx[] = {0.98, 0.19, 0.19}, my[] = {0.19, 0.98, 0.19}, mz[] = {0.19, 0.19, 0.98};
   const double exact_a_m[] = {45.163, 102.569, 45.163};
   const Deck deck = parse_deck(
-      "[geometry]\nsource_nm = 5.0\nchannel_nm = 10.0\ndrain_nm = 5.0\n"
+      "parameters = \"paper\"\n[geometry]\nsource_nm = 5.0\nchannel_nm = 10.0\ndrain_nm = 5.0\n"
       "[scattering]\nscheme = \"none\"\n[[valley]]\nmx = " +
           std::to_string(mx[valley]) + "\nmy = " + std::to_string(my[valley]) +
           "\nmz = " + std::to_string(mz[valley]),

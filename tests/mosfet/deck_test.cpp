@@ -84,6 +84,29 @@ TEST(Deck, AKeyOfWenoAloneChoosesWeno) {
   EXPECT_TRUE(parse("[mesh]\nnw = 24\n[run]\nmode = \"transient\"").notes.empty());
 }
 
+// The published set is that of [mantas2020]. Every key that it sets can be set beside it.
+TEST(Deck, ParametersChooseThePublishedSetOrThatOfFilms) {
+  const auto acoustic_ev = [](const Deck& deck) {
+    return deck.scattering.processes[0].coupling_ev_per_nm;
+  };
+  const Deck films = parse("");
+  EXPECT_EQ(films.parameters, ParameterSet::kFilms);
+  EXPECT_EQ(acoustic_ev(films), 14.6);
+  EXPECT_TRUE(films.neutral_inflow);
+  EXPECT_EQ(acoustic_ev(parse("parameters = \"films\"")), 14.6);
+  const Deck paper = parse("parameters = \"paper\"");
+  EXPECT_EQ(paper.parameters, ParameterSet::kPaper);
+  EXPECT_EQ(acoustic_ev(paper), 9.0);
+  EXPECT_FALSE(paper.neutral_inflow);
+  const Deck mixed = parse(
+      "parameters = \"paper\"\n[scattering]\nacoustic_ev = 12.0\n[contact]\ninflow = \"neutral\"");
+  EXPECT_EQ(acoustic_ev(mixed), 12.0);
+  EXPECT_TRUE(mixed.neutral_inflow);
+  EXPECT_FALSE(parse("[contact]\ninflow = \"fixed\"").neutral_inflow);
+  const std::string message = error_of("parameters = \"papr\"");
+  EXPECT_NE(message.find("did you mean \"paper\""), std::string::npos) << message;
+}
+
 // With Maxwell statistics the mobility rises with the doping beyond 1e19 cm⁻³. A deck with
 // impurities notes it.
 TEST(Deck, ImpuritiesBeyondMaxwellStatisticsGetANote) {

@@ -10,10 +10,11 @@
 
 namespace quasi::test {
 
-/// Returns the default device on nx × nz nodes with the scheme `weno` and further settings.
+/// Returns the default device on nx × nz nodes with the parameters of the paper, the scheme `weno`
+/// and further settings.
 inline mosfet::Deck default_deck(int nx, int nz, const std::vector<Setting>& settings = {}) {
-  return mosfet::parse_deck("[mesh]\nnx = " + std::to_string(nx) + "\nnz = " + std::to_string(nz) +
-                                "\n[run]\nscheme = \"weno\"",
+  return mosfet::parse_deck("parameters = \"paper\"\n[mesh]\nnx = " + std::to_string(nx) +
+                                "\nnz = " + std::to_string(nz) + "\n[run]\nscheme = \"weno\"",
                             settings, "test deck", ".");
 }
 

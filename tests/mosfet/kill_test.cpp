@@ -66,7 +66,8 @@ TEST(KilledSweep, LosesNothingAndEndsWithTheSameBits) {
   ASSERT_TRUE(std::filesystem::exists(engine())) << engine() << ": build quasi-engine first";
   const test::TemporaryDirectory directory;
   const auto deck = directory.path() / "deck.toml";
-  std::ofstream(deck) << "kind = \"mosfet\"\ncheckpoint_interval_s = 0.0\n[mesh]\nnx = 33\nnz = "
+  std::ofstream(deck) << "kind = \"mosfet\"\nparameters = \"paper\"\ncheckpoint_interval_s = "
+                         "0.0\n[mesh]\nnx = 33\nnz = "
                          "17\nsubbands = 1\nnw = 12\nnphi "
                          "= 8\nwmax_ev = 0.9\n"
                          "[bias]\nvgs = [0.4, 0.6]\nvds = [0.1, 0.2, 0.3]\n"

@@ -28,7 +28,8 @@ class Results : public testing::Test {
   static void SetUpTestSuite() {
     directory_ = new test::TemporaryDirectory;
     std::ofstream deck(directory_->path() / "deck.toml");
-    deck << "[mesh]\nnx = 33\nnz = 17\nsubbands = 2\nnw = 24\nnphi = 8\nwmax_ev = 0.9\n"
+    deck << "parameters = \"paper\"\n"
+            "[mesh]\nnx = 33\nnz = 17\nsubbands = 2\nnw = 24\nnphi = 8\nwmax_ev = 0.9\n"
             "[bias]\nvgs = [0.2, 0.3, 0.5, 0.6]\nvds = [0.1, 0.3]\n"
             "[run]\nt_end_fs = 12.0\nwindow_fs = 6.0\nrefresh_steps = "
             "20\n[output]\nthreshold_a_per_m = 20.0\n";

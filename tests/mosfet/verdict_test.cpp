@@ -92,7 +92,8 @@ TEST(Verdict, TheDensityOfAnEquilibriumIsItsOwnLimit) {
 struct Job {
   explicit Job(const std::string& run) {
     std::ofstream(directory.path() / "deck.toml")
-        << "[mesh]\nnx = 33\nnz = 17\nsubbands = 1\nnw = 12\nnphi = 8\ndh_ev = 0.025\n"
+        << "parameters = \"paper\"\n"
+           "[mesh]\nnx = 33\nnz = 17\nsubbands = 1\nnw = 12\nnphi = 8\ndh_ev = 0.025\n"
            "nkappa = 4\n[bias]\nvgs = [0.2]\nvds = [0.0, 0.2]\n[run]\nt_end_fs = 900.0\n"
            "steady_tol = 2e-2\nsteady_floor_a_per_m = 10.0\n" +
                run;

@@ -16,7 +16,7 @@ namespace quasi::mosfet {
 namespace {
 
 constexpr int kNx = 33, kNz = 17;
-const std::string kMesh = "[mesh]\nnx = 33\nnz = 17\nsubbands = 2\n";
+const std::string kMesh = "parameters = \"paper\"\n[mesh]\nnx = 33\nnz = 17\nsubbands = 2\n";
 
 nlohmann::json run(const test::TemporaryDirectory& directory, const std::string& deck) {
   std::ofstream(directory.path() / "deck.toml") << deck;

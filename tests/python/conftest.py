@@ -86,7 +86,7 @@ def quasiparticles(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_transistor(folder: Path, mesh: str, rest: str) -> Path:
     """Runs a deck of this mesh, and returns its folder."""
     deck = folder / "deck.toml"
-    deck.write_text(f'kind = "mosfet"\n[mesh]\n{mesh}\n{rest}\n')
+    deck.write_text(f'kind = "mosfet"\nparameters = "paper"\n[mesh]\n{mesh}\n{rest}\n')
     return run_engine("mosfet", deck, folder / "out")
 
 

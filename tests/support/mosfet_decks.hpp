@@ -9,6 +9,7 @@ namespace quasi::test {
 /// One pair of subbands on a coarse mesh, without a time between checkpoints. A test appends its
 /// own [bias] and [run].
 inline const std::string kMosfetCoarse = R"(kind = "mosfet"
+parameters = "paper"
 checkpoint_interval_s = 0.0
 [mesh]
 nx = 33

@@ -171,7 +171,8 @@ TEST(BeamPoint, NeutralInflowKeepsTheContactsNeutral) {
 TEST(BeamPoint, AJobWritesItsFluxes) {
   const test::TemporaryDirectory directory;
   std::ofstream(directory.path() / "deck.toml")
-      << "[mesh]\nnx = 33\nnz = 17\nsubbands = 1\ndh_ev = 0.025\nnkappa = 4\n"
+      << "parameters = \"paper\"\n"
+         "[mesh]\nnx = 33\nnz = 17\nsubbands = 1\ndh_ev = 0.025\nnkappa = 4\n"
          "[bias]\nvgs = [0.0, 0.1]\nvds = [0.2]\n[run]\nscheme = \"beam\"\n";
   RunOptions options;
   options.deck.path = directory.path() / "deck.toml";

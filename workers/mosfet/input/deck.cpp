@@ -152,7 +152,8 @@ void read_contact(const toml::table* table, const std::string& where, Deck* deck
   TableReader reader(table, "contact", where);
   deck->contact = reader.choice("potential", 0, {"column", "neumann"}) == 0 ? ContactKind::kColumn
                                                                             : ContactKind::kNeumann;
-  deck->neutral_inflow = reader.choice("inflow", 0, {"fixed", "neutral"}) == 1;
+  deck->neutral_inflow = reader.choice("inflow", deck->parameters == ParameterSet::kPaper ? 0 : 1,
+                                       {"fixed", "neutral"}) == 1;
   reader.finish();
 }
 
@@ -340,13 +341,16 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   if (kind != "mosfet") reader.fail("kind", "= \"" + kind + "\" is not \"mosfet\"");
   reader.table("job");  // the client reads name, priority and limits of the job
   read_common_keys(reader, &deck.common);
+  deck.parameters =
+      std::array{ParameterSet::kFilms,
+                 ParameterSet::kPaper}[reader.choice("parameters", 0, {"films", "paper"})];
   read_geometry(reader.table("geometry"), where, &deck.geometry);
   read_doping(reader.table("doping"), where, directory, &deck);
   note_doping(&deck);
   read_gate(reader.table("gate"), where, &deck.gate);
   read_material(reader.table("material"), where, &deck.material);
   read_valleys(reader, where, &deck);
-  read_scattering(reader.table("scattering"), where, &deck.scattering);
+  read_scattering(reader.table("scattering"), where, deck.parameters, &deck.scattering);
   read_statistics(reader.table("statistics"), where, &deck);
   note_impurities(&deck);
   read_contact(reader.table("contact"), where, &deck);

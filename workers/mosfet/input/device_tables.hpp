@@ -25,6 +25,8 @@ void read_material(const toml::table* table, const std::string& where, Material*
 /// Reads the array `valley` and the key `orientation` of the deck's top table.
 void read_valleys(TableReader& root, const std::string& where, DeviceModel* device);
 
-void read_scattering(const toml::table* table, const std::string& where, Scattering* scattering);
+/// Reads the scattering. @param parameters  decides the default of acoustic_ev
+void read_scattering(const toml::table* table, const std::string& where, ParameterSet parameters,
+                     Scattering* scattering);
 
 }  // namespace quasi::mosfet

@@ -74,12 +74,14 @@ Roughness read_roughness(const toml::table* table, const std::string& where) {
 
 }  // namespace
 
-void read_scattering(const toml::table* table, const std::string& where, Scattering* scattering) {
+void read_scattering(const toml::table* table, const std::string& where, ParameterSet parameters,
+                     Scattering* scattering) {
   TableReader reader(table, "scattering", where);
   Scattering& s = *scattering;
   const auto set =
       reader.choice("set", 0, {"jacoboni-reggiani", "jacoboni-reggiani-kelvin", "custom"});
-  const double acoustic = reader.number("acoustic_ev", 9.0, 0.0, 100.0);
+  const double acoustic =
+      reader.number("acoustic_ev", parameters == ParameterSet::kPaper ? 9.0 : 14.6, 0.0, 100.0);
   const auto scheme = reader.choice("scheme", 0, {"balanced", "paper", "none"});
   s.scheme = std::array{ScatteringScheme::kBalanced, ScatteringScheme::kPaper,
                         ScatteringScheme::kNone}[scheme];

@@ -55,10 +55,15 @@ struct Scattering {
 enum class StatisticsKind { kMaxwell, kFermi };
 enum class ContactKind { kColumn, kNeumann };
 
+/// Defaults of a deck that are not geometry (docs/theory/mosfet.md 15.6): calibrated to the
+/// mobility of thin films, or those of [mantas2020].
+enum class ParameterSet { kFilms, kPaper };
+
 /// Begin here: the device without mesh and bias. The units are nm, eV, fs and V; densities are in
 /// nm⁻³. structure.hpp puts the device on a mesh, bias.hpp holds the voltages, run_settings.hpp the
 /// mesh and the run.
 struct DeviceModel {
+  ParameterSet parameters = ParameterSet::kFilms;
   Geometry geometry;
   Doping doping;
   Gate gate;
