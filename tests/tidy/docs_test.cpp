@@ -291,7 +291,7 @@ TEST(Docs, KeysOfTheServerAndTheWorker) {
   expect_same(
       together({matches(server_code,
                         "\\b(?:boolean|seconds|integer|addresses|path|quota)\\(\\s*\"(\\w+)\""),
-                matches(server_code, "\\{\\.key = \"(\\w+)\"")}),
+                matches(server_code, "\\{\\s*\\.key = \"(\\w+)\"")}),
       words_of_tables(page.substr(0, worker), "| key | type", 0),
       "docs/reference/operations.md (server)");
   expect_same(matches(worker_code, "\\{\\s*\"(\\w+)\",\\s*\"[^\"]* [^\"]*\""),
