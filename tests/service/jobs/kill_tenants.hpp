@@ -27,6 +27,26 @@ inline constexpr std::uint64_t kFullSize = 2'000;
 
 inline std::string tenant_name(std::size_t tenant) { return "tenant" + std::to_string(tenant); }
 
+/// Expects that the users of each tenant, who have equal shares, got equal GPU time while all of
+/// them waited. The charge of one grant is beyond the deviation, because it is taken back only when
+/// the attempt ends.
+inline void expect_equal_users(const TurnsHistory& turns, bool is_full) {
+  for (const auto& [tenant, users] : turns.user_gpu_s_in_contest) {
+    double sum_s = 0.0;
+    for (const auto& [user, gpu_s] : users) sum_s += gpu_s;
+    const double share_s = sum_s / static_cast<double>(users.size());
+    std::cout << "  users of " << tenant << ", share " << share_s << " GPU-s:";
+    for (const auto& [user, gpu_s] : users) {
+      std::cout << ' ' << gpu_s;
+      if (is_full) {
+        EXPECT_LE(std::abs(gpu_s - share_s), kMostDeviation * share_s + kMaxRuntimeS)
+            << "user " << user << " of " << tenant;
+      }
+    }
+    std::cout << '\n';
+  }
+}
+
 /// Expects that no quota was exceeded at any time, and that full runs kept the shares.
 inline void expect_fair_turns(const TurnsHistory& turns, bool is_full) {
   std::int64_t most_of_users = 0;
@@ -58,6 +78,7 @@ inline void expect_fair_turns(const TurnsHistory& turns, bool is_full) {
     }
     std::cout << '\n';
   }
+  expect_equal_users(turns, is_full);
   if (is_full) {
     EXPECT_GT(sum, 0.0) << "the tenants never waited together";
   }

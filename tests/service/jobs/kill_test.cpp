@@ -9,6 +9,7 @@
 
 #include <google/protobuf/util/time_util.h>
 #include <grpcpp/client_context.h>
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -339,6 +340,14 @@ TEST_F(Judge, AcceptsWhatIsRight) {
   history.dumped(right);
   history.worker_log("w", R"({"event":"attempt_over","ending":"succeeded","job":"j","fence":5})");
   EXPECT_TRUE(history.judge().clean());
+}
+
+TEST(FairTurns, AUserWhoGotMoreThanTheOthersIsSeen) {
+  TurnsHistory turns;
+  turns.user_gpu_s_in_contest["phonons"] = {{1, 100.0}, {2, 100.0}, {3, 115.0}};
+  expect_equal_users(turns, true);
+  turns.user_gpu_s_in_contest["phonons"][3] = 130.0;
+  EXPECT_NONFATAL_FAILURE(expect_equal_users(turns, true), "user 3 of phonons");
 }
 
 TEST_F(Judge, SeesLostDoubleAndStale) {

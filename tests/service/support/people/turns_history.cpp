@@ -32,6 +32,21 @@ struct Use {
   }
 };
 
+using Users = std::map<std::int64_t, Use>;
+
+/// Adds the GPU time of the users of each tenant in which all of them had a job that waited.
+void add_contests(const std::map<std::string, Users>& users_of, double elapsed_s,
+                  TurnsHistory& history) {
+  for (const auto& [tenant, users] : users_of) {
+    if (!std::all_of(users.begin(), users.end(),
+                     [](const auto& user) { return user.second.waiting_jobs > 0; }))
+      continue;
+    for (const auto& [user, use] : users)
+      history.user_gpu_s_in_contest[tenant][user] +=
+          elapsed_s * static_cast<double>(use.running_gpus);
+  }
+}
+
 }  // namespace
 
 TurnsHistory read_turns_history(const std::filesystem::path& path,
@@ -43,7 +58,7 @@ TurnsHistory read_turns_history(const std::filesystem::path& path,
                          "FROM events e JOIN jobs j ON j.id=e.job_id WHERE e.type=1 "
                          "ORDER BY e.seq");
   TurnsHistory history;
-  std::map<std::int64_t, Use> users;
+  std::map<std::string, Users> users_of;
   std::map<std::string, Use> of_tenant;
   std::int64_t before_ms = 0;
   while (rows.step()) {
@@ -51,8 +66,9 @@ TurnsHistory read_turns_history(const std::filesystem::path& path,
       return of_tenant[tenant].waiting_jobs >= least_waiting;
     });
     const std::int64_t time_ms = rows.integer(2);
+    const double elapsed_s = before_ms > 0 ? 1e-3 * static_cast<double>(time_ms - before_ms) : 0.0;
+    add_contests(users_of, elapsed_s, history);
     if (is_contest) {
-      const double elapsed_s = 1e-3 * static_cast<double>(time_ms - before_ms);
       history.contest_s += elapsed_s;
       for (const std::string& tenant : tenants)
         history.gpu_s_in_contest[tenant] +=
@@ -69,7 +85,7 @@ TurnsHistory read_turns_history(const std::filesystem::path& path,
         .waiting_jobs = (to == JobState::kQueued ? 1 : 0) - (from == JobState::kQueued ? 1 : 0)};
     const std::int64_t owner = rows.integer(3);
     const std::string tenant = rows.text(4);
-    users[owner].apply(change, history.of_user[owner]);
+    users_of[tenant][owner].apply(change, history.of_user[owner]);
     of_tenant[tenant].apply(change, history.of_tenant[tenant]);
   }
   return history;

@@ -22,6 +22,8 @@ struct TurnsHistory {
   /// GPU-seconds that each tenant got while every tenant had jobs that waited.
   std::map<std::string, double> gpu_s_in_contest;
   double contest_s = 0.0;  ///< length of that time
+  /// GPU-seconds that each user of a tenant got while every user of it had a job that waited.
+  std::map<std::string, std::map<std::int64_t, double>> user_gpu_s_in_contest;
 };
 
 /// Reads the events of a database that no server has open.
