@@ -163,7 +163,8 @@ TEST_F(Metrics, RefuseOtherMethodsPathsAndTokens) {
 }
 
 TEST_F(Metrics, ReadinessEndsWithTheWriter) {
-  EXPECT_EQ(get("/readyz").status, 200);
+  // A server is ready once its writer has reported for the first time.
+  EXPECT_TRUE(wait_for([&] { return get("/readyz").status == 200; }));
   server_.reset();
   options_.api.storage_low_bytes = std::int64_t{1} << 60;
   start();
