@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <numbers>
 #include <numeric>
 #include <random>
 
@@ -14,6 +15,7 @@
 #include "tests/thermal/decks/model_deck.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/io/hdf5.hpp"
+#include "workers/thermal/solver/transport/subspace_conductivity.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -186,6 +188,72 @@ TEST(DispersionOnPath, AssignmentIsTheBest) {
   }
 }
 
+/// Expects a_i · q = 2π × reduced coordinate i for every point of the mesh.
+void expect_cartesian_points(const H5Reader& result) {
+  const auto lattice = result.doubles("/crystal/lattice");
+  const auto reduced = result.doubles("/mesh/qpoint");
+  const auto q = result.doubles("/mesh/q_cartesian_per_nm");
+  ASSERT_EQ(q.size(), reduced.size());
+  EXPECT_EQ(result.text_attribute("/mesh/q_cartesian_per_nm", "units"), "1/nm");
+  for (std::size_t at = 0; at < q.size(); at += 3)
+    for (std::size_t i = 0; i < 3; ++i) {
+      const double* a = &lattice[3 * i];
+      EXPECT_NEAR(a[0] * q[at] + a[1] * q[at + 1] + a[2] * q[at + 2],
+                  2.0 * std::numbers::pi * reduced[at + i], 1e-12);
+    }
+}
+
+/// Returns the mean over ±step of Σ_s [ω_s(q ± step) − ω̄(q)]² over the branches first … last−1,
+/// whose mean at q is ω̄. The mean is exact where rounding of the constants splits a level.
+double squared_changes(const Deck& deck, const Vec3& q, const Vec3& step, int first, int last) {
+  PathOptions path{.vertices = {{"A", q - step, true}, {"B", q + step, false}}, .points = 3};
+  const Dispersion d =
+      dispersion_along(path, deck.crystal, deck.second_order, deck.control.harmonic_options());
+  double level = 0.0, sum = 0.0;
+  for (int s = first; s < last; ++s) level += d.omega_rad_ps[at(d, 1, s)] / (last - first);
+  for (int s = first; s < last; ++s)
+    for (const std::int64_t point : {0, 2})
+      sum += 0.5 * std::pow(d.omega_rad_ps[at(d, point, s)] - level, 2);
+  return sum;
+}
+
+// First-order perturbation theory: the squared slopes of the branches of one level along a
+// direction add up to the trace of the squared velocity matrix, also where branches cross.
+TEST(DispersionOnPath, SquaredSlopesAddUpToTheVelocityMatrixTrace) {
+  const auto s = test::solve_deck(test::silicon(), {"ngrid=4,4,4", "T=300", "convergence=F"});
+  const Modes& modes = s->run.modes;
+  const auto trace = velocity_matrix_trace(s->deck.symmetry, modes);
+  const Mat3 to_cartesian = transpose(s->deck.crystal.reciprocal_per_nm());
+  const Vec3 step{2e-5, -1e-5, 3e-5};
+  const Vec3 dq = to_cartesian * step;
+  int levels = 0, crossings = 0;
+  for (std::int64_t i = 0; i < s->deck.symmetry.n_irreducible(); ++i) {
+    const std::int64_t point = s->deck.symmetry.irreducible[static_cast<std::size_t>(i)];
+    if (point == 0) continue;
+    int c[3];
+    s->deck.symmetry.mesh.coordinates(point, c);
+    const Vec3 q{c[0] / 4.0, c[1] / 4.0, c[2] / 4.0};
+    const double* omega = &modes.omega_rad_ps[static_cast<std::size_t>(point * 6)];
+    const std::int32_t* subspace = &modes.subspace[static_cast<std::size_t>(point * 6)];
+    for (int first = 0, last = 0; first < 6; first = last) {
+      for (last = first + 1; last < 6 && omega[last] - omega[first] < 1e-3;) ++last;
+      double expected = 0.0, mean_part = 0.0;
+      for (int b = first; b < last; ++b) {
+        const auto members = std::count(subspace, subspace + 6, subspace[b]);
+        expected += dot(dq, trace[static_cast<std::size_t>(i * 6 + b)] * dq) / members;
+        const double* v = &modes.velocity_km_s[static_cast<std::size_t>((point * 6 + b) * 3)];
+        mean_part += std::pow(dot(dq, Vec3{v[0], v[1], v[2]}), 2);
+      }
+      const double found = squared_changes(s->deck, q, step, first, last);
+      EXPECT_NEAR(found, expected, 1e-5 * expected + 1e-5 * dot(dq, dq)) << point << " " << first;
+      ++levels;
+      crossings += expected > 1.01 * mean_part ? 1 : 0;
+    }
+  }
+  EXPECT_GT(levels, 20);
+  EXPECT_GT(crossings, 0) << "no subspace has branches of different slopes";
+}
+
 // A run writes the path, the wave vectors and the eigenvectors.
 TEST(DispersionOnPath, RunWritesIt) {
   const quasi::test::TemporaryDirectory place;
@@ -209,6 +277,12 @@ TEST(DispersionOnPath, RunWritesIt) {
   double norm = 0.0;
   for (std::size_t i = 0; i < 12; ++i) norm += vectors[72 * 5 + i] * vectors[72 * 5 + i];
   EXPECT_NEAR(norm, 1.0, 1e-12);
+  EXPECT_EQ(result.text_attribute("/modes/eigenvector", "phase"), "lattice vectors");
+  EXPECT_EQ(result.text_attribute("/modes/eigenvector", "normalisation"), "unit");
+  expect_cartesian_points(result);
+  EXPECT_EQ(result.shape("/modes/subspace"), (std::vector<std::int64_t>{64, 6}));
+  EXPECT_EQ(result.shape("/modes/velocity_matrix_trace"),
+            (std::vector<std::int64_t>{result.shape("/mesh/irreducible")[0], 6, 3, 3}));
   std::ifstream text(place.path() / "dispersion.dat");
   std::string line;
   int rows = 0;

@@ -8,6 +8,7 @@
 #include "workers/thermal/output/temperature_series.hpp"
 #include "workers/thermal/output/tensors.hpp"
 #include "workers/thermal/solver/transport/derived.hpp"
+#include "workers/thermal/solver/transport/subspace_conductivity.hpp"
 
 namespace quasi::thermal {
 
@@ -47,6 +48,13 @@ void write_coordinates(const Deck& deck, H5Writer& out) {
   out.write("/mesh/qpoint", all, {mesh.size(), 3}, "1");
   out.write("/mesh/irreducible_qpoint", irreducible, {deck.symmetry.n_irreducible(), 3}, "1");
   const Crystal& crystal = deck.crystal;
+  const Mat3 to_cartesian = transpose(crystal.reciprocal_per_nm());
+  std::vector<double> cartesian;
+  for (std::size_t at = 0; at < all.size(); at += 3) {
+    const Vec3 q = to_cartesian * Vec3{all[at], all[at + 1], all[at + 2]};
+    cartesian.insert(cartesian.end(), q.begin(), q.end());
+  }
+  out.write("/mesh/q_cartesian_per_nm", cartesian, {mesh.size(), 3}, "1/nm");
   std::vector<std::string> atoms;
   for (std::size_t atom = 0; atom < crystal.position.size(); ++atom) {
     const auto type = static_cast<std::size_t>(crystal.type[atom]);
@@ -90,6 +98,11 @@ void write_modes(const ConductivityRun& run, const Transport& transport, H5Write
   const std::int64_t nb = modes.n_branches;
   out.write("/modes/omega", modes.omega_rad_ps, {modes.n_q, nb}, "rad/ps");
   out.write("/modes/velocity", modes.velocity_km_s, {modes.n_q, nb, 3}, "km/s");
+  out.write("/modes/subspace", modes.subspace, {modes.n_q, nb}, "1");
+  const std::vector<Mat3> trace = velocity_matrix_trace(transport.symmetry, modes);
+  if (!trace.empty())
+    out.write("/modes/velocity_matrix_trace", flat(trace, 1.0),
+              {transport.symmetry.n_irreducible(), nb, 3, 3}, "km^2/s^2");
   const DensityOfStates dos = density_of_states(transport);
   const auto n_ticks = static_cast<std::int64_t>(dos.omega_rad_ps.size());
   out.write("/density_of_states/omega", dos.omega_rad_ps, {n_ticks}, "rad/ps");
@@ -102,8 +115,10 @@ void write_modes(const ConductivityRun& run, const Transport& transport, H5Write
 void write_eigenvectors(const Modes& modes, double limit_mib, H5Writer& out) {
   const std::int64_t nb = modes.n_branches;
   const double mib = 16.0 * static_cast<double>(modes.eigenvector.size()) / 1048576.0;
-  if (mib <= limit_mib)
-    out.write("/modes/eigenvector", modes.eigenvector, {modes.n_q, nb, nb}, "1");
+  if (mib > limit_mib) return;
+  out.write("/modes/eigenvector", modes.eigenvector, {modes.n_q, nb, nb}, "1");
+  out.attribute("/modes/eigenvector", "phase", "lattice vectors");
+  out.attribute("/modes/eigenvector", "normalisation", "unit");
 }
 
 void write_rates(const Deck& deck, const ConductivityRun& run, H5Writer& out) {

@@ -102,6 +102,30 @@ void set_subspace_velocities(const LatticeModel& model, const HarmonicOptions& o
   modes.velocity_variance_km2_s2 = std::move(variance);
 }
 
+std::vector<Mat3> velocity_matrix_trace(const Symmetry& symmetry, const Modes& modes) {
+  const std::int64_t nb = modes.n_branches;
+  std::vector<Mat3> trace;
+  if (modes.velocity_variance_km2_s2.empty()) return trace;
+  for (std::int64_t i = 0; i < symmetry.n_irreducible(); ++i) {
+    const std::int64_t first = symmetry.irreducible[static_cast<std::size_t>(i)] * nb;
+    for (std::int64_t s = 0; s < nb; ++s) {
+      Mat3 sum{};
+      for (std::int64_t other = first; other < first + nb; ++other) {
+        if (modes.subspace[static_cast<std::size_t>(other)] !=
+            modes.subspace[static_cast<std::size_t>(first + s)])
+          continue;
+        const double* v = &modes.velocity_km_s[static_cast<std::size_t>(3 * other)];
+        const Mat3& variance =
+            modes.velocity_variance_km2_s2[static_cast<std::size_t>(i * nb + other - first)];
+        for (int x = 0; x < 3; ++x)
+          for (int y = 0; y < 3; ++y) sum[x][y] += v[x] * v[y] + variance[x][y];
+      }
+      trace.push_back(sum);
+    }
+  }
+  return trace;
+}
+
 double subspace_pair_weight(const Transport& t, const SubspacePair& pair, double temperature_k,
                             double rate_per_ps, double other_rate_per_ps) {
   const std::int64_t mode = t.mode_of_row(pair.row);

@@ -14,6 +14,11 @@ namespace quasi::thermal {
 void set_subspace_velocities(const LatticeModel& model, const HarmonicOptions& options,
                              Modes& modes);
 
+/// Returns Σ_ss' Re v_ss' ⊗ v_s's over the degenerate subspace of every row, [n_rows] in km²/s².
+/// All modes of a subspace have the same tensor (docs/theory/thermal.md 8).
+/// @return  empty if the modes hold no variances of the velocity
+std::vector<Mat3> velocity_matrix_trace(const Symmetry& symmetry, const Modes& modes);
+
 /// κ_Δ of every row, symmetrised over the group, [n_rows] in W/m/K: the heat that branches of one
 /// degenerate subspace carry beyond its mean velocity (docs/theory/thermal.md 8). The modes
 /// of a subspace share it equally. It is zero where the modes hold no pairs.
