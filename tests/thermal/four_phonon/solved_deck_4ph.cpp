@@ -6,10 +6,15 @@ std::unique_ptr<SolvedDeck4ph> solve_deck_4ph(const std::filesystem::path& direc
                                               const std::vector<std::string>& settings,
                                               const std::vector<Device>& devices,
                                               const std::function<void(SolvedDeck&)>& adjust) {
-  auto solved = std::make_unique<SolvedDeck4ph>();
   std::vector<std::string> all{"four_phonon=T"};
   all.insert(all.end(), settings.begin(), settings.end());
-  solved->deck = read_deck(directory, settings_of(all));
+  return solve_model_4ph(read_deck(directory, settings_of(all)), devices, adjust);
+}
+
+std::unique_ptr<SolvedDeck4ph> solve_model_4ph(Deck model, const std::vector<Device>& devices,
+                                               const std::function<void(SolvedDeck&)>& adjust) {
+  auto solved = std::make_unique<SolvedDeck4ph>();
+  solved->deck = std::move(model);
   solved->run = start_run(solved->deck, solved->deck.control.harmonic_options(), solved->silent);
   if (adjust) adjust(*solved);
   solved->problem = make_three_phonon_problem(solved->deck.crystal, solved->deck.third_order,

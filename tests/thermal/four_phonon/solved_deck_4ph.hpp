@@ -25,4 +25,9 @@ std::unique_ptr<SolvedDeck4ph> solve_deck_4ph(const std::filesystem::path& direc
                                               const std::vector<Device>& devices = {Device{}},
                                               const std::function<void(SolvedDeck&)>& adjust = {});
 
+/// Solves a deck that was read before with four_phonon switched on, as solve_deck_4ph does.
+std::unique_ptr<SolvedDeck4ph> solve_model_4ph(Deck model,
+                                               const std::vector<Device>& devices = {Device{}},
+                                               const std::function<void(SolvedDeck&)>& adjust = {});
+
 }  // namespace quasi::thermal::test

@@ -16,6 +16,7 @@
 namespace quasi::thermal {
 namespace {
 
+using test::generic_rotation;
 using test::model;
 using test::OtherDescription;
 
@@ -28,21 +29,6 @@ double largest(const Mat3& m) {
 
 double difference(const Mat3& a, const Mat3& b) {
   return largest({a[0] - b[0], a[1] - b[1], a[2] - b[2]}) / largest(a);
-}
-
-/// A rotation about a generic axis (1, 2, 3)/√14 by 0.7 rad.
-Mat3 generic_rotation() {
-  const double scale = 1.0 / std::sqrt(14.0);
-  const Vec3 n{scale, 2.0 * scale, 3.0 * scale};
-  const double c = std::cos(0.7);
-  const double s = std::sin(0.7);
-  Mat3 r;
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) r[i][j] = (1.0 - c) * n[i] * n[j] + (i == j ? c : 0.0);
-  r[0][1] -= s * n[2], r[1][0] += s * n[2];
-  r[0][2] += s * n[1], r[2][0] -= s * n[1];
-  r[1][2] -= s * n[0], r[2][1] += s * n[0];
-  return r;
 }
 
 TEST(MeshMetric, IsAPropertyOfTheLattice) {

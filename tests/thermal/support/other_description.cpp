@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace quasi::thermal::test {
@@ -98,7 +99,7 @@ class Translator {
       }
   }
 
-  void third_order(SparseForceConstants& constants) const {
+  void sparse(SparseForceConstants& constants) const {
     for (int& a : constants.atom) a = atom(a);
     for (std::size_t c = 0; c < constants.cell.size(); c += 3) {
       const Index3 to = cell({constants.cell[c], constants.cell[c + 1], constants.cell[c + 2]});
@@ -120,10 +121,25 @@ class Translator {
 
 }  // namespace
 
+Mat3 generic_rotation() {
+  const double scale = 1.0 / std::sqrt(14.0);
+  const Vec3 n{scale, 2.0 * scale, 3.0 * scale};
+  const double c = std::cos(0.7);
+  const double s = std::sin(0.7);
+  Mat3 r;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) r[i][j] = (1.0 - c) * n[i] * n[j] + (i == j ? c : 0.0);
+  r[0][1] -= s * n[2], r[1][0] += s * n[2];
+  r[0][2] += s * n[1], r[2][0] -= s * n[1];
+  r[1][2] -= s * n[0], r[2][1] += s * n[0];
+  return r;
+}
+
 void describe_otherwise(const OtherDescription& other, Deck& deck) {
   const Translator translator(other, deck.crystal);
   translator.second_order(deck.second_order);
-  translator.third_order(deck.third_order);
+  translator.sparse(deck.third_order);
+  if (deck.fourth_order) translator.sparse(*deck.fourth_order);
   translator.crystal(deck.crystal);
   if (other.mesh[0] > 0) deck.control.mesh = other.mesh;
   deck.symmetry = find_symmetry(deck.crystal, deck.control.symmetry_options());

@@ -16,8 +16,11 @@ struct OtherDescription {
 };
 
 /// Describes the crystal of a deck otherwise: lattice, positions, dielectric response, constants of
-/// second and third order, mesh and symmetry. The test fails where the supercell of the second
+/// second to fourth order, mesh and symmetry. The test fails where the supercell of the second
 /// order is not the same torus in both descriptions.
 void describe_otherwise(const OtherDescription& other, Deck& deck);
+
+/// Returns a rotation about the axis (1, 2, 3)/√14 by 0.7 rad.
+Mat3 generic_rotation();
 
 }  // namespace quasi::thermal::test
