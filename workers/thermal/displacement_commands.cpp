@@ -10,6 +10,7 @@
 #include "workers/thermal/input/displacements/force_files.hpp"
 #include "workers/thermal/input/phonopy/phonopy_deck.hpp"
 #include "workers/thermal/output/displacements/displacement_files.hpp"
+#include "workers/thermal/solver/displacements/computed_constants.hpp"
 #include "workers/thermal/solver/displacements/force_sources.hpp"
 
 namespace quasi::thermal {

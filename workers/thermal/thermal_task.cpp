@@ -22,6 +22,7 @@
 #include "workers/thermal/solver/calculation/ladder.hpp"
 #include "workers/thermal/solver/calculation/lint.hpp"
 #include "workers/thermal/solver/calculation/solve_case.hpp"
+#include "workers/thermal/solver/displacements/computed_constants.hpp"
 
 namespace quasi {
 namespace {
@@ -153,7 +154,7 @@ nlohmann::json plan_ladder(Deck& deck) {
 class ThermalTask : public Task {
  public:
   nlohmann::json validate(const DeckSource& source, const Device& device) const override {
-    Deck deck = read_deck(source.path, source.settings);
+    Deck deck = read_deck(source.path, source.settings, computed_constants);
     require_possible_study(deck.control.case_options());
     const std::vector<double> temperatures_k = deck.control.temperatures_k;
     const nlohmann::json ladder = deck.control.renormalise ? plan_ladder(deck) : nlohmann::json();
@@ -177,7 +178,7 @@ class ThermalTask : public Task {
 
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
     const Device& device = options.devices.front();
-    Deck deck = read_deck(options.deck.path, options.deck.settings);
+    Deck deck = read_deck(options.deck.path, options.deck.settings, computed_constants);
     if (device.backend == Backend::kCuda &&
         static_cast<int>(options.devices.size()) * options.ranks->size() > 1 &&
         !deck.fourth_order && !deck.control.samples_rates_3ph())

@@ -33,6 +33,7 @@ std::string unit_of(const std::string& key) {
       {"_cm3", "cm⁻³"},
       {"_mev", "meV"},
       {"_mib", "MiB"},
+      {"_angstrom", "Å"},
       {"_nm", "nm"},
       {"_ev", "eV"},
       {"_ry", "Ry"},

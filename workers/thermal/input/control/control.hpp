@@ -66,6 +66,10 @@ struct Control {
   bool only_harmonic = false;
   bool espresso = false;
   bool tdep = false;
+  std::string forces = "files";      ///< or the potential that the constants are computed from
+  double cutoff_3rd_angstrom = 0.0;  ///< largest distance in a triple, with `forces`
+  double cutoff_4th_angstrom = 0.0;  ///< largest distance in a quartet, with `forces`
+  double displacement_angstrom = 5e-4;
   double ewald_parameter = 0.0;  ///< Ewald, of TDEP constants; not used
   bool four_phonon = false;
   bool four_phonon_iteration = false;
@@ -126,6 +130,8 @@ struct Control {
   Sampling sampling = Sampling::kByWeight;  ///< with num_sample_process_* or target_kappa_error
   double target_kappa_error = 0.0;          ///< sampling stops at this relative error of κ; 0: off
 
+  /// The constants are computed from a potential instead of read from files.
+  bool computes_constants() const { return forces != "files"; }
   /// Options of find_symmetry.
   SymmetryOptions symmetry_options() const {
     return {mesh, symmetry_tolerance, use_symmetry, where({"symprec"})};

@@ -188,6 +188,39 @@ void set_dipoles(RawControl& raw) {
   c.phonopy_damping = raw.nac_damping == "phonopy";
 }
 
+/// Checks the keys of constants that are computed from a potential.
+void check_forces(const Control& c) {
+  if (!c.computes_constants()) {
+    for (const char* key : {"cutoff_3rd_angstrom", "cutoff_4th_angstrom", "displacement_angstrom"})
+      if (c.given_at.contains(key))
+        refuse(c, {key},
+               "'" + std::string(key) +
+                   "' belongs to constants computed from a potential; remove it, or set forces = "
+                   "stillinger-weber");
+    return;
+  }
+  if (c.espresso || c.tdep)
+    refuse(c, {"forces", "espresso", "tdep"},
+           "'forces' = " + c.forces +
+               " computes the constants that 'espresso' and 'tdep' read from files; set one of "
+               "them");
+  constexpr double kMaxDisplacement_angstrom = 0.5;
+  if (c.displacement_angstrom > kMaxDisplacement_angstrom)
+    refuse(c, {"displacement_angstrom"},
+           "'displacement_angstrom' = " + number_text(c.displacement_angstrom) +
+               " is above the limit of 0.5; take a length below 0.05");
+  const bool fourth = c.renormalise || (c.four_phonon && !c.only_harmonic);
+  if ((fourth || !c.only_harmonic) && c.cutoff_3rd_angstrom == 0.0)
+    refuse(c, {"forces"},
+           "'forces' = " + c.forces +
+               " needs 'cutoff_3rd_angstrom', the largest distance of two atoms of a triple in Å, "
+               "or 'onlyharmonic' = .true.");
+  if (fourth && c.cutoff_4th_angstrom == 0.0)
+    refuse(c, {"forces", "four_phonon", "renormalise"},
+           "'forces' = " + c.forces +
+               " needs 'cutoff_4th_angstrom', the largest distance of two atoms of a quartet in Å");
+}
+
 void check_sampling(const Control& c) {
   if (c.samples_rates_3ph() && c.converge)
     refuse(c, {"num_sample_process_3ph", "target_kappa_error", "convergence"},
@@ -285,6 +318,7 @@ Control checked_control(RawControl raw) {
   check_elements(raw.control);
   set_methods(raw);
   set_dipoles(raw);
+  check_forces(raw.control);
   check_sampling(raw.control);
   check_transport(raw.control);
   check_derivative(raw.control);

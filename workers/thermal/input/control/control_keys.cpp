@@ -160,6 +160,13 @@ void add_methods(KeyTable& keys, RawControl& raw) {
   keys.word("fc3_centres", raw.fc3_centres, {"mean", "first"});
 }
 
+void add_forces(KeyTable& keys, Control& c) {
+  keys.word("forces", c.forces, {"files", "stillinger-weber"});
+  keys.positive("", "cutoff_3rd_angstrom", c.cutoff_3rd_angstrom);
+  keys.positive("", "cutoff_4th_angstrom", c.cutoff_4th_angstrom);
+  keys.positive("", "displacement_angstrom", c.displacement_angstrom);
+}
+
 void add_scattering_rules(KeyTable& keys, Control& c) {
   keys.positive("", "cut3", c.cut_3ph);
   keys.positive("", "cut4", c.cut_4ph);
@@ -280,6 +287,7 @@ KeyTable control_key_table(RawControl& raw) {
   add_parameters(keys, c);
   add_flags(keys, c);
   add_methods(keys, raw);
+  add_forces(keys, c);
   add_scattering_rules(keys, c);
   add_symmetry_and_checks(keys, c);
   add_transport(keys, c);

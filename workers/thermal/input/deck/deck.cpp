@@ -63,6 +63,19 @@ void require_bare_constants(const Control& control) {
                        "renormalise = .false., or give constants at 0 K");
 }
 
+/// The keys laid over the files of a directory.
+struct DeckKeys {
+  std::vector<NamelistAssignment> overrides;
+  std::string toml_name;  ///< of the TOML deck; empty without one
+
+  bool compute_constants() const {
+    const auto last = std::find_if(overrides.rbegin(), overrides.rend(),
+                                   [](const auto& a) { return a.key == "forces"; });
+    return last != overrides.rend() && !last->values.empty() &&
+           last->values.front().text.value_or("files") != "files";
+  }
+};
+
 /// Sum rule and duplicates: what can be said of sparse constants by themselves.
 void check_sparse(SparseForceConstants& constants, const std::string& name, Deck& deck) {
   if (deck.control.project_sum_rule) project(constants, name, deck);
@@ -109,10 +122,29 @@ void add_fourth_order(const std::filesystem::path& file, Deck& deck) {
                     deck);
 }
 
+/// Takes constants that are computed from the structure of the deck.
+void compute_constants(const ConstantsSource& source, Deck& deck) {
+  const Control& control = deck.control;
+  if (!source)
+    throw InvalidInput(control.where({"forces"}) + ": 'forces' = " + control.forces +
+                       " computes force constants, and this program reads them from files; use "
+                       "quasi-engine, or set forces = files");
+  ComputedConstants computed = source(control, deck.crystal);
+  deck.second_order = std::move(computed.second);
+  finish_second_order(deck.second_order, control);
+  if (computed.third) {
+    deck.third_order = std::move(*computed.third);
+    check_sparse(deck.third_order, "third order of " + control.forces, deck);
+  }
+  if (computed.fourth)
+    take_fourth_order(std::move(*computed.fourth), "fourth order of " + control.forces, deck);
+}
+
 /// @return the files read
 std::vector<std::filesystem::path> read_bte_deck(const std::filesystem::path& directory,
-                                                 const std::vector<NamelistAssignment>& overrides,
-                                                 const std::string& toml_name, Deck& deck) {
+                                                 const DeckKeys& keys,
+                                                 const ConstantsSource& source, Deck& deck) {
+  const auto& [overrides, toml_name] = keys;
   std::vector<std::filesystem::path> files;
   if (!toml_name.empty() && !std::filesystem::exists(directory / "CONTROL")) {
     deck.control = parse_control("", toml_name, overrides);
@@ -122,6 +154,10 @@ std::vector<std::filesystem::path> read_bte_deck(const std::filesystem::path& di
   }
   const Control& control = deck.control;
   deck.crystal = make_crystal(control);
+  if (control.computes_constants()) {
+    compute_constants(source, deck);
+    return files;
+  }
   if (control.tdep) {
     require_bare_constants(control);
     deck.second_order =
@@ -178,16 +214,19 @@ std::vector<std::filesystem::path> read_tdep(const std::filesystem::path& direct
 
 /// Reads a directory in the layout that its files have. @return the files read
 std::vector<std::filesystem::path> read_directory(const std::filesystem::path& directory,
-                                                  const std::vector<NamelistAssignment>& overrides,
-                                                  const std::string& toml_name, Deck& deck) {
-  if (is_phonopy_deck(directory)) return read_phonopy(directory, overrides, deck);
-  if (is_tdep_deck(directory)) return read_tdep(directory, overrides, deck);
-  return read_bte_deck(directory, overrides, toml_name, deck);
+                                                  const DeckKeys& keys,
+                                                  const ConstantsSource& source, Deck& deck) {
+  if (!keys.compute_constants()) {
+    if (is_phonopy_deck(directory)) return read_phonopy(directory, keys.overrides, deck);
+    if (is_tdep_deck(directory)) return read_tdep(directory, keys.overrides, deck);
+  }
+  return read_bte_deck(directory, keys, source, deck);
 }
 
 }  // namespace
 
-Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings) {
+Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings,
+               const ConstantsSource& source) {
   Deck deck;
   std::filesystem::path directory = path;
   std::filesystem::path toml;
@@ -216,7 +255,7 @@ Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& se
   for (NamelistAssignment& assignment : assignments_of(own))
     overrides.push_back(std::move(assignment));
   std::vector<std::filesystem::path> files =
-      read_directory(directory, overrides, toml.filename().string(), deck);
+      read_directory(directory, {std::move(overrides), toml.filename().string()}, source, deck);
   if (!toml.empty()) files.push_back(toml);
   deck.symmetry = find_symmetry(deck.crystal, deck.control.symmetry_options());
   if (!deck.symmetry.dropped.empty()) {

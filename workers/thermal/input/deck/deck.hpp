@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workers/thermal/input/control/control.hpp"
+#include "workers/thermal/input/deck/constants_source.hpp"
 #include "workers/thermal/input/force_constants/force_constants.hpp"
 #include "workers/thermal/model/lattice_model.hpp"
 
@@ -26,7 +27,10 @@ struct Deck : LatticeModel {
 /// Reads a deck: a directory with CONTROL (or phonopy files) and the force constants it asks for,
 /// or a TOML deck (toml_deck.hpp) as a file or as DIRECTORY/deck.toml. Checks the parts against
 /// each other and finds the symmetry.
+/// @param source  computes the constants of decks with the key `forces`; without it they are
+/// refused
 /// @throws InvalidInput naming file, field or line, value, limit and remedy.
-Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings);
+Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& settings,
+               const ConstantsSource& source = {});
 
 }  // namespace quasi::thermal

@@ -70,6 +70,12 @@ void impose_acoustic_sum(SecondOrder& constants) {
 
 }  // namespace
 
+void finish_second_order(SecondOrder& constants, const Control& control) {
+  check_supercell(constants, control.where({"scell"}));
+  measure_acoustic_sum(constants);
+  if (control.acoustic_sum_rule) impose_acoustic_sum(constants);
+}
+
 SecondOrder read_force_constants_2nd(const std::filesystem::path& file, const Control& control,
                                      const Crystal& crystal) {
   TextScanner in(file);
@@ -120,9 +126,7 @@ SecondOrder read_force_constants_2nd(const std::filesystem::path& file, const Co
         file.filename().string() + ": the blocks of atom " +
         std::to_string((gap - seen.begin()) / n_cells % n_atoms + 1) +
         " of the primitive cell are not all there; was the file written for another supercell?");
-  check_supercell(result, control.where({"scell"}));
-  measure_acoustic_sum(result);
-  if (control.acoustic_sum_rule) impose_acoustic_sum(result);
+  finish_second_order(result, control);
   return result;
 }
 

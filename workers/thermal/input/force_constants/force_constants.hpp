@@ -19,6 +19,10 @@ SecondOrder read_force_constants_2nd(const std::filesystem::path& file, const Co
 SecondOrder read_espresso_ifc2(const std::filesystem::path& file, const Control& control,
                                const Crystal& crystal);
 
+/// Checks the constants of a supercell, measures their acoustic sum and imposes the sum rule with
+/// control.acoustic_sum_rule. @throws InvalidInput for constants of another supercell
+void finish_second_order(SecondOrder& constants, const Control& control);
+
 /// Reads FORCE_CONSTANTS_3RD or FORCE_CONSTANTS_4TH (docs/theory/thermal.md 1.3, 1.4). Lattice
 /// vectors are solved for integers and refused when the residue is above 0.05. Blank lines may be
 /// missing.

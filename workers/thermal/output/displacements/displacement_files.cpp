@@ -67,23 +67,6 @@ void write_second_order(const std::filesystem::path& file, const DisplacementPla
   write_text(file, out.str());
 }
 
-SparseForceConstants sparse_constants(const DisplacementPlan& plan,
-                                      const ClusterConstants& constants, int order) {
-  const SupercellGroup& group = plan.group();
-  SparseForceConstants sparse;
-  sparse.order = order;
-  for (const auto& [cluster, tensor] : constants) {
-    const int first = group.atom_of(cluster[0]);
-    std::vector<int> key;
-    for (const int site : cluster) key.push_back(group.atom_of(site));
-    for (std::size_t k = 1; k < cluster.size(); ++k)
-      for (const int x : group.nearest_cell(first, cluster[k])) key.push_back(x);
-    sparse.append(key, tensor);
-  }
-  sparse.blocks_read = sparse.n_blocks();
-  return sparse;
-}
-
 void write_sparse_constants(const std::filesystem::path& file, const Mat3& lattice_angstrom,
                             const SparseForceConstants& constants) {
   const int order = constants.order;

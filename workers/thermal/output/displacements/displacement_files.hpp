@@ -20,10 +20,6 @@ void write_plan(const std::filesystem::path& file, const DisplacementOptions& op
 void write_second_order(const std::filesystem::path& file, const DisplacementPlan& plan,
                         const ClusterConstants& constants);
 
-/// Returns constants of third or fourth order as blocks with their lattice vectors.
-SparseForceConstants sparse_constants(const DisplacementPlan& plan,
-                                      const ClusterConstants& constants, int order);
-
 /// Writes FORCE_CONSTANTS_3RD or FORCE_CONSTANTS_4TH (docs/theory/thermal.md 1.3, 1.4).
 /// @param lattice_angstrom  of the primitive cell; row i is a_i
 /// @throws StorageError

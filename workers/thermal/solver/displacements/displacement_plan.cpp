@@ -56,7 +56,8 @@ double DisplacementPlan::cutoff(int order) const {
 }
 
 void DisplacementPlan::check_cutoff(int order) const {
-  const std::string key = order == 3 ? "--cutoff-3rd-angstrom" : "--cutoff-4th-angstrom";
+  const std::string key = order == 3 ? "--cutoff-3rd-angstrom (cutoff_3rd_angstrom of a deck)"
+                                     : "--cutoff-4th-angstrom (cutoff_4th_angstrom of a deck)";
   const double limit = 0.5 * group_.shortest_period_angstrom();
   if (!(cutoff(order) > 0.0))
     throw InvalidInput(key + " is " + decimal(cutoff(order)) + "; order " + std::to_string(order) +
@@ -64,7 +65,7 @@ void DisplacementPlan::check_cutoff(int order) const {
   if (cutoff(order) + kTie_angstrom >= limit)
     throw InvalidInput(key + " is " + decimal(cutoff(order)) +
                        "; it must be below half of the shortest period of the supercell, " +
-                       decimal(limit) + " Å: lower it, or raise --supercell");
+                       decimal(limit) + " Å: lower it, or raise --supercell (scell of a deck)");
 }
 
 std::vector<Cluster> DisplacementPlan::clusters(int order) const {

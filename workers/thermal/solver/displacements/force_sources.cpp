@@ -118,7 +118,7 @@ PlanForces potential_forces(const DisplacementPlan& plan, const std::string& nam
   for (const std::string& symbol : plan.group().supercell().symbol)
     if (symbol != "Si")
       throw InvalidInput("the potential stillinger-weber describes Si, and the crystal contains " +
-                         symbol + ": give a file of forces with --forces");
+                         symbol + ": give a file of forces with collect --forces");
   PlanForces forces;
   for (std::size_t cell = 0; cell < plan.cells().size(); ++cell)
     forces.push_back(stillinger_weber_forces(plan.displaced(cell)));
