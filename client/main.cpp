@@ -30,6 +30,7 @@ ExitStatus dispatch(Session& session, const Arguments& arguments) {
   if (command == "reprioritise") return reprioritise(session, arguments.reprioritise);
   if (command == "why") return why(session, arguments.why);
   if (command == "usage") return usage(session, arguments.usage);
+  if (command == "cache") return cache(session, arguments.cache);
   if (command == "plot") return plot(session, arguments.plot);
   if (command == "report") return report(session, arguments.report);
   if (command == "devices") return devices(session, arguments.devices);

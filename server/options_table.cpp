@@ -83,6 +83,28 @@ std::vector<Entry> place_entries() {
       boolean(
           "enable_test_work", "accept jobs of kind test, for trying the service out",
           [](O & o) -> auto& { return o.api.enable_test_work; }),
+      {.key = "result_cache",
+       .help = "who takes results of equal jobs: tenant (its members), owner (alone) or off",
+       .unit = "WHO",
+       .set =
+           [](O& o, const std::string& text) {
+             ResultSharing& sharing = o.queue.results.sharing;
+             if (text == "tenant")
+               sharing = ResultSharing::kTenant;
+             else if (text == "owner")
+               sharing = ResultSharing::kOwner;
+             else if (text == "off")
+               sharing = ResultSharing::kNone;
+             else
+               bad("result_cache", text, "one of tenant, owner, off");
+           },
+       .show =
+           [](const O& o) {
+             const ResultSharing sharing = o.queue.results.sharing;
+             return shown(std::string(sharing == ResultSharing::kTenant  ? "tenant"
+                                      : sharing == ResultSharing::kOwner ? "owner"
+                                                                         : "off"));
+           }},
       boolean(
           "reflection", "answer gRPC server reflection",
           [](O & o) -> auto& { return o.reflection; }),

@@ -257,6 +257,8 @@ std::string job_page(const Console& console, const v1::Job& job, std::int64_t no
     if (work->device() > v1::DEVICE_PREFERENCE_AUTO)
       line("device", enum_word(*v1::DevicePreference_descriptor(), work->device()));
   }
+  if (job.reused())
+    line("result", job.reused_from().empty() ? "of an equal job" : "of " + job.reused_from());
   line("created", moment(job.has_created(), job.created(), now_ms));
   line("started", moment(job.has_started(), job.started(), now_ms));
   line("ended", moment(job.has_ended(), job.ended(), now_ms));

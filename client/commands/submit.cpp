@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "client/commands/watch.hpp"
 #include "client/engine/local_check.hpp"
@@ -27,6 +28,7 @@ struct Submitted {
   std::vector<std::string> ids;
   std::vector<std::string> names;
   std::vector<std::string> kinds;
+  std::set<std::string> reused;  ///< ids of jobs that took the result of an equal one
   bool replayed = false;
 };
 
@@ -69,6 +71,7 @@ Submitted send(Session& session, const v1::SubmitJobsRequest& request) {
   }
   Submitted submitted;
   submitted.ids.assign(response.job_ids().begin(), response.job_ids().end());
+  submitted.reused.insert(response.reused_job_ids().begin(), response.reused_job_ids().end());
   for (const v1::JobSpec& job : request.jobs()) {
     submitted.names.push_back(job.name());
     submitted.kinds.emplace_back(wire::kind_of(job));
@@ -84,10 +87,10 @@ Json submitted_json(const Submitted& submitted, const std::vector<UploadedFile>&
   Json document{
       {"submitted", Json::array()}, {"replayed", submitted.replayed}, {"inputs", Json::array()}};
   for (std::size_t i = 0; i < submitted.ids.size(); ++i)
-    document["submitted"].push_back(
-        {{"id", submitted.ids[i]},
-         {"name", i < submitted.names.size() ? submitted.names[i] : ""},
-         {"kind", i < submitted.kinds.size() ? submitted.kinds[i] : ""}});
+    document["submitted"].push_back({{"id", submitted.ids[i]},
+                                     {"name", i < submitted.names.size() ? submitted.names[i] : ""},
+                                     {"kind", i < submitted.kinds.size() ? submitted.kinds[i] : ""},
+                                     {"reused", submitted.reused.contains(submitted.ids[i])}});
   for (const UploadedFile& file : files)
     document["inputs"].push_back({{"slot", file.name},
                                   {"digest", file.digest},
@@ -96,11 +99,17 @@ Json submitted_json(const Submitted& submitted, const std::vector<UploadedFile>&
   return document;
 }
 
+/// Returns the words for a job that took the result of an equal one.
+std::string taken(const Submitted& submitted, std::size_t i) {
+  return submitted.reused.contains(submitted.ids[i]) ? "  (took the result of an equal job)" : "";
+}
+
 void print_submitted(Console& console, const Submitted& submitted) {
   for (std::size_t i = 0; i < submitted.ids.size(); ++i)
-    console.data(console.format() == Format::kName ? submitted.ids[i] + "\n"
-                                                   : "submitted " + submitted.ids[i] + "  " +
-                                                         printable(submitted.names[i]) + "\n");
+    console.data(console.format() == Format::kName
+                     ? submitted.ids[i] + "\n"
+                     : "submitted " + submitted.ids[i] + "  " + printable(submitted.names[i]) +
+                           taken(submitted, i) + "\n");
 }
 
 ExitStatus report_submission(Session& session, const SubmitOptions& options,

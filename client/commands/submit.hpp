@@ -19,6 +19,8 @@ struct JobArguments {
   std::vector<std::string> labels;  ///< key=value
   std::optional<int> priority;
   std::string visibility;  ///< private or tenant; empty: as the job says
+  bool no_cache = false;   ///< neither takes a result nor offers its own
+  bool refresh = false;    ///< computes a result anew
   std::string max_runtime;
   std::string device;  ///< auto, cpu, cuda
   std::optional<unsigned> gpus;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "client/commands/access.hpp"
+#include "client/commands/cache/cache.hpp"
 #include "client/commands/cancel.hpp"
 #include "client/commands/devices.hpp"
 #include "client/commands/fetch.hpp"
@@ -51,6 +52,7 @@ struct Arguments {
   ReprioritiseOptions reprioritise;
   WhyOptions why;
   UsageOptions usage;
+  CacheOptions cache;
   DevicesOptions devices;
   AdminOptions admin;
   LoginOptions login;

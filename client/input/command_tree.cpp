@@ -103,6 +103,8 @@ void CommandTree::add_queue_options(CLI::App* app, JobArguments& job) {
       ->type_name("TEXT");
   list_option(app, "--label", job.labels, "label to find jobs by: quasi list --label", "KEY=VALUE");
   app->add_option("--visibility", job.visibility, "private, or tenant: for your group");
+  app->add_flag("--no-cache", job.no_cache, "compute, even if an equal job has the result");
+  app->add_flag("--refresh", job.refresh, "compute, and offer the result to later jobs instead");
   app->add_option("--priority", job.priority, "-100 to 100, higher is sooner")->type_name("N");
   app->add_option("--max-runtime", job.max_runtime, "limit of one attempt, e.g. 2h")
       ->type_name("TIME");

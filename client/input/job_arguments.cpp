@@ -100,6 +100,11 @@ void apply_flags(const JobArguments& arguments, JobRequest& request, const std::
     spec.set_visibility(arguments.visibility == "tenant" ? v1::VISIBILITY_TENANT
                                                          : v1::VISIBILITY_PRIVATE);
   }
+  if (arguments.no_cache && arguments.refresh)
+    throw Failure(ExitStatus::kUsage, "--no-cache and --refresh exclude each other",
+                  "--refresh offers the new result to later jobs, --no-cache does not");
+  if (arguments.no_cache) spec.set_cache(v1::CACHE_POLICY_OFF);
+  if (arguments.refresh) spec.set_cache(v1::CACHE_POLICY_REFRESH);
   if (arguments.priority) spec.set_priority(*arguments.priority);
   if (arguments.gpus) spec.mutable_resources()->set_gpus(*arguments.gpus);
   if (arguments.ranks) spec.mutable_resources()->set_ranks(*arguments.ranks);

@@ -9,6 +9,12 @@ void CommandTree::add_turns() {
               arguments_.why.jobs);
   add_command("usage", "show your use of the machines beside your quotas", "Turns", Words::kNothing)
       ->add_flag("--all", arguments_.usage.all, "of all users and tenants, for operators");
+  CLI::App* compare =
+      add_command("cache", "explain why two jobs do not share their result", "Turns", Words::kJobs);
+  compare->add_option("WORDS", arguments_.cache.words, "explain JOB JOB")
+      ->required()
+      ->type_name("");
+  compare->footer("\nExample:\n  quasi cache explain j_01J9QK j_01J8ZZ");
   const auto add_hold = [&](const char* name, const char* text, HoldOptions& options) {
     CLI::App* app = add_command(name, text, "Turns", Words::kJobs);
     add_job_ids(app, options.jobs);

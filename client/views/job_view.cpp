@@ -167,6 +167,8 @@ Json job_json(const v1::Job& job, Detail detail) {
             {"owner", job.owner().empty() ? Json() : Json(job.owner())},
             {"tenant", job.tenant().empty() ? Json() : Json(job.tenant())},
             {"priority", job.priority()},
+            {"reused", job.reused()},
+            {"reused_from", job.reused_from().empty() ? Json() : Json(job.reused_from())},
             {"attempts", job.attempts()},
             {"max_attempts", job.max_attempts()},
             {"revision", job.revision()},

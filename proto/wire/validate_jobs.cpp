@@ -304,6 +304,9 @@ void validate_spec(const v1::JobSpec& spec, const std::string& path,
   if (priority < -static_cast<std::int64_t>(limits::kPriority) ||
       priority > static_cast<std::int64_t>(limits::kPriority))
     violations.add(at(path, "priority"), "must be -100...100, got " + std::to_string(priority));
+  if (!v1::CachePolicy_IsValid(spec.cache()))
+    violations.add(at(path, "cache"), "must be USE, REFRESH or OFF, got " +
+                                          std::to_string(static_cast<int>(spec.cache())));
   if (!v1::Visibility_IsValid(spec.visibility()))
     violations.add(at(path, "visibility"), "must be PRIVATE or TENANT, got " +
                                                std::to_string(static_cast<int>(spec.visibility())));

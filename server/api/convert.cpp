@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "proto/wire/action/action.hpp"
 #include "proto/wire/limits.hpp"
 
 namespace quasi::server {
@@ -53,6 +54,9 @@ NewJob to_new_job(const v1::JobSpec& spec) {
   row.checkpoints_kept = static_cast<std::int32_t>(
       spec.checkpoint().keep() > 0 ? spec.checkpoint().keep() : limits::kDefaultCheckpointsKept);
   if (spec.visibility() == v1::VISIBILITY_TENANT) row.visibility = Visibility::kTenant;
+  row.action = wire::action_digest(spec);
+  row.cache = spec.cache() == v1::CACHE_POLICY_UNSPECIFIED ? CachePolicy::kUse
+                                                           : static_cast<CachePolicy>(spec.cache());
   job.spec = canonical_bytes(spec);
   for (const auto& [key, value] : spec.labels()) job.labels.emplace_back(key, value);
   for (const v1::Input& input : spec.inputs())
@@ -147,6 +151,9 @@ v1::Job to_job(const JobView& view) {
   job.set_owner(view.owner);
   job.set_tenant(row.tenant);
   job.set_priority(row.priority);
+  job.set_reused(row.taken_from.has_value());
+  job.set_reused_from(view.source_uid);
+  job.set_action(row.action);
   return job;
 }
 

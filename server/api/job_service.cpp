@@ -161,6 +161,8 @@ grpc::ServerUnaryReactor* JobServiceApi::SubmitJobs(grpc::CallbackServerContext*
                      command->scope = scope_of(caller);
                      const Submitted submitted = write.queue.apply(*command, write.now);
                      for (const std::string& uid : submitted.uids) response->add_job_ids(uid);
+                     for (const std::string& uid : submitted.reused)
+                       response->add_reused_job_ids(uid);
                      return JobsChanged{.uids = submitted.uids, .replayed = submitted.replayed};
                    });
 }

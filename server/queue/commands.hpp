@@ -20,6 +20,7 @@ struct SubmitJobs {
 };
 struct Submitted {
   std::vector<std::string> uids;
+  std::vector<std::string> reused;  ///< those that took the result of an equal job
   bool replayed = false;
 };
 

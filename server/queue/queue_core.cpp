@@ -11,6 +11,21 @@
 namespace quasi::server {
 namespace {
 
+/// Prefix of the line of a stored answer that names a job with a taken result.
+constexpr char kTaken = '=';
+
+Submitted stored_answer(const std::string& text) {
+  Submitted submitted{.uids = {}, .reused = {}, .replayed = true};
+  for (std::string& line : lines_of(text)) {
+    if (!line.empty() && line.front() == kTaken) {
+      line.erase(0, 1);
+      submitted.reused.push_back(line);
+    }
+    submitted.uids.push_back(std::move(line));
+  }
+  return submitted;
+}
+
 void require_inputs(Store& store, const Scope& scope, const std::vector<NewJob>& jobs) {
   std::vector<Refused::Precondition> missing;
   std::map<std::string, std::int64_t> sizes;
@@ -42,6 +57,7 @@ void require_schedulable(Store& store, const std::vector<NewJob>& jobs) {
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const JobRow& row = jobs[i].row;
     if (row.memory_bytes == 0 && row.gpus <= 1) continue;  // fits every device that runs its kind
+    if (row.taken_from) continue;
     if (!workers) workers = store.workers();
     const Prospect prospect = prospect_of(row, *workers);
     if (prospect.chance == Chance::kTooLarge)
@@ -91,18 +107,21 @@ bool QueueCore::take_ready_flag() { return std::exchange(became_ready_, false); 
 Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
   const std::string request = request_key(command.scope, command.request_id);
   if (const auto answer = replay(store_, request, "SubmitJobs", command.body_sha256))
-    return {.uids = lines_of(*answer), .replayed = true};
+    return stored_answer(*answer);
   require_inputs(store_, command.scope, command.jobs);
-  require_schedulable(store_, command.jobs);
-  require_quota(store_, command.scope, command.jobs, options_.quotas,
-                options_.default_max_runtime_ms);
+  std::vector<NewJob> jobs = command.jobs;
+  find_results(store_, options_.results, command.scope, jobs);
+  require_schedulable(store_, jobs);
+  require_quota(store_, command.scope, jobs, options_.quotas, options_.default_max_runtime_ms);
   Submitted submitted;
-  for (const NewJob& asked : command.jobs) {
-    NewJob job = asked;
+  std::vector<std::string> answer;
+  for (NewJob& job : jobs) {
     JobRow& row = job.row;
+    const bool is_taken = row.taken_from.has_value();
     row.uid = make_id('j', now.wall_ms, random_);
-    row.state = JobState::kQueued;
-    row.ready = row.not_before_ms <= now.wall_ms;
+    row.state = is_taken ? JobState::kSucceeded : JobState::kQueued;
+    row.ready = !is_taken && row.not_before_ms <= now.wall_ms;
+    if (is_taken) row.ended_ms = now.wall_ms;
     if (row.max_runtime_ms == 0) row.max_runtime_ms = options_.default_max_runtime_ms;
     row.revision = 1;
     row.job_seq = 1;
@@ -110,20 +129,24 @@ Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
     row.owner_id = command.scope.principal_id;
     row.tenant = command.scope.tenant;
     row.id = store_.insert_job(job);
-    store_.append_event({.job_id = row.id,
-                         .job_seq = 1,
-                         .time_ms = now.wall_ms,
-                         .to = JobState::kQueued,
-                         .not_before_ms = row.ready ? 0 : row.not_before_ms});
+    EventRow event{
+        .job_id = row.id, .job_seq = 1, .time_ms = now.wall_ms, .to = row.state, .message = {}};
+    if (is_taken) event.message = "took the result of an equal job";
+    if (!is_taken && !row.ready) event.not_before_ms = row.not_before_ms;
+    store_.append_event(event);
     became_ready_ = became_ready_ || row.ready;
     submitted.uids.push_back(row.uid);
+    answer.push_back(is_taken ? kTaken + row.uid : row.uid);
+    if (!is_taken) continue;
+    store_.take_result(row.id, *row.taken_from);
+    submitted.reused.push_back(row.uid);
   }
-  store_.count_new_jobs(command.scope, static_cast<std::int64_t>(command.jobs.size()));
-  store_.save_request(request,
-                      {.method = "SubmitJobs",
-                       .body_sha256 = command.body_sha256,
-                       .response = joined(submitted.uids)},
-                      now.wall_ms + options_.request_ttl_ms);
+  store_.count_new_jobs(command.scope,
+                        static_cast<std::int64_t>(jobs.size() - submitted.reused.size()));
+  store_.save_request(
+      request,
+      {.method = "SubmitJobs", .body_sha256 = command.body_sha256, .response = joined(answer)},
+      now.wall_ms + options_.request_ttl_ms);
   return submitted;
 }
 

@@ -13,6 +13,7 @@
 #include "server/queue/ids.hpp"
 #include "server/queue/leases.hpp"
 #include "server/queue/log_files.hpp"
+#include "server/queue/results/result_cache.hpp"
 #include "server/queue/store.hpp"
 #include "server/queue/turns/choice.hpp"
 #include "server/queue/turns/explanation.hpp"
@@ -29,6 +30,7 @@ struct QueueOptions {
   std::int64_t request_ttl_ms = 7 * 86'400'000LL;
   QuotaDefaults quotas;
   std::int64_t fair_share_half_life_ms = 7 * 86'400'000LL;
+  ResultCacheOptions results;
 };
 
 /// Begin here: server/queue holds all rules on jobs. This class applies the commands submit, grant,

@@ -214,6 +214,8 @@ JobAfter QueueCore::apply(const CompleteAttempt& command, Now now) {
   job.open_attempt.reset();
   job.failure = {};
   move(job, JobEvent::kSucceed, {.attempt = &attempt}, now);
+  const Fleet::Member* worker = fleet_.find(command.key.worker_id);
+  keep_result(store_, options_.results, job, worker != nullptr ? worker->worker.version : "");
   return {job.state};
 }
 

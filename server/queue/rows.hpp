@@ -21,6 +21,9 @@ using RowId = std::int64_t;
 /// The processor that a job requests. The numbers are those of quasi.v1.DevicePreference.
 enum class Preference : std::uint8_t { kAuto = 1, kCpu = 2, kCuda = 3 };
 
+/// The numbers are those of quasi.v1.CachePolicy.
+enum class CachePolicy : std::uint8_t { kUse = 1, kRefresh = 2, kOff = 3 };
+
 /// The numbers are those of quasi.v1.DeviceBackend.
 enum class Backend : std::uint8_t { kCpu = 1, kCuda = 2 };
 
@@ -85,6 +88,9 @@ struct JobRow {
   std::int64_t owner_id = 0;       ///< principal who submitted it; 0: the owner of the server
   std::string tenant = "default";  ///< group of the owner at that time
   Visibility visibility = Visibility::kPrivate;
+  std::string action;  ///< digest of what decides the result; empty: jobs do not share it
+  CachePolicy cache = CachePolicy::kOff;
+  std::optional<RowId> taken_from;  ///< job whose result it took at its submission
 
   Placement placement() const;
   bool operator==(const JobRow&) const = default;

@@ -33,6 +33,15 @@ class Store {
   /// go. Its row, attempts and state events stay, and find_job does not find it any more.
   virtual void mark_deleted(RowId job, std::int64_t now_ms) = 0;
 
+  // Results that later jobs take (docs/reference/cache.md). `share` names the jobs that share them.
+  /// The job whose result a new job of this action takes. Empty if there is none whole.
+  virtual std::optional<RowId> find_result(const std::string& share, const std::string& action) = 0;
+  /// Makes the result of a job that of its action.
+  virtual void keep_result(const std::string& share, const JobRow& job) = 0;
+  /// Gives the artefacts and the summary of `source` to a job, which was inserted as having taken
+  /// them.
+  virtual void take_result(RowId job, RowId source) = 0;
+
   // Waiting jobs that are ready.
   /// Placements with at least one ready job of the pool.
   virtual std::vector<std::string> ready_placements(const std::string& pool) = 0;

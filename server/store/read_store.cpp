@@ -113,11 +113,14 @@ const std::string kViewColumns =
     ", coalesce((SELECT log_bytes FROM attempts a WHERE a.job_id=j.id ORDER BY a.number DESC "
     "LIMIT 1), 0)"
     ", c.sequence, c.step, c.digest, c.size_bytes, c.fence, c.created_ms"
-    ", coalesce((SELECT p.name FROM principals p WHERE p.id=j.owner_id), 'local')";
+    ", coalesce((SELECT p.name FROM principals p WHERE p.id=j.owner_id), 'local')"
+    // Whoever sees the job may see this source of its result, too.
+    ", (SELECT s.uid FROM jobs s WHERE s.id=j.taken_from AND s.deleted_ms=0 AND "
+    "((s.visibility=2 AND s.tenant=j.tenant) OR (j.visibility=1 AND s.owner_id=j.owner_id)))";
 const std::string kCheckpointJoin =
     " LEFT JOIN checkpoints c ON c.job_id=j.id AND c.sequence="
     "(SELECT max(sequence) FROM checkpoints x WHERE x.job_id=j.id)";
-constexpr int kAfterJob = 37;  ///< number of columns in kJobColumns
+constexpr int kAfterJob = 40;  ///< number of columns in kJobColumns
 
 }  // namespace
 
@@ -149,6 +152,7 @@ JobView ReadStore::read_view(const Statement& row) {
                                     .fence = row.integer(kAfterJob + 7),
                                     .created_ms = row.integer(kAfterJob + 8)};
   view.owner = row.text(kAfterJob + 9);
+  view.source_uid = row.text(kAfterJob + 10);
   return view;
 }
 
@@ -161,7 +165,7 @@ std::optional<JobView> ReadStore::find(const Scope& scope, const std::string& ui
                            end_of_prefix(uid_or_prefix)));
   if (!rows.next()) return std::nullopt;
   JobView view = read_view(*rows);
-  view.summary_json = rows->text(kAfterJob + 10);
+  view.summary_json = rows->text(kAfterJob + 11);
   if (rows.next())
     throw Refused(Refusal::kInvalidArgument, "FIELD_INVALID",
                   "several jobs begin with " + uid_or_prefix + ", e.g. " + view.row.uid + " and " +

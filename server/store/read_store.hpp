@@ -27,8 +27,9 @@ struct JobQuery {
 struct JobView {
   JobRow row;
   std::string spec;
-  std::string owner;     ///< name of the principal
-  std::string progress;  ///< serialised quasi.v1.Progress; empty: none yet
+  std::string owner;       ///< name of the principal
+  std::string source_uid;  ///< job whose result it took, if its readers may see that one
+  std::string progress;    ///< serialised quasi.v1.Progress; empty: none yet
   std::optional<CheckpointRow> checkpoint;
   std::int64_t log_bytes = 0;  ///< of the newest attempt
   std::string summary_json;    ///< set by find() only

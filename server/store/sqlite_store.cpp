@@ -14,13 +14,14 @@ RowId SqliteStore::insert_job(const NewJob& job) {
   const JobRow& row = job.row;
   sql("INSERT INTO jobs (uid, name, kind, state, priority, pool, placement, device, gpus, "
       "memory_bytes, max_runtime_ms, not_before_ms, ready, max_attempts, resume, "
-      "checkpoints_kept, revision, job_seq, created_ms, owner_id, tenant, visibility, spec) "
-      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+      "checkpoints_kept, revision, job_seq, created_ms, ended_ms, owner_id, tenant, visibility, "
+      "action, cache, taken_from, spec) "
+      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(row.uid, row.name, row.kind, row.state, row.priority, row.pool, encode(row.placement()),
             row.device, row.gpus, row.memory_bytes, row.max_runtime_ms, row.not_before_ms,
             row.ready, row.max_attempts, row.resume, row.checkpoints_kept, row.revision,
-            row.job_seq, row.created_ms, row.owner_id, row.tenant, row.visibility,
-            Statement::Blob{job.spec})
+            row.job_seq, row.created_ms, row.ended_ms, row.owner_id, row.tenant, row.visibility,
+            row.action, row.cache, row.taken_from, Statement::Blob{job.spec})
       .run();
   const RowId id = database_.last_insert_id();
   for (const auto& [key, value] : job.labels)

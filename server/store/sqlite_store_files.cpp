@@ -144,6 +144,13 @@ void SqliteStore::set_folded(RowId attempt, std::int64_t bytes) {
 
 void SqliteStore::mark_deleted(RowId job, std::int64_t now_ms) {
   sql("UPDATE jobs SET deleted_ms=?, spec=x'', summary='' WHERE id=?").bind(now_ms, job).run();
+  // A job that took this result before offers it from now on.
+  sql("UPDATE results SET job_id=coalesce((SELECT max(j.id) FROM jobs j WHERE "
+      "j.action=results.action AND j.taken_from IS NOT NULL AND j.deleted_ms=0 AND "
+      "results.share IN ('tenant ' || j.tenant, 'owner ' || j.owner_id)), job_id) WHERE job_id=?")
+      .bind(job)
+      .run();
+  sql("DELETE FROM results WHERE job_id=?").bind(job).run();
   sql("DELETE FROM artifacts WHERE job_id=?").bind(job).run();
   sql("DELETE FROM job_inputs WHERE job_id=?").bind(job).run();
   sql("DELETE FROM checkpoints WHERE job_id=?").bind(job).run();

@@ -4,7 +4,7 @@ quasi_add_test(client_test
           client/client_config_test.cpp client/client_decks_test.cpp
           client/client_documents_test.cpp client/client_job_files_test.cpp
           client/client_key_help_test.cpp client/client_text_test.cpp
-          server/wire_golden_test.cpp
+          server/results/action_test.cpp server/wire_golden_test.cpp
   LIBS quasi_client LABELS service)
 # The tests ask the engine beside them which files a deck reads.
 add_dependencies(client_test quasi-engine)

@@ -64,12 +64,14 @@ Allowance allowance_in_effect(Store& store, const Account& account, const QuotaD
 
 void require_quota(Store& store, const Scope& scope, const std::vector<NewJob>& jobs,
                    const QuotaDefaults& defaults, std::int64_t default_max_runtime_ms) {
-  const auto n_new = static_cast<std::int64_t>(jobs.size());
+  // A job that took a result has ended.
+  const std::int64_t n_new = std::count_if(jobs.begin(), jobs.end(),
+                                           [](const NewJob& job) { return !job.row.taken_from; });
   for (const Account& account : accounts_of(scope)) {
     const Allowance quota = allowance_in_effect(store, account, defaults);
     if (quota.unfinished_jobs) {
       const std::int64_t known = store.jobs_of_account(account).unfinished_jobs;
-      if (known + n_new > *quota.unfinished_jobs)
+      if (n_new > 0 && known + n_new > *quota.unfinished_jobs)
         throw over_quota("QUOTA_QUEUED", "jobs: " + std::to_string(n_new) + " new and " +
                                              std::to_string(known) +
                                              " that wait or run are more than " + whose(account) +
@@ -78,7 +80,7 @@ void require_quota(Store& store, const Scope& scope, const std::vector<NewJob>& 
     }
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const JobRow& job = jobs[i].row;
-      if (job.gpus > 0)
+      if (job.gpus > 0 && !job.taken_from)
         require_startable(quota, whose(account), job,
                           job.max_runtime_ms > 0 ? job.max_runtime_ms : default_max_runtime_ms,
                           "jobs[" + std::to_string(i) + "]");

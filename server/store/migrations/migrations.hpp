@@ -20,5 +20,6 @@ std::span<const Migration> migrations();
 extern const char kVersion1[];
 extern const char kVersion10[];
 extern const char kVersion12[];
+extern const char kVersion13[];
 
 }  // namespace quasi::server

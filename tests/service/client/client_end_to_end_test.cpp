@@ -158,6 +158,40 @@ TEST_F(EndToEnd, PhysicsFromDeckToTable) {
   EXPECT_EQ(slurp(path("out/result.h5")), slurp(path("here/result.h5")));
 }
 
+// An equal job takes the result that is there, unless it is told to compute.
+TEST_F(EndToEnd, AnEqualJobTakesTheResult) {
+  const std::string deck = (test::source_dir() / "examples/thermal/silicon-sw").string();
+  const auto submit = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"submit",      "thermal", deck,    "--set",
+                                      "ngrid=3 3 3", "--wait",  "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return json::parse(quasi(words).out);
+  };
+  const json first = submit({"--name", "first"});
+  EXPECT_EQ(first["submitted"][0]["reused"], false) << first;
+  const json second = submit({"--name", "second", "--device", "cpu"});
+  EXPECT_EQ(second["submitted"][0]["reused"], true) << second;
+  const std::string source = first["submitted"][0]["id"], taker = second["submitted"][0]["id"];
+  const json job = json::parse(quasi({"show", taker, "--json"}).out)["jobs"][0];
+  EXPECT_EQ(job["state"], "succeeded");
+  EXPECT_EQ(job["reused_from"], source);
+  EXPECT_EQ(job["attempts"], 0);
+  EXPECT_NE(quasi({"show", taker}).out.find("of " + source), std::string::npos);
+  EXPECT_NE(quasi({"cache", "explain", source, taker}).out.find("same result"), std::string::npos);
+  EXPECT_EQ(quasi({"fetch", source, "-d", path("one").string()}).status, 0);
+  EXPECT_EQ(quasi({"fetch", taker, "-d", path("two").string()}).status, 0);
+  EXPECT_EQ(slurp(path("one/result.h5")), slurp(path("two/result.h5")));
+
+  EXPECT_EQ(submit({"--no-cache"})["submitted"][0]["reused"], false);
+  const json other = submit({"--set", "T=310"});
+  EXPECT_EQ(other["submitted"][0]["reused"], false);
+  const std::string id = other["submitted"][0]["id"];
+  const std::string why = quasi({"cache", "explain", source, id}).out;
+  EXPECT_NE(why.find("settings[1].value"), std::string::npos) << why;
+  EXPECT_EQ(quasi({"submit", "thermal", deck, "--no-cache", "--refresh"}).status, 2);
+  EXPECT_EQ(quasi({"cache", "explain", source}).status, 2);
+}
+
 TEST_F(EndToEnd, WrongDecksAreRefusedBeforeAnythingTravels) {
   const std::string deck = (test::source_dir() / "examples/thermal/silicon-sw").string();
   for (const std::vector<std::string>& words :

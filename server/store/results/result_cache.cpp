@@ -1,0 +1,30 @@
+// The tables of the result cache (docs/reference/cache.md).
+
+#include "server/store/query.hpp"
+#include "server/store/sqlite_store.hpp"
+
+namespace quasi::server {
+
+std::optional<RowId> SqliteStore::find_result(const std::string& share, const std::string& action) {
+  return one<RowId>(sql("SELECT job_id FROM results r WHERE share=? AND action=? AND NOT EXISTS "
+                        "(SELECT 1 FROM artifacts a LEFT JOIN blobs b ON b.digest=a.digest "
+                        "WHERE a.job_id=r.job_id AND b.state IS NOT 1)")
+                        .bind(share, action),
+                    [](const Statement& row) { return row.integer(0); });
+}
+
+void SqliteStore::keep_result(const std::string& share, const JobRow& job) {
+  sql("INSERT OR REPLACE INTO results VALUES (?,?,?)").bind(share, job.action, job.id).run();
+}
+
+void SqliteStore::take_result(RowId job, RowId source) {
+  sql("INSERT INTO artifacts SELECT ?, name, digest, size_bytes, media_type FROM artifacts "
+      "WHERE job_id=?")
+      .bind(job, source)
+      .run();
+  sql("UPDATE jobs SET summary=(SELECT summary FROM jobs WHERE id=?) WHERE id=?")
+      .bind(source, job)
+      .run();
+}
+
+}  // namespace quasi::server
