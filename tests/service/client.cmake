@@ -17,7 +17,7 @@ quasi_add_test(client_end_to_end_test
   LIBS quasi_json quasi_access LABELS service TIMEOUT 600)
 add_dependencies(client_end_to_end_test quasi quasi-server quasi-worker quasi-engine quasi-cage)
 foreach(test client_test client_end_to_end_test)
-  target_compile_options(${test} PRIVATE -Wno-restrict $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${test} PRIVATE -Wno-restrict)
   target_compile_definitions(${test} PRIVATE
     QUASI_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
     QUASI_EXAMPLES_DIR="${PROJECT_SOURCE_DIR}/examples"
