@@ -3,9 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <future>
 #include <iostream>
+#include <thread>
 
+#include "server/service/readers.hpp"
+#include "server/service/writer.hpp"
 #include "tests/service/support/queue_world.hpp"
 #include "tests/service/support/sync_trace.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -69,6 +75,39 @@ TEST_F(LogSyncs, AGroupOfAppendsIsOneSync) {
   std::cout << "syncs of " << kGroups << " groups of " << kAttempts << " appends: " << syncs(trace)
             << '\n';
   EXPECT_LE(syncs(trace), kGroups);
+}
+
+// The files of logs are synced by the threads for files. The writer goes on with other commands.
+TEST_F(LogSyncs, TheWriterSyncsNoFileOfALog) {
+  append_lines(std::string(300 << 10, 'x'));
+  std::atomic<bool> folding{false};
+  WorkPool files(1);
+  std::promise<std::thread::id> writers_thread;
+  std::vector<quasi::test::SyncTrace::Call> calls;
+  {
+    Writer writer(world_.engine, {.on_commit = [](const GroupOutcome&) {},
+                                  .on_fatal = [](const StorageFatal&) { std::abort(); }});
+    writer.post(
+        {.body = [&](WriteContext&) { writers_thread.set_value(std::this_thread::get_id()); },
+         .done = [](const std::exception_ptr& error) { EXPECT_FALSE(error); }});
+    const quasi::test::SyncTrace trace;
+    fold_logs(writer, files, world_.logs, folding);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (folding && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_FALSE(folding);
+    files.close();
+    writer.close();
+    calls = trace.calls();
+  }
+  const std::thread::id writers = writers_thread.get_future().get();
+  std::size_t of_logs = 0;
+  for (const auto& call : calls) {
+    if (call.path.find("/logs/") == std::string::npos) continue;
+    ++of_logs;
+    EXPECT_NE(call.thread, writers) << call.path;
+  }
+  EXPECT_GT(of_logs, 0U);
 }
 
 // A log is moved into its file when it is long or finished. Every byte is read from the right place

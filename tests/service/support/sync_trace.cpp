@@ -30,7 +30,8 @@ int note_sync(int descriptor) {
   recorded.push_back({.kind = SyncTrace::Call::Kind::kSync,
                       .path = path,
                       .to = {},
-                      .size_bytes = is_file ? facts.st_size : 0});
+                      .size_bytes = is_file ? facts.st_size : 0,
+                      .thread = std::this_thread::get_id()});
   const bool fails = !failing_part.empty() && path.find(failing_part) != std::string::npos;
   return fails ? failing_error : 0;
 }
@@ -105,7 +106,8 @@ int rename(const char* from, const char* to) noexcept {
       quasi::test::recorded.push_back({.kind = quasi::test::SyncTrace::Call::Kind::kRename,
                                        .path = from,
                                        .to = to,
-                                       .size_bytes = 0});
+                                       .size_bytes = 0,
+                                       .thread = std::this_thread::get_id()});
   }
   return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }

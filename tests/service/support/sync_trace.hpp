@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace quasi::test {
@@ -18,6 +19,7 @@ class SyncTrace {
     std::string path;           ///< file or directory; for a rename, the old name
     std::string to;             ///< for a rename, the new name
     std::int64_t size_bytes{};  ///< size of the file at that moment; 0 for a directory
+    std::thread::id thread;     ///< the thread that made the call
   };
 
   SyncTrace();
