@@ -3,7 +3,8 @@ add_library(quasi_power_cut_disk STATIC support/power_cut_disk.cpp)
 target_link_libraries(quasi_power_cut_disk PUBLIC quasi_service)
 
 quasi_add_test(server_crash_test
-  SOURCES server/server_crash_test.cpp server/server_migration_test.cpp
+  SOURCES server/migrations/golden_database_test.cpp server/server_crash_test.cpp
+          server/server_migration_test.cpp
   LIBS quasi_power_cut_disk LABELS service faults)
 quasi_add_test(server_queue_test
   SOURCES server/server_states_test.cpp server/server_triggers_test.cpp
