@@ -100,6 +100,34 @@ TEST_F(Tls, OpensTcpToAToken) {
   EXPECT_FALSE(plain->ListJobs(&context, {}, &response).ok()) << "plain text to a port of TLS";
 }
 
+// Workers and people are known by their tokens alone. A certificate of the server's own CA stands
+// for nobody, even with the name of a worker.
+TEST_F(Tls, ACertificateOfTheClientIsNoToken) {
+  start();
+  const KeyedCertificate own = make_server_certificate(ca_, {"worker"}, days(-1, 1));
+  const auto channel =
+      grpc::CreateChannel(tcp(), grpc::SslCredentials({.pem_root_certs = ca_.certificate_pem,
+                                                       .pem_private_key = own.key_pem,
+                                                       .pem_cert_chain = own.certificate_pem}));
+  const grpc::Status without = list(channel);
+  EXPECT_EQ(wire::reason_of(without), wire::reason::kTokenMissing) << without.error_message();
+  v1::AcquireLeasesRequest request;
+  v1::AcquireLeasesResponse granted;
+  grpc::ClientContext context;
+  limit(context);
+  const auto worker = v1::WorkerService::NewStub(channel);
+  EXPECT_EQ(wire::reason_of(worker->AcquireLeases(&context, request, &granted)),
+            wire::reason::kTokenMissing);
+
+  std::string token;
+  std::ifstream(token_file()) >> token;
+  grpc::ClientContext with;
+  limit(with);
+  with.AddMetadata("authorization", "Bearer " + token);
+  v1::ListJobsResponse response;
+  EXPECT_EQ(v1::JobService::NewStub(channel)->ListJobs(&with, {}, &response).error_message(), "");
+}
+
 // A port without TLS on a loopback address asks for a token too, because every user of the machine
 // reaches it.
 TEST_F(Tls, PlainLoopbackNeedsATokenAndPlainTextStaysOnTheMachine) {
