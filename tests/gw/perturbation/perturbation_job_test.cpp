@@ -87,6 +87,53 @@ TEST(PerturbationJob, GivesTheFirstOrdersAtTheEnergiesOfBraAndKet) {
   EXPECT_NE(table.find("acoustic sums"), std::string::npos);
 }
 
+// Without a displacement the potential is that of the mean field, so that the check by finite
+// displacements starts from the same crystal. 1e-14 Ry: rounding of the phases.
+TEST(PerturbationJob, TheDisplacedPotentialStartsFromThatOfTheCrystal) {
+  for (const char* name : {"silicon", "gaas"}) {
+    EmpiricalCrystal crystal = SmallSilicon::small_crystal();
+    crystal.name = name;
+    const SmallSilicon made(crystal);
+    const auto at_rest = empirical_potential(crystal);
+    const auto displaced = displaced_potential(crystal, made.field.crystal(), 1, {});
+    const auto moved = displaced_potential(crystal, made.field.crystal(), 1, {0.1, 0.0, 0.0});
+    ASSERT_EQ(displaced.size(), at_rest.size());
+    double change = 0.0;
+    for (std::size_t i = 0; i < at_rest.size(); ++i) {
+      EXPECT_EQ(displaced[i].first, at_rest[i].first);
+      EXPECT_LT(std::abs(displaced[i].second - at_rest[i].second), 1e-14) << name;
+      change = std::max(change, std::abs(moved[i].second - at_rest[i].second));
+    }
+    EXPECT_GT(change, 1e-3);
+  }
+}
+
+// With all bands of the plane waves and without the rules near the poles, finite displacements of
+// the atom give ∂Σ, diagonal and between different states: 1e-5 eV/Bohr. The deviation of central
+// differences falls as h².
+TEST(PerturbationJob, FiniteDisplacementsGiveTheFirstOrder) {
+  const auto largest_ev = [](const std::string& method, const std::string& step) {
+    const Calculation run = run_deck(
+        kCrystal + "[sigma]\nband_max = 5\npole_half_width_ev = 0\nsx_cut = 1e6\nmethod = \"" +
+        method +
+        "\"\n[perturbation]\natoms = [2]\ndirections = [\"z\"]\ncheck_step_bohr = " + step + "\n");
+    double largest = 0.0;
+    for (const ElementsAtK& at : run.displacements->at[0]) {
+      EXPECT_FALSE(at.difference.empty());
+      largest = std::max(largest, largest_deviation_ry(at) * kRydberg_ev);
+    }
+    const auto summary = summary_of(run, find_device("cpu"), 1);
+    EXPECT_NE(table_of(summary).find("finite displacements deviate"), std::string::npos);
+    return largest;
+  };
+  for (const char* method : {"hl-gpp", "cohsex"}) {
+    const double fine = largest_ev(method, "0.005"), coarse = largest_ev(method, "0.01");
+    EXPECT_LT(fine, 1e-5) << method;
+    EXPECT_GT(coarse, 3.5 * fine) << method;
+    EXPECT_LT(coarse, 4.5 * fine) << method;
+  }
+}
+
 // Each element is that of sigma_derivatives() at one energy alone, bit by bit.
 TEST(PerturbationJob, AgreesWithTheDerivativeAtOneEnergy) {
   SmallSilicon silicon;
@@ -184,6 +231,8 @@ TEST(PerturbationJob, BrokenDecksAreRefused) {
       {small + perturbed + "directions = [\"x\", \"x\"]", "perturbation.directions", "twice"},
       {small + perturbed + "directions = []", "perturbation.directions", "empty"},
       {small + perturbed + "directions = \"x\"", "perturbation.directions", "list of texts"},
+      {small + perturbed + "check_step_bohr = 1e-6", "perturbation.check_step_bohr", "set 0.01"},
+      {small + perturbed + "check_step_bohr = -0.01", "perturbation.check_step_bohr", "outside 0"},
       {small + perturbed + "atom = [1]", "[perturbation]", "did you mean 'atoms'"},
       {"[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\nrho = \"RHO\"\n[epsilon]\ncutoff_ry = 2.0\n" +
            perturbed,

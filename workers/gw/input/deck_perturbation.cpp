@@ -7,6 +7,12 @@
 #include "workers/gw/input/deck_sigma.hpp"
 
 namespace quasi::gw {
+namespace {
+
+/// Σ is exact to 1e-12 Ry, so that a central difference of this step is exact to 1e-7 eV/Bohr.
+constexpr double kSmallestStep_bohr = 1e-4;
+
+}  // namespace
 
 void read_perturbation(TableReader reader, Deck* deck) {
   PerturbationRequest& p = deck->perturbation;
@@ -32,6 +38,11 @@ void read_perturbation(TableReader reader, Deck* deck) {
     if (p.directions.empty())
       reader.fail("directions", "is an empty list; leave it out to displace along x, y and z");
   }
+  p.check_step_bohr = reader.number("check_step_bohr", 0.0, 0.0, 0.2);
+  if (p.check_step_bohr > 0.0 && p.check_step_bohr < kSmallestStep_bohr)
+    reader.fail("check_step_bohr",
+                "is below 1e-4 Bohr, where differences of Sigma lose the digits "
+                "that the check compares; set 0.01, or 0 for no check");
   reader.finish();
 }
 

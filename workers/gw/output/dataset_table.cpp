@@ -75,6 +75,8 @@ constexpr DatasetDescription kDatasets[] = {
      "mean of the first orders of Sigma at both energies"},
     {"/perturbations/sigma_fixed_energies", "perturbation point bra ket complex",
      "that mean without the shifts of energies"},
+    {"/perturbations/sigma_difference", "perturbation point bra ket complex",
+     "that mean by finite displacements of the atom"},
     {"/errors/blocks", "entry", "blocks of random vectors of the jackknife"},
     {"/errors/estimate", "state", "energy of each state without the bias of first order"},
     {"/errors/half_width", "state", "half of the 95 % interval of each energy"},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "workers/gw/model/empirical_crystal.hpp"
+#include "workers/gw/solver/mean_field/eigensolver/operator_states.hpp"
 #include "workers/gw/solver/perturbation/sigma_derivative.hpp"
 
 namespace quasi::gw {
@@ -16,5 +17,13 @@ namespace quasi::gw {
 /// follow from |G|
 Perturbation atom_displacement(const EmpiricalCrystal& wanted, const Crystal& crystal, int atom,
                                const Vec3& direction);
+
+/// Calculates V(G) of the crystal with one atom of every cell at τ_a + u, Ry. It has the elements
+/// of empirical_potential() at u = 0.
+/// @param atom               position in its list of atoms, from 0
+/// @param displacement_bohr  u, Cartesian
+/// @throws InvalidInput as atom_displacement() does
+PotentialElements displaced_potential(const EmpiricalCrystal& wanted, const Crystal& crystal,
+                                      int atom, const Vec3& displacement_bohr);
 
 }  // namespace quasi::gw

@@ -7,6 +7,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
+#include "workers/gw/solver/perturbation/finite_difference.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -71,20 +72,65 @@ std::vector<ElementsAtK> kept(const std::string& key, std::size_t n_displacement
   return list;
 }
 
+std::vector<double> outer_energies_ry(const MeanField& field, const SigmaOptions& options) {
+  std::vector<double> energies_ry;
+  for (int band = options.band_min; band <= options.band_max; ++band)
+    energies_ry.push_back(field.waves.energy(0, options.kpoints.front(), band - 1));
+  return energies_ry;
+}
+
 /// Calculates the elements of all displacements at one k.
 std::vector<ElementsAtK> calculate(const MeanField& field,
                                    const std::vector<DielectricMatrix>& epsilon,
                                    const SigmaOptions& options,
                                    const std::vector<Perturbation>& perturbations,
                                    const DeviceContext& context) {
-  std::vector<double> energies_ry;
-  for (int band = options.band_min; band <= options.band_max; ++band)
-    energies_ry.push_back(field.waves.energy(0, options.kpoints.front(), band - 1));
   std::vector<ElementsAtK> list;
-  for (const auto& derivative :
-       sigma_derivatives(field, epsilon, options, perturbations, energies_ry, context))
+  for (const auto& derivative : sigma_derivatives(field, epsilon, options, perturbations,
+                                                  outer_energies_ry(field, options), context))
     list.push_back(at_bra_and_ket(derivative.front()));
   return list;
+}
+
+/// Takes the mean at the energies of bra and ket from all energies, [E][l][m].
+std::vector<Cplx> mean_of_bra_and_ket(const std::vector<Cplx>& all, std::size_t n) {
+  const bool one_energy = all.size() == n * n;  // static COHSEX
+  std::vector<Cplx> mean(n * n);
+  for (std::size_t l = 0; l < n; ++l)
+    for (std::size_t m = 0; m < n; ++m) {
+      const std::size_t i = l * n + m, bra = one_energy ? 0 : l, ket = one_energy ? 0 : m;
+      mean[i] = 0.5 * (all[bra * n * n + i] + all[ket * n * n + i]);
+    }
+  return mean;
+}
+
+/// Displacements of a job, and the step of their check.
+struct CheckedDisplacements {
+  const DisplacedCrystal& displaced;
+  const std::vector<Displacement>& list;
+
+  std::vector<DisplacedPotentials> potentials(const Crystal& crystal) const {
+    std::vector<DisplacedPotentials> pairs;
+    for (const Displacement& d : list) {
+      const Vec3 step = displaced.request.check_step_bohr * unit_vector(d.direction);
+      pairs.push_back({displaced_potential(displaced.crystal, crystal, d.atom - 1, step),
+                       displaced_potential(displaced.crystal, crystal, d.atom - 1, -1.0 * step)});
+    }
+    return pairs;
+  }
+};
+
+/// Adds the first order by finite displacements to the elements of all displacements at one k.
+void add_differences(const CheckedDisplacements& checked, const MeanField& field,
+                     const std::vector<DielectricMatrix>& epsilon, const SigmaOptions& options,
+                     const DeviceContext& context, std::vector<ElementsAtK>& elements) {
+  const auto potentials = checked.potentials(field.crystal());
+  const std::vector<double> energies_ry = outer_energies_ry(field, options);
+  const auto found = finite_differences(
+      field, epsilon, options, {potentials, energies_ry, checked.displaced.request.check_step_bohr},
+      context);
+  for (std::size_t d = 0; d < elements.size(); ++d)
+    elements[d].difference = mean_of_bra_and_ket(found[d], energies_ry.size());
 }
 
 /// Returns the largest diagonal element of the sum over the atoms, for any k and direction.
@@ -125,6 +171,13 @@ void examine_acoustic_sums(DisplacementElements& found) {
 }
 
 }  // namespace
+
+double largest_deviation_ry(const ElementsAtK& at) {
+  double largest = 0.0;
+  for (std::size_t i = 0; i < at.difference.size(); ++i)
+    largest = std::max(largest, std::abs(at.difference[i] - at.sigma(i)));
+  return largest;
+}
 
 std::vector<Displacement> displacements_of(const PerturbationRequest& request,
                                            const Crystal& crystal) {
@@ -173,6 +226,8 @@ DisplacementElements displacement_elements(const DisplacedCrystal& displaced,
       list = calculate(field, epsilon, options, perturbations, context);
       keep(key, list, checkpoint);
     }
+    if (displaced.request.check_step_bohr > 0.0)
+      add_differences({displaced, found.displacements}, field, epsilon, options, context, list);
     for (std::size_t d = 0; d < list.size(); ++d) found.at[d].push_back(std::move(list[d]));
   }
   if (displaced.request.atoms.empty() ||

@@ -17,6 +17,8 @@ struct ElementsAtK {
   std::vector<Cplx> sigma_bra;       ///< ∂Σ_lm(E_l)
   std::vector<Cplx> sigma_ket;       ///< ∂Σ_lm(E_m)
   std::vector<Cplx> fixed_energies;  ///< mean at both energies without the shifts of energies
+  /// Mean at both energies by finite displacements; empty: not wanted.
+  std::vector<Cplx> difference;
 
   /// Mean of ∂Σ at the energies of bra and ket.
   Cplx sigma(std::size_t i) const { return 0.5 * (sigma_bra[i] + sigma_ket[i]); }
@@ -39,6 +41,9 @@ struct DisplacementElements {
   /// the mean field is 0. They are absent unless all atoms are displaced.
   std::optional<double> acoustic_mean_field_ry, acoustic_sigma_ry;
 };
+
+/// Returns the largest deviation of ∂Σ from finite displacements, Ry/Bohr; 0 without them.
+double largest_deviation_ry(const ElementsAtK& at);
 
 /// Lists the displacements of a request, atom by atom.
 std::vector<Displacement> displacements_of(const PerturbationRequest& request,

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/solver/perturbation/screened_poles.hpp"
 #include "workers/gw/solver/perturbation/state_coupling.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 
@@ -30,25 +31,6 @@ void check(const MeanField& field, const SigmaOptions& options,
       throw InvalidInput("perturbation '" + perturbation.name + "' has another wave vector than '" +
                          perturbations.front().name + "'; calculate each wave vector by itself");
 }
-
-/// W of one irreducible q as plasmon poles; static COHSEX as poles at infinity.
-struct ScreenedPoles {
-  ScreeningAtQ at;
-  PlasmonPoleModel poles;
-
-  void make(const MeanField& field, const SigmaOptions& options, const CoulombInteraction& coulomb,
-            const WingFactors& wings) {
-    if (uses_plasmon_poles(options.method)) {
-      poles = plasmon_poles(field, at, options, coulomb, wings);
-      return;
-    }
-    poles = {};
-    poles.n = at.sphere.size();
-    poles.strength = screened_matrix(at, 0, wings);
-    for (Cplx& value : poles.strength) value *= 0.5 * kStaticPole_ry;
-    poles.pole_ry.assign(poles.strength.size(), kStaticPole_ry);
-  }
-};
 
 /// Inner states on one side, on the device too.
 struct InnerStates {
@@ -180,23 +162,16 @@ struct Step {
 
 void Step::add_star(std::size_t iq, DerivativeAtK& at_k, const std::vector<double>& energies_ry,
                     std::vector<DerivativeSums>& sums) const {
-  ScreenedPoles w{
-      .at = screening_at(field, epsilon[iq], options.screened_cutoff_ry, context.coulomb),
-      .poles = {}};
-  const bool by_point = context.coulomb.options().wing_rule == WingRule::kListedPoint;
-  if (!by_point) w.make(field, options, context.coulomb, wing_factors(w.at.epsilon));
+  ScreenedPoles w(field, epsilon[iq], options, context.coulomb);
   const GSphere bare = bare_sphere(iq);
   const std::vector<double> coulomb = averaged_coulomb(epsilon[iq], bare, context.coulomb);
   const double weight = 1.0 / field.zone_volume_bohr3();
   for (const ZonePoint& point : field.transfers().points()) {
     if (point.irreducible != static_cast<int>(iq)) continue;
-    if (by_point)
-      w.make(field, options, context.coulomb,
-             wing_factors_of_listed_point(w.at.epsilon, context.coulomb, field.crystal().bdot,
-                                          point.k));
     at_k.load_inner(point.k);
-    add_correlation_derivative(w.poles.view(), options.rules, at_k.fill(point.k, w.at.sphere, true),
-                               at_k.couplings(), {energies_ry, weight}, sums);
+    add_correlation_derivative(w.at_point(point.k).view(), options.rules,
+                               at_k.fill(point.k, w.sphere(), true), at_k.couplings(),
+                               {energies_ry, weight}, sums);
     add_exchange_derivative(coulomb, at_k.fill(point.k, bare, false), at_k.couplings(), weight,
                             sums);
     context.progress.throw_if_cancelled();
