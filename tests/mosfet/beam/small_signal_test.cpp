@@ -87,9 +87,12 @@ TEST(SmallSignal, RowsAndColumnsOfYAddToZero) {
   }
 }
 
+/// Laws that hold for both kinds of inflow.
+class SmallSignalOfInflow : public testing::TestWithParam<const char*> {};
+
 // At frequency zero g_m and g_ds are the slopes of the steady current on the grid of the point.
-TEST(SmallSignal, TheLimitOfFrequencyZeroIsTheSlopeOfTheSteadyCurrent) {
-  const SmallDevice small(deck_of());
+TEST_P(SmallSignalOfInflow, TheLimitOfFrequencyZeroIsTheSlopeOfTheSteadyCurrent) {
+  const SmallDevice small(deck_of({{"contact.inflow", GetParam()}}));
   const BiasPoint bias{0.4, 0.3};
   const BeamSteadyState state = small.steady(bias);
   const BeamDevice device = small.device();
@@ -105,6 +108,8 @@ TEST(SmallSignal, TheLimitOfFrequencyZeroIsTheSlopeOfTheSteadyCurrent) {
   for (int k = 0; k < kTerminals; ++k)
     EXPECT_LT(std::abs(found.y[0][k] + found.y[1][k] + found.y[2][k]), 1e-7 * gm) << k;
 }
+
+INSTANTIATE_TEST_SUITE_P(Contacts, SmallSignalOfInflow, testing::Values("fixed", "neutral"));
 
 // Without drain bias the symmetric device answers alike from both sides.
 TEST(SmallSignal, YIsReciprocalWithoutDrainBias) {

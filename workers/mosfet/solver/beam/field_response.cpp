@@ -40,6 +40,16 @@ std::array<double, 2> inner_currents(const BeamOperator& transport, const std::v
   return sum;
 }
 
+// Returns Σ 2ϱ of the two contact columns, nm⁻². @param sheet  one valley [n_states][nx]
+std::array<double, 2> contact_electrons(const std::vector<double>& sheet, int nx) {
+  std::array<double, 2> sum{};
+  for (std::size_t first = 0; first < sheet.size(); first += static_cast<std::size_t>(nx)) {
+    sum[0] += kValleys * sheet[first];
+    sum[1] += kValleys * sheet[first + static_cast<std::size_t>(nx) - 1];
+  }
+  return sum;
+}
+
 std::vector<double> overlap_of(const BeamDevice& device, const Subbands& subbands) {
   const Structure& s = device.structure;
   const std::size_t levels = static_cast<std::size_t>(s.n_families()) * s.subbands;
@@ -64,15 +74,21 @@ FieldResponse::FieldResponse(const BeamDevice& device, const BiasPoint& bias,
       boundary_(potential_boundary(device.model, device.structure, bias, device.contacts.source,
                                    device.contacts.drain)),
       grid_(state.grid),
-      inflow_(make_beam_inflow(state.grid, -bias.vds_v)),
+      inflow_(
+          make_beam_inflow(state.grid, state.grid.shape.kt_ev * std::log(state.inflow_scale[0]),
+                           state.grid.shape.kt_ev * std::log(state.inflow_scale[1]) - bias.vds_v)),
       potential_v_(state.field.potential_v),
       subbands_(solve_subbands(device.structure, potential_v_)) {
   const Structure& s = device.structure;
   for (int valley = 0; valley < s.n_valleys(); ++valley)
     for (int subband = 0; subband < s.subbands; ++subband)
       level_of_.push_back(s.family_of[static_cast<std::size_t>(valley)] * s.subbands + subband);
-  base_ =
-      std::make_unique<Frame>(*this, subbands_, make_beam_geometry(grid_, levels_of(subbands_)));
+  const BeamLevels levels = levels_of(subbands_);
+  if (device.model.neutral_inflow) {
+    neutral_.emplace(device.model, s, device.contacts, bias);
+    wanted_nm2_ = neutral_->wanted_nm2(grid_, levels);
+  }
+  base_ = std::make_unique<Frame>(*this, subbands_, make_beam_geometry(grid_, levels));
   const BeamSolution steady =
       solve_beam(base_->transport, base_->scattering,
                  {kTolerance, kMaxSweeps, BeamNorm::kElectrons}, state.mean);
@@ -249,18 +265,25 @@ FieldDerivative FieldResponse::along(const std::vector<double>& direction) const
   }
   const LevelShift shift = shift_between(levels_of(subbands[0]), levels_of(subbands[1]));
   std::array<std::vector<double>, 2> rate, residual;
-  std::array<std::array<double, 2>, 2> current{};
+  std::array<std::array<double, 2>, 2> current{}, excess{};
   for (const int side : {0, 1}) {
     const Frame frame(*this, subbands[side], shifted(shift, side == 0 ? -1.0 : 1.0));
     rate[side] = frame.transport.rate(g_);
-    residual[side] =
-        poisson_residual(device_.structure, boundary_, potential[side],
-                         density_of(subbands[side], beam_sheet_density(frame.geometry, g_)));
+    const std::vector<double> sheet = beam_sheet_density(frame.geometry, g_);
+    residual[side] = poisson_residual(device_.structure, boundary_, potential[side],
+                                      density_of(subbands[side], sheet));
     current[side] = inner_currents(frame.transport, g_);
+    if (!neutral_) continue;
+    const std::array<double, 2> present = contact_electrons(sheet, grid_.nx),
+                                wanted = neutral_->wanted_nm2(grid_, frame.levels);
+    excess[side] = as_shifts_ev({present[0] - wanted[0], present[1] - wanted[1]});
   }
   out.rate = difference(rate[1], rate[0], 2.0 * step);
   out.poisson = difference(residual[1], residual[0], 2.0 * step);
-  for (const int n : {0, 1}) out.current[n] = (current[1][n] - current[0][n]) / (2.0 * step);
+  for (const int n : {0, 1}) {
+    out.current[n] = (current[1][n] - current[0][n]) / (2.0 * step);
+    out.excess_ev[n] = (excess[1][n] - excess[0][n]) / (2.0 * step);
+  }
   out.storage = storage_of(shift);
   for (double& value : out.storage) value /= step;
   return out;
@@ -278,6 +301,17 @@ std::vector<double> FieldResponse::poisson_of(const std::vector<double>& g) cons
 
 std::array<double, 2> FieldResponse::current_of(const std::vector<double>& g) const {
   return inner_currents(base_->transport, g);
+}
+
+std::array<double, 2> FieldResponse::as_shifts_ev(
+    const std::array<double, 2>& electrons_nm2) const {
+  const double kt = grid_.shape.kt_ev;
+  return {kt * electrons_nm2[0] / wanted_nm2_[0], kt * electrons_nm2[1] / wanted_nm2_[1]};
+}
+
+std::array<double, 2> FieldResponse::excess_of(const std::vector<double>& g) const {
+  if (!neutral_) return {};
+  return as_shifts_ev(contact_electrons(beam_sheet_density(base_->geometry, g), grid_.nx));
 }
 
 std::vector<double> FieldResponse::inflow_drive(bool source) const {

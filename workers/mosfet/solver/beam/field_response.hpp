@@ -2,10 +2,12 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "workers/mosfet/kernels/beam/beam_transport.hpp"
 #include "workers/mosfet/solver/beam/beam_point.hpp"
+#include "workers/mosfet/solver/beam/neutral_contacts.hpp"
 
 namespace quasi::mosfet {
 
@@ -16,6 +18,9 @@ struct FieldDerivative {
   std::vector<double> poisson;  ///< δP of Poisson's equation [nx][nz], V nm
   /// Electrons through the faces next to source and drain, 1/(nm fs).
   std::array<double, 2> current{};
+  /// Electrons of the contact columns above neutrality, as the shifts of E_F that would hold them
+  /// in equilibrium, eV. Zero for fixed inflow.
+  std::array<double, 2> excess_ev{};
 };
 
 /// Linearises the equations of a steady state of the beam scheme in the potential
@@ -32,6 +37,8 @@ class FieldResponse {
   std::vector<double> poisson_of(const std::vector<double>& g) const;
   /// Returns the electrons of δg through the faces next to source and drain, 1/(nm fs).
   std::array<double, 2> current_of(const std::vector<double>& g) const;
+  /// Returns the electrons of δg in the contact columns, as shifts of E_F in equilibrium, eV.
+  std::array<double, 2> excess_of(const std::vector<double>& g) const;
   /// Returns the change of V ∂_t g by electrons that enter, per V at the source and at the drain.
   std::vector<double> inflow_drive(bool source) const;
   /// Returns the factorised Newton matrix of a Gummel step, in which ϱ follows the levels.
@@ -40,6 +47,7 @@ class FieldResponse {
   const BeamOperator& transport() const { return base_->transport; }
   const BeamScattering& scattering() const { return base_->scattering; }
   const PotentialBoundary& boundary() const { return boundary_; }
+  bool has_neutral_inflow() const { return neutral_.has_value(); }
 
  private:
   /// Transport at given levels.
@@ -62,6 +70,8 @@ class FieldResponse {
 
   BeamLevels levels_of(const Subbands& subbands) const;
   std::vector<double> density_of(const Subbands& subbands, const std::vector<double>& sheet) const;
+  /// Returns electrons of the contact columns as shifts of E_F in equilibrium, eV.
+  std::array<double, 2> as_shifts_ev(const std::array<double, 2>& electrons_nm2) const;
   void find_slopes();
   LevelShift shift_between(const BeamLevels& low, const BeamLevels& high) const;
   BeamGeometry shifted(const LevelShift& shift, double factor) const;
@@ -70,8 +80,10 @@ class FieldResponse {
   const BeamDevice& device_;
   PotentialBoundary boundary_;
   std::vector<int> level_of_;
+  std::optional<NeutralContacts> neutral_;  ///< empty: fixed inflow
   BeamGrid grid_;
   BeamInflow inflow_;
+  std::array<double, 2> wanted_nm2_{1.0, 1.0};  ///< Σ 2ϱ of the neutral contact columns
   std::vector<double> potential_v_;
   Subbands subbands_;
   std::unique_ptr<Frame> base_;

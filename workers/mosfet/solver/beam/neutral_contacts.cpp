@@ -43,20 +43,28 @@ double NeutralContacts::equilibrium_on_grid(const BeamGrid& grid, const BeamLeve
   return sum;
 }
 
+std::array<double, 2> NeutralContacts::wanted_nm2(const BeamGrid& grid,
+                                                  const BeamLevels& levels) const {
+  std::array<double, 2> wanted{};
+  // The error of the grid belongs to the wanted density too, so that equilibrium needs no shift.
+  for (const int side : {0, 1})
+    wanted[side] = doping_nm2_[side] * equilibrium_on_grid(grid, levels, side) /
+                   equilibrium(levels, side, 0.0).density_nm2;
+  return wanted;
+}
+
 std::array<double, 2> NeutralContacts::changes_ev(const BeamGrid& grid, const BeamLevels& levels,
                                                   const std::vector<double>& sheet_nm2) const {
   std::array<double, 2> changes{};
+  const std::array<double, 2> wanted = wanted_nm2(grid, levels);
   for (const int side : {0, 1}) {
     const SheetDensity exact = equilibrium(levels, side, 0.0);
-    // The error of the grid belongs to the wanted density too, so that equilibrium needs no shift.
-    const double wanted =
-        doping_nm2_[side] * equilibrium_on_grid(grid, levels, side) / exact.density_nm2;
     double present = 0.0;
     for (int state = 0; state < levels.n_states(); ++state)
       present +=
           2.0 *
           sheet_nm2[static_cast<std::size_t>(state) * levels.nx + (side == 0 ? 0 : levels.nx - 1)];
-    changes[side] = (wanted - present) / exact.slope_nm2_ev;
+    changes[side] = (wanted[side] - present) / exact.slope_nm2_ev;
   }
   return changes;
 }

@@ -16,6 +16,8 @@ class NeutralContacts {
   NeutralContacts(const DeviceModel& model, const Structure& structure, const Contacts& contacts,
                   const BiasPoint& bias);
 
+  /// Returns Σ 2ϱ of the neutral contact columns at given levels, nm⁻², with the error of the grid.
+  std::array<double, 2> wanted_nm2(const BeamGrid& grid, const BeamLevels& levels) const;
   /// Returns the changes of E_F that make columns in equilibrium neutral, eV. @param sheet_nm2  ϱ
   /// of a solution, one valley [n_states][nx]
   std::array<double, 2> changes_ev(const BeamGrid& grid, const BeamLevels& levels,

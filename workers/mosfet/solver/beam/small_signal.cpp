@@ -27,7 +27,6 @@ void refuse_unsupported(const BeamDevice& device) {
   const DeviceModel& model = device.model;
   if (model.statistics != StatisticsKind::kMaxwell)
     refuse("statistics.kind = \"fermi\"", "set statistics.kind = \"maxwell\"");
-  if (model.neutral_inflow) refuse("neutral inflow", "set fixed inflow");
   if (!device.elastic.empty())
     refuse("scattering by roughness or impurities", "remove it from the deck");
 }
@@ -86,7 +85,10 @@ double Admittance::unilateral_gain() const {
 class BeamSmallSignal::Linearised {
  public:
   Linearised(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state)
-      : device_(device), response_(device, bias, state), matrix_(response_.gummel_matrix()) {}
+      : device_(device), response_(device, bias, state), matrix_(response_.gummel_matrix()) {
+    if (response_.has_neutral_inflow())
+      inflow_ = {response_.inflow_drive(true), response_.inflow_drive(false)};
+  }
 
   Admittance at(double frequency_hz) const {
     Admittance out{.frequency_hz = frequency_hz};
@@ -102,43 +104,64 @@ class BeamSmallSignal::Linearised {
   }
 
  private:
-  /// Response to a complex δV and to electrons that enter.
+  /// Response to complex unknowns and to electrons that enter.
   struct Reaction {
     Wave poisson;                    ///< δP [nx][nz]
     std::array<Complex, 2> current;  ///< through the faces next to the contacts
+    std::array<Complex, 2> excess;   ///< electrons of the contact columns, eV
   };
 
-  /// Computes the reaction to δV, given as real parts followed by imaginary parts. @param entering
-  /// drive by the inflow; empty: none
-  Reaction react(const BeamWave& wave, double omega, const std::vector<double>& field,
+  /// Computes the reaction to unknowns, given as real parts followed by imaginary parts. Each half
+  /// has δV [nx][nz] and, with neutral inflow, the shifts of E_F at source and drain, eV.
+  /// @param entering  drive by the inflow; empty: none
+  Reaction react(const BeamWave& wave, double omega, const std::vector<double>& unknowns,
                  const std::vector<double>& entering) const {
-    const auto half = field.begin() + static_cast<std::ptrdiff_t>(field.size() / 2);
-    const FieldDerivative a = response_.along({field.begin(), half}),
-                          b = response_.along({half, field.end()});
+    const auto first = unknowns.begin(),
+               half = first + static_cast<std::ptrdiff_t>(unknowns.size() / 2);
+    const auto nodes = static_cast<std::ptrdiff_t>(response_.boundary().fixed.size());
+    const FieldDerivative a = response_.along({first, first + nodes}),
+                          b = response_.along({half, half + nodes});
     const Complex i_omega(0.0, omega), unit(0.0, 1.0);
     Wave drive(a.rate.size());
     for (std::size_t at = 0; at < drive.size(); ++at) {
       drive[at] = a.rate[at] + unit * b.rate[at] - i_omega * (a.storage[at] + unit * b.storage[at]);
       if (!entering.empty()) drive[at] += entering[at];
     }
+    for (std::size_t side = 0; side < inflow_.size(); ++side) {
+      const auto at = nodes + static_cast<std::ptrdiff_t>(side);
+      const Complex shift_ev(first[at], half[at]);
+      // The drive of a terminal belongs to −δV = δE_F/e.
+      for (std::size_t cell = 0; cell < drive.size(); ++cell)
+        drive[cell] -= shift_ev * inflow_[side][cell];
+    }
     const Wave g = wave.solve(drive, kTransportTolerance);
     const std::vector<double> real = real_part(g), imaginary = imaginary_part(g);
     const std::vector<double> p = response_.poisson_of(real), q = response_.poisson_of(imaginary);
     const std::array<double, 2> in_phase = response_.current_of(real),
-                                quadrature = response_.current_of(imaginary);
-    Reaction out{.poisson = Wave(p.size()), .current = {}};
+                                quadrature = response_.current_of(imaginary),
+                                held = response_.excess_of(real),
+                                swung = response_.excess_of(imaginary);
+    Reaction out{.poisson = Wave(p.size()), .current = {}, .excess = {}};
     for (std::size_t at = 0; at < p.size(); ++at)
       out.poisson[at] = {a.poisson[at] + p[at], b.poisson[at] + q[at]};
-    for (const std::size_t n : {0, 1})
+    for (const std::size_t n : {0, 1}) {
       out.current[n] = {a.current[n] + in_phase[n], b.current[n] + quadrature[n]};
+      out.excess[n] = {a.excess_ev[n] + held[n], b.excess_ev[n] + swung[n]};
+    }
     return out;
   }
 
-  /// Returns M⁻¹ δP, real parts followed by imaginary parts, with the matrix M of a Gummel step.
-  std::vector<double> preconditioned(const Wave& poisson) const {
-    std::vector<double> real = real_part(poisson), imaginary = imaginary_part(poisson);
+  /// Returns M⁻¹ δP in the order of the unknowns, with the matrix M of a Gummel step. The excess of
+  /// the contact columns is its own preconditioned residual.
+  std::vector<double> preconditioned(const Reaction& reaction) const {
+    std::vector<double> real = real_part(reaction.poisson),
+                        imaginary = imaginary_part(reaction.poisson);
     matrix_.solve(real.data());
     matrix_.solve(imaginary.data());
+    for (std::size_t side = 0; side < inflow_.size(); ++side) {
+      real.push_back(reaction.excess[side].real());
+      imaginary.push_back(reaction.excess[side].imag());
+    }
     real.insert(real.end(), imaginary.begin(), imaginary.end());
     return real;
   }
@@ -147,17 +170,17 @@ class BeamSmallSignal::Linearised {
   std::array<Complex, kTerminals> column_of(const BeamWave& wave, double omega, Terminal terminal,
                                             int* products) const {
     std::vector<double> lift = lift_of(device_, response_.boundary(), terminal), entering;
-    const std::size_t nodes = lift.size();
-    lift.resize(2 * nodes, 0.0);
+    const std::size_t nodes = lift.size(), half_size = nodes + inflow_.size();
+    lift.resize(2 * half_size, 0.0);
     if (terminal != Terminal::kGate)
       entering = response_.inflow_drive(terminal == Terminal::kSource);
-    std::vector<double> rhs = preconditioned(react(wave, omega, lift, entering).poisson);
+    std::vector<double> rhs = preconditioned(react(wave, omega, lift, entering));
     for (double& value : rhs) value = -value;
-    std::vector<double> field(2 * nodes, 0.0);
+    std::vector<double> field(2 * half_size, 0.0);
     const HostVectors vectors;
     const auto apply = [&](const std::vector<double>& x) {
       ++*products;
-      return preconditioned(react(wave, omega, x, {}).poisson);
+      return preconditioned(react(wave, omega, x, {}));
     };
     const GmresReport report =
         gmres(vectors, apply, rhs, kFieldTolerance, kMaxFieldProducts, &field);
@@ -167,9 +190,10 @@ class BeamSmallSignal::Linearised {
                          " products");
     vectors.add(1.0, lift, &field);
     const Reaction last = react(wave, omega, field, entering);
-    const auto half = field.begin() + static_cast<std::ptrdiff_t>(nodes);
-    const auto q = terminal_charges(device_, {field.begin(), half}),
-               r = terminal_charges(device_, {half, field.end()});
+    const auto count = static_cast<std::ptrdiff_t>(nodes);
+    const auto half = field.begin() + static_cast<std::ptrdiff_t>(half_size);
+    const auto q = terminal_charges(device_, {field.begin(), field.begin() + count}),
+               r = terminal_charges(device_, {half, half + count});
     const Complex i_omega(0.0, omega);
     std::array<Complex, kTerminals> current{-last.current[0], last.current[1], 0.0};
     for (std::size_t n = 0; n < current.size(); ++n)
@@ -180,6 +204,7 @@ class BeamSmallSignal::Linearised {
   const BeamDevice& device_;
   FieldResponse response_;
   ColumnMatrix matrix_;
+  std::vector<std::vector<double>> inflow_;  ///< drives of source and drain; empty: fixed inflow
 };
 
 BeamSmallSignal::BeamSmallSignal(const BeamDevice& device, const BiasPoint& bias,

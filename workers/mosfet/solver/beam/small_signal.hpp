@@ -34,13 +34,14 @@ struct Admittance {
 /// Begin here: small-signal response of a steady state of the beam scheme with the field's feedback
 /// (docs/theory/mosfet.md 17.8). Levels, wave functions, overlaps, volumes and areas respond to δV;
 /// the distribution responds to all of them; Poisson's equation closes the loop. GMRES solves for
-/// δV, preconditioned with the Newton matrix of a Gummel step.
+/// δV, preconditioned with the Newton matrix of a Gummel step. With neutral inflow the unknowns
+/// include the shifts of E_F that keep the charge of the contact columns.
 ///
 /// Equal calls give equal bits, in any order of the frequencies. Not thread-safe.
 class BeamSmallSignal {
  public:
-  /// Linearises at `state`. @throws InvalidInput for Fermi statistics, neutral inflow, roughness
-  /// and impurities @throws NotConverged if transport does not converge
+  /// Linearises at `state`. @throws InvalidInput for Fermi statistics, roughness and impurities
+  /// @throws NotConverged if transport does not converge
   BeamSmallSignal(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state);
   ~BeamSmallSignal();
   BeamSmallSignal(const BeamSmallSignal&) = delete;
