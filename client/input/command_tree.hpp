@@ -13,6 +13,10 @@ namespace quasi::client {
 /// Gives a command the positional argument JOB…, which names at least one job.
 void add_job_ids(CLI::App* app, std::vector<std::string>& jobs);
 
+/// Adds an option that may be repeated and takes one value each time.
+CLI::Option* list_option(CLI::App* app, const std::string& names, std::vector<std::string>& into,
+                         const std::string& what, const std::string& type);
+
 /// The commands of the client and their flags, bound to one Arguments. Flags are declared nowhere
 /// else: the help, the completion scripts and the search for a mistyped flag read this tree.
 class CommandTree {

@@ -46,6 +46,23 @@ void refuse_unless_exists(const std::string& word, bool first) {
                 "check the spelling; usage: quasi submit FILE…, or quasi submit KIND DECK…");
 }
 
+/// Sets who reads the results, and whether those of equal jobs are taken.
+void apply_sharing(const JobArguments& arguments, v1::JobSpec& spec) {
+  if (!arguments.visibility.empty()) {
+    if (arguments.visibility != "private" && arguments.visibility != "tenant")
+      throw Failure(ExitStatus::kUsage,
+                    "--visibility: must be private or tenant, got '" + arguments.visibility + "'",
+                    "tenant lets every member of your group read the job and its results");
+    spec.set_visibility(arguments.visibility == "tenant" ? v1::VISIBILITY_TENANT
+                                                         : v1::VISIBILITY_PRIVATE);
+  }
+  if (arguments.no_cache && arguments.refresh)
+    throw Failure(ExitStatus::kUsage, "--no-cache and --refresh exclude each other",
+                  "--refresh offers the new result to later jobs, --no-cache does not");
+  if (arguments.no_cache) spec.set_cache(v1::CACHE_POLICY_OFF);
+  if (arguments.refresh) spec.set_cache(v1::CACHE_POLICY_REFRESH);
+}
+
 }  // namespace
 
 void apply_flags(const JobArguments& arguments, JobRequest& request, const std::string& name) {
@@ -92,19 +109,7 @@ void apply_flags(const JobArguments& arguments, JobRequest& request, const std::
     (*spec.mutable_labels())[label.key] = label.value;
   }
   if (!name.empty()) spec.set_name(name);
-  if (!arguments.visibility.empty()) {
-    if (arguments.visibility != "private" && arguments.visibility != "tenant")
-      throw Failure(ExitStatus::kUsage,
-                    "--visibility: must be private or tenant, got '" + arguments.visibility + "'",
-                    "tenant lets every member of your group read the job and its results");
-    spec.set_visibility(arguments.visibility == "tenant" ? v1::VISIBILITY_TENANT
-                                                         : v1::VISIBILITY_PRIVATE);
-  }
-  if (arguments.no_cache && arguments.refresh)
-    throw Failure(ExitStatus::kUsage, "--no-cache and --refresh exclude each other",
-                  "--refresh offers the new result to later jobs, --no-cache does not");
-  if (arguments.no_cache) spec.set_cache(v1::CACHE_POLICY_OFF);
-  if (arguments.refresh) spec.set_cache(v1::CACHE_POLICY_REFRESH);
+  apply_sharing(arguments, spec);
   if (arguments.priority) spec.set_priority(*arguments.priority);
   if (arguments.gpus) spec.mutable_resources()->set_gpus(*arguments.gpus);
   if (arguments.ranks) spec.mutable_resources()->set_ranks(*arguments.ranks);
