@@ -210,7 +210,7 @@ TEST_F(LoginByCode, AWorkerJoinsThePoolThatItIsBoundTo) {
   EXPECT_EQ(done.status, 0) << done.err;
   EXPECT_NE(as("admin", {"devices"}).out.find("pool large: 0 queued, 0 running"),
             std::string::npos);
-  EXPECT_EQ(submit_to({}).status, 0);
+  EXPECT_EQ(submit_to({"--no-cache"}).status, 0);
   const Ran why = as("admin", {"why", "last"});
   EXPECT_NE(why.out.find("no worker of pool default"), std::string::npos) << why.out << why.err;
 

@@ -81,7 +81,9 @@ void Service::start_server() {
                                  "--retry-back-off",
                                  "0.05",
                                  "--restart-grace",
-                                 "1"};
+                                 "1",
+                                 "--result-cache",
+                                 "off"};
   server_ = std::make_unique<Program>("quasi-server", merged_flags(flags, server_flags_),
                                       directory_.path() / "server.log");
   bool up = false;

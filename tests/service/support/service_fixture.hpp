@@ -16,7 +16,8 @@ namespace quasi::test {
 
 /// Begin here: a server, its workers and a client's stub in a directory of their own, as real
 /// processes over a Unix socket. Tests always wait for a state. Leases are long, so that a slow
-/// machine ends none of them; tests of expiry ask for short ones.
+/// machine ends none of them; tests of expiry ask for short ones. Every job is computed, because
+/// most tests compare runs of equal jobs; tests of the result cache turn it on.
 class Service {
  public:
   /// Uses times that suit tests. `flags` are added to the server's flags or replace them.
