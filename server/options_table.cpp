@@ -48,6 +48,31 @@ Entry metrics_entry() {
           [](const O& o) { return shown(o.metrics_listen.empty() ? "none" : o.metrics_listen); }};
 }
 
+Entry sharing_entry() {
+  return {.key = "result_cache",
+          .help = "who takes results of equal jobs: tenant (its members), owner (alone) or off",
+          .unit = "WHO",
+          .set =
+              [](O& o, const std::string& text) {
+                ResultSharing& sharing = o.queue.results.sharing;
+                if (text == "tenant")
+                  sharing = ResultSharing::kTenant;
+                else if (text == "owner")
+                  sharing = ResultSharing::kOwner;
+                else if (text == "off")
+                  sharing = ResultSharing::kNone;
+                else
+                  bad("result_cache", text, "one of tenant, owner, off");
+              },
+          .show =
+              [](const O& o) {
+                const ResultSharing sharing = o.queue.results.sharing;
+                return shown(std::string(sharing == ResultSharing::kTenant  ? "tenant"
+                                         : sharing == ResultSharing::kOwner ? "owner"
+                                                                            : "off"));
+              }};
+}
+
 /// Entries for the data directory, the addresses and the accepted work.
 std::vector<Entry> place_entries() {
   return {
@@ -83,28 +108,7 @@ std::vector<Entry> place_entries() {
       boolean(
           "enable_test_work", "accept jobs of kind test, for trying the service out",
           [](O & o) -> auto& { return o.api.enable_test_work; }),
-      {.key = "result_cache",
-       .help = "who takes results of equal jobs: tenant (its members), owner (alone) or off",
-       .unit = "WHO",
-       .set =
-           [](O& o, const std::string& text) {
-             ResultSharing& sharing = o.queue.results.sharing;
-             if (text == "tenant")
-               sharing = ResultSharing::kTenant;
-             else if (text == "owner")
-               sharing = ResultSharing::kOwner;
-             else if (text == "off")
-               sharing = ResultSharing::kNone;
-             else
-               bad("result_cache", text, "one of tenant, owner, off");
-           },
-       .show =
-           [](const O& o) {
-             const ResultSharing sharing = o.queue.results.sharing;
-             return shown(std::string(sharing == ResultSharing::kTenant  ? "tenant"
-                                      : sharing == ResultSharing::kOwner ? "owner"
-                                                                         : "off"));
-           }},
+      sharing_entry(),
       boolean(
           "reflection", "answer gRPC server reflection",
           [](O & o) -> auto& { return o.reflection; }),

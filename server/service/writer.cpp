@@ -12,10 +12,20 @@ constexpr std::size_t kGroupLimit = 256;
 constexpr std::int64_t kCheckpointPages = 1'000;
 constexpr std::chrono::seconds kIdle{1};
 
+using Steady = std::chrono::steady_clock;
+
+std::int64_t monotonic_ms(Steady::time_point time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
 }  // namespace
 
 Writer::Writer(QueueEngine& engine, Hooks hooks)
-    : engine_(engine), hooks_(std::move(hooks)), thread_([this] { run(); }) {}
+    : engine_(engine), hooks_(std::move(hooks)) {
+  // Until its first group a writer is silent since now, not since the machine started.
+  if (hooks_.figures != nullptr) hooks_.figures->committed_ms = monotonic_ms(Steady::now());
+  thread_ = std::thread([this] { run(); });
+}
 
 Writer::~Writer() { close(); }
 
@@ -51,8 +61,7 @@ void Writer::count(std::size_t size, std::chrono::steady_clock::time_point begun
   figures.commit_seconds.observe(std::chrono::duration<double>(now - begun).count());
   figures.group_size.observe(static_cast<double>(size));
   figures.waiting -= static_cast<std::int64_t>(size);
-  figures.committed_ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
+  figures.committed_ms = monotonic_ms(now);
 }
 
 void Writer::run() {
