@@ -95,7 +95,9 @@ std::shared_ptr<grpc::Channel> open_channel(const std::string& address,
   // A restarted server is back within seconds. gRPC's default back-off of up to two minutes would
   // be longer than a lease.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  // This is also the least time that gRPC gives to an attempt: connection and TLS handshake over a
+  // slow network, or with a busy machine, take longer than a back-off.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetMaxReceiveMessageSize(64 << 20);
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;

@@ -3,12 +3,15 @@
 
 #include <arpa/inet.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <ctime>
 #include <functional>
+#include <thread>
 
 #include "proto/wire/access/tls.hpp"
 #include "quasi/v1/admin_service.grpc.pb.h"
@@ -98,6 +101,80 @@ TEST_F(Tls, OpensTcpToAToken) {
   v1::ListJobsResponse response;
   const auto plain = v1::JobService::NewStub(wire::open_channel(tcp(), root_ + "/ada.token"));
   EXPECT_FALSE(plain->ListJobs(&context, {}, &response).ok()) << "plain text to a port of TLS";
+}
+
+/// Stands between a client and a server on 127.0.0.1 and begins to pass bytes after a delay, like
+/// a slow network or a busy machine. It takes one connection.
+class SlowRoad {
+ public:
+  SlowRoad(const std::string& server, std::chrono::milliseconds delay)
+      : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in name{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof name;
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&name), size), 0);
+    EXPECT_EQ(::listen(listener_, 8), 0);
+    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&name), &size);
+    address_ = "127.0.0.1:" + std::to_string(ntohs(name.sin_port));
+    const int port = std::stoi(server.substr(server.rfind(':') + 1));
+    thread_ = std::thread([this, port, delay] { carry(port, delay); });
+  }
+  ~SlowRoad() {
+    ::shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    ::close(listener_);
+  }
+  const std::string& address() const { return address_; }
+
+ private:
+  void carry(int port, std::chrono::milliseconds delay) const {
+    const int client = ::accept(listener_, nullptr, nullptr);
+    const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_in name{.sin_family = AF_INET,
+                           .sin_port = htons(static_cast<std::uint16_t>(port)),
+                           .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    std::this_thread::sleep_for(delay);
+    if (::connect(server, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0)
+      while (pass(client, server)) {
+      }
+    ::close(client);
+    ::close(server);
+  }
+  /// Passes what has come in either direction. @return false once a side has closed.
+  static bool pass(int client, int server) {
+    std::array<pollfd, 2> ends{pollfd{client, POLLIN, 0}, pollfd{server, POLLIN, 0}};
+    std::array<char, 4096> bytes{};
+    if (::poll(ends.data(), ends.size(), -1) < 0) return false;
+    for (std::size_t from = 0; from < 2; ++from) {
+      if (ends[from].revents == 0) continue;
+      const ssize_t n = ::read(ends[from].fd, bytes.data(), bytes.size());
+      if (n <= 0 ||
+          ::send(ends[1 - from].fd, bytes.data(), static_cast<std::size_t>(n), MSG_NOSIGNAL) != n)
+        return false;
+    }
+    return true;
+  }
+
+  int listener_;
+  std::string address_;
+  std::thread thread_;
+};
+
+// The road must outlive the channel, whose end closes the connection.
+TEST_F(Tls, AHandshakeMayTakeLongerThanABackOff) {
+  start();
+  const std::string tokens = token_file();
+  const SlowRoad road(tcp(), std::chrono::milliseconds(700));
+  // Nothing repeats this call, so that the first attempt to connect must succeed. Its refusal, that
+  // ada is no admin, is the answer of the server.
+  const auto admin =
+      v1::AdminService::NewStub(wire::open_channel(road.address(), tokens, options_.tls.ca));
+  grpc::ClientContext context;
+  limit(context);
+  v1::CreateTokenRequest request;
+  request.set_principal("ada");
+  v1::CreateTokenResponse created;
+  const grpc::Status status = admin->CreateToken(&context, request, &created);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << status.error_message();
 }
 
 // Workers and people are known by their tokens alone. A certificate of the server's own CA stands
