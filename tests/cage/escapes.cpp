@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/inotify.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -376,7 +377,13 @@ std::vector<Escape> needs() {
          return ran;
        }},
       {"signal itself", [](P) { return kill(getpid(), 0) == 0; }},
-      {"map memory", [](P) { return std::malloc(std::size_t{64} << 20) != nullptr; }},
+      {"map memory",
+       [](P) {
+         const std::size_t bytes = std::size_t{64} << 20;
+         void* memory =
+             mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+         return memory != MAP_FAILED && munmap(memory, bytes) == 0;
+       }},
   };
 }
 
