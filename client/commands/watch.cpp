@@ -171,7 +171,9 @@ class WaitingReasons {
     next_ms_ = now_ms + kIntervalMs;
     int asked = 0;
     for (const auto& [id, job] : jobs) {
-      const bool waits = job.state() == v1::JOB_STATE_QUEUED && ++asked <= kAtMost;
+      const bool waits =
+          (job.state() == v1::JOB_STATE_QUEUED || job.state() == v1::JOB_STATE_BLOCKED) &&
+          ++asked <= kAtMost;
       if (live_ != nullptr)
         live_->set_waiting(id, waits ? waiting_reason(session_, job) : "");
       else if (waits)

@@ -46,7 +46,7 @@ std::string absent_workers(Session& session, const v1::Job& job) {
 }
 
 std::string waiting_reason(Session& session, const v1::Job& job) {
-  if (job.state() != v1::JOB_STATE_QUEUED) return "";
+  if (job.state() != v1::JOB_STATE_QUEUED && job.state() != v1::JOB_STATE_BLOCKED) return "";
   v1::ExplainJobRequest request;
   request.set_job_id(job.id());
   v1::ExplainJobResponse answer;

@@ -7,6 +7,7 @@ std::optional<JobState> next_state(JobState state, JobEvent event) {
     case JobState::kBlocked:
       if (event == JobEvent::kDependenciesMet) return JobState::kQueued;
       if (event == JobEvent::kDependencyFailed) return JobState::kFailed;
+      if (event == JobEvent::kTakeResult) return JobState::kSucceeded;
       if (event == JobEvent::kHold) return JobState::kHeld;
       if (event == JobEvent::kCancel) return JobState::kCancelled;
       return std::nullopt;
@@ -18,6 +19,8 @@ std::optional<JobState> next_state(JobState state, JobEvent event) {
       if (event == JobEvent::kCancel) return JobState::kCancelled;
       return std::nullopt;
     case JobState::kQueued:
+      if (event == JobEvent::kWaitForEqual) return JobState::kBlocked;
+      if (event == JobEvent::kTakeResult) return JobState::kSucceeded;
       if (event == JobEvent::kHold) return JobState::kHeld;
       if (event == JobEvent::kGrant) return JobState::kLeased;
       if (event == JobEvent::kReinstateLeased) return JobState::kLeased;

@@ -28,11 +28,13 @@ inline constexpr std::array kAllJobStates = {
 
 /// Events in the life of a job.
 enum class JobEvent : std::uint8_t {
-  kDependenciesMet,   ///< the last job that it waited for succeeded
+  kDependenciesMet,   ///< it waits for no other job any more
   kDependencyFailed,  ///< a job that it waited for did not succeed
   kHold,              ///< a user holds it
   kUnholdToQueued,    ///< a user releases it; no dependency blocks it
   kUnholdToBlocked,   ///< a user releases it; it still waits for other jobs
+  kWaitForEqual,      ///< an equal job runs, whose result it may take
+  kTakeResult,        ///< it takes the result of an equal job
   kGrant,             ///< a worker receives it
   kStart,             ///< the child process is running
   kRequeue,  ///< lease expired, released, or failed for a reason that allows another attempt
@@ -50,6 +52,8 @@ inline constexpr std::array kAllJobEvents = {
     JobEvent::kHold,
     JobEvent::kUnholdToQueued,
     JobEvent::kUnholdToBlocked,
+    JobEvent::kWaitForEqual,
+    JobEvent::kTakeResult,
     JobEvent::kGrant,
     JobEvent::kStart,
     JobEvent::kRequeue,

@@ -110,7 +110,11 @@ Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
     return stored_answer(*answer);
   require_inputs(store_, command.scope, command.jobs);
   std::vector<NewJob> jobs = command.jobs;
-  find_results(store_, options_.results, command.scope, jobs);
+  for (NewJob& job : jobs) {
+    job.row.owner_id = command.scope.principal_id;
+    job.row.tenant = command.scope.tenant;
+    job.row.taken_from = result_for(store_, options_.results, job.row);
+  }
   require_schedulable(store_, jobs);
   require_quota(store_, command.scope, jobs, options_.quotas, options_.default_max_runtime_ms);
   Submitted submitted;
@@ -119,22 +123,23 @@ Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
     JobRow& row = job.row;
     const bool is_taken = row.taken_from.has_value();
     row.uid = make_id('j', now.wall_ms, random_);
-    row.state = is_taken ? JobState::kSucceeded : JobState::kQueued;
     row.ready = !is_taken && row.not_before_ms <= now.wall_ms;
+    row.state = is_taken                              ? JobState::kSucceeded
+                : row.ready && an_equal_job_runs(row) ? JobState::kBlocked
+                                                      : JobState::kQueued;
     if (is_taken) row.ended_ms = now.wall_ms;
     if (row.max_runtime_ms == 0) row.max_runtime_ms = options_.default_max_runtime_ms;
     row.revision = 1;
     row.job_seq = 1;
     row.created_ms = now.wall_ms;
-    row.owner_id = command.scope.principal_id;
-    row.tenant = command.scope.tenant;
     row.id = store_.insert_job(job);
     EventRow event{
         .job_id = row.id, .job_seq = 1, .time_ms = now.wall_ms, .to = row.state, .message = {}};
-    if (is_taken) event.message = "took the result of an equal job";
+    if (is_taken) event.message = kTookResult;
+    if (row.state == JobState::kBlocked) event.message = kWaitsForEqual;
     if (!is_taken && !row.ready) event.not_before_ms = row.not_before_ms;
     store_.append_event(event);
-    became_ready_ = became_ready_ || row.ready;
+    became_ready_ = became_ready_ || row.state == JobState::kQueued;
     submitted.uids.push_back(row.uid);
     answer.push_back(is_taken ? kTaken + row.uid : row.uid);
     if (!is_taken) continue;
@@ -230,6 +235,7 @@ void QueueCore::move(JobRow& job, JobEvent event, const Note& note, Now now) {
     row.worker_id = note.attempt->worker_id;
   }
   if (*next == JobState::kQueued && !job.ready) row.not_before_ms = job.not_before_ms;
+  const bool was_with_a_worker = job.state == JobState::kLeased || job.state == JobState::kRunning;
   job.state = *next;
   ++job.job_seq;
   ++job.revision;
@@ -237,6 +243,10 @@ void QueueCore::move(JobRow& job, JobEvent event, const Note& note, Now now) {
   store_.update_job(job);
   store_.append_event(row);
   if (job.state == JobState::kQueued && job.ready) became_ready_ = true;
+  // A success offers its result first (CompleteAttempt).
+  if (was_with_a_worker && (job.state >= JobState::kFailed || job.state == JobState::kQueued ||
+                            job.state == JobState::kCancelling))
+    settle_equals(job, now);
 }
 
 void QueueCore::set_not_before(JobRow& job, std::int64_t delay_ms, Now now) {

@@ -111,6 +111,18 @@ class QueueCore {
     bool reinstated = false;
   };
   void move(JobRow& job, JobEvent event, const Note& note, Now now);
+  // Equal jobs (docs/reference/cache.md).
+  static constexpr char kTookResult[] = "took the result of an equal job";
+  static constexpr char kWaitsForEqual[] = "an equal job runs, whose result it takes";
+  /// Tells if a worker of this version has an equal job, whose result the job may take.
+  bool an_equal_job_runs(const JobRow& job);
+  /// Ends the job with the result of an equal one.
+  void take_result(JobRow& job, RowId source, Now now);
+  /// Lets a job whose turn has come take a result, or wait for one. @return false: it is to be run
+  bool needs_no_run(JobRow& job, Now now);
+  /// Gives the result of a job that no worker has any more to the waiting equal ones, or lets these
+  /// be granted.
+  void settle_equals(const JobRow& ended, Now now);
   void close(AttemptRow& attempt, AttemptOutcome outcome, JobState end_state, Now now);
   void hold(JobRow& job, const std::string& reason, Now now);
   void release(JobRow& job, const std::string& reason, Now now);

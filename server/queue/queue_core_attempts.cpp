@@ -250,6 +250,8 @@ std::optional<Grant> QueueCore::grant_one(const AcquireLeases& command,
   TurnRules rules = turn_rules(now);
   rules.time_left_ms = command.time_left_ms;
   auto choice = choose_job(store_, fleet_, member, slots, rules);
+  while (choice && needs_no_run(choice->job, now))
+    choice = choose_job(store_, fleet_, member, slots, rules);
   if (!choice) return std::nullopt;
   JobRow& job = choice->job;
   if (choice->is_aged) ageing_.granted(job.pool, job.tenant, now);

@@ -216,6 +216,7 @@ JobAfter QueueCore::apply(const CompleteAttempt& command, Now now) {
   move(job, JobEvent::kSucceed, {.attempt = &attempt}, now);
   const Fleet::Member* worker = fleet_.find(command.key.worker_id);
   keep_result(store_, options_.results, job, worker != nullptr ? worker->worker.version : "");
+  settle_equals(job, now);
   return {job.state};
 }
 

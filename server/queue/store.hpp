@@ -38,9 +38,16 @@ class Store {
   virtual std::optional<RowId> find_result(const std::string& share, const std::string& action) = 0;
   /// Makes the result of a job that of its action.
   virtual void keep_result(const std::string& share, const JobRow& job) = 0;
-  /// Gives the artefacts and the summary of `source` to a job, which was inserted as having taken
-  /// them.
+  /// Names the job whose result a waiting one takes next.
+  virtual void set_source(RowId job, RowId source) = 0;
+  /// Gives the artefacts and the summary of `source` to a job that succeeds by them.
   virtual void take_result(RowId job, RowId source) = 0;
+  /// The jobs of this action that a worker has and that offer their result to `share`.
+  virtual std::vector<JobRow> running_equals(const std::string& share,
+                                             const std::string& action) = 0;
+  /// The blocked and queued jobs of this action that may take a result of `share`, oldest first.
+  virtual std::vector<JobRow> waiting_equals(const std::string& share,
+                                             const std::string& action) = 0;
 
   // Waiting jobs that are ready.
   /// Placements with at least one ready job of the pool.

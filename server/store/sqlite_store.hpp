@@ -60,7 +60,10 @@ class SqliteStore : public Store {
   std::vector<AttemptRow> open_attempts() override;
   std::optional<RowId> find_result(const std::string& share, const std::string& action) override;
   void keep_result(const std::string& share, const JobRow& job) override;
+  void set_source(RowId job, RowId source) override;
   void take_result(RowId job, RowId source) override;
+  std::vector<JobRow> running_equals(const std::string& share, const std::string& action) override;
+  std::vector<JobRow> waiting_equals(const std::string& share, const std::string& action) override;
   void append_log(const AttemptRow& attempt, std::string_view bytes) override;
   std::int64_t folded_log_bytes(RowId attempt) override;
   std::string log_tail(RowId attempt, std::int64_t offset, std::int64_t size) override;

@@ -13,7 +13,7 @@ quasi_add_test(server_queue_test
           server/server_result_limits_test.cpp server/turns/server_accounts_test.cpp
           server/turns/server_choice_test.cpp server/turns/server_quotas_test.cpp
           server/turns/server_explain_test.cpp
-          server/results/server_results_test.cpp
+          server/results/equal_jobs_test.cpp server/results/server_results_test.cpp
           server/turns/server_turns_test.cpp
   LIBS quasi_service LABELS unit service)
 quasi_add_test(server_calls_test

@@ -3,29 +3,45 @@
 namespace quasi::server {
 namespace {
 
-/// Returns the name of the jobs that share results with a job of this owner.
-std::string share_of(ResultSharing sharing, std::int64_t owner_id, const std::string& tenant) {
-  return sharing == ResultSharing::kTenant ? "tenant " + tenant
-                                           : "owner " + std::to_string(owner_id);
+/// Returns the name of the jobs that share results with this one.
+std::string share_of(const ResultCacheOptions& options, const JobRow& job) {
+  return options.sharing == ResultSharing::kTenant ? "tenant " + job.tenant
+                                                   : "owner " + std::to_string(job.owner_id);
+}
+
+bool may_take(const ResultCacheOptions& options, const JobRow& job) {
+  return options.sharing != ResultSharing::kNone && job.cache == CachePolicy::kUse &&
+         !job.action.empty();
+}
+bool offers(const ResultCacheOptions& options, const JobRow& job) {
+  return options.sharing != ResultSharing::kNone && job.cache != CachePolicy::kOff &&
+         !job.action.empty();
 }
 
 }  // namespace
 
-void find_results(Store& store, const ResultCacheOptions& options, const Scope& scope,
-                  std::vector<NewJob>& jobs) {
-  if (options.sharing == ResultSharing::kNone) return;
-  const std::string share = share_of(options.sharing, scope.principal_id, scope.tenant);
-  for (NewJob& job : jobs)
-    if (job.row.cache == CachePolicy::kUse && !job.row.action.empty())
-      job.row.taken_from = store.find_result(share, job.row.action);
+std::optional<RowId> result_for(Store& store, const ResultCacheOptions& options,
+                                const JobRow& job) {
+  if (!may_take(options, job)) return std::nullopt;
+  return store.find_result(share_of(options, job), job.action);
+}
+
+std::vector<JobRow> running_equals_of(Store& store, const ResultCacheOptions& options,
+                                      const JobRow& job) {
+  if (!may_take(options, job)) return {};
+  return store.running_equals(share_of(options, job), job.action);
+}
+
+std::vector<JobRow> waiting_equals_of(Store& store, const ResultCacheOptions& options,
+                                      const JobRow& job) {
+  if (!offers(options, job)) return {};
+  return store.waiting_equals(share_of(options, job), job.action);
 }
 
 void keep_result(Store& store, const ResultCacheOptions& options, const JobRow& job,
                  const std::string& worker_version) {
-  if (options.sharing == ResultSharing::kNone || job.cache == CachePolicy::kOff ||
-      job.action.empty() || worker_version != options.version)
-    return;
-  store.keep_result(share_of(options.sharing, job.owner_id, job.tenant), job);
+  if (!offers(options, job) || worker_version != options.version) return;
+  store.keep_result(share_of(options, job), job);
 }
 
 }  // namespace quasi::server

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "server/queue/store.hpp"
 
 /// The rules of the result cache: which job takes the result of which other one. A hit is found at
-/// the submission, and a result is kept with its success.
+/// the submission or when the job's turn comes, and a result is kept with its success.
 namespace quasi::server {
 
 /// The jobs that share results with each other.
@@ -23,9 +24,14 @@ struct ResultCacheOptions {
   std::string version = QUASI_VERSION;
 };
 
-/// Sets `taken_from` of the jobs whose action has a result that they may take.
-void find_results(Store& store, const ResultCacheOptions& options, const Scope& scope,
-                  std::vector<NewJob>& jobs);
+/// Returns the job whose result this one may take.
+std::optional<RowId> result_for(Store& store, const ResultCacheOptions& options, const JobRow& job);
+/// Returns the running jobs whose result this one may take when they succeed.
+std::vector<JobRow> running_equals_of(Store& store, const ResultCacheOptions& options,
+                                      const JobRow& job);
+/// Returns the waiting jobs that may take the result of this one.
+std::vector<JobRow> waiting_equals_of(Store& store, const ResultCacheOptions& options,
+                                      const JobRow& job);
 
 /// Keeps the result of a job that has just succeeded.
 /// @param worker_version  of the worker that computed it; "" if unknown

@@ -161,6 +161,9 @@ Explanation explain(Store& store, const Scope& scope, const JobRow& job, const M
   if (job.state == JobState::kHeld) {
     explanation.reason = WaitReason::kHeld;
     explanation.message = "it is held; quasi release lets it wait for a worker again";
+  } else if (job.state == JobState::kBlocked) {
+    explanation.reason = WaitReason::kEqualJob;
+    explanation.message = "an equal job runs; this one ends with its result";
   } else if (job.state != JobState::kQueued) {
     explanation.message = is_final(job.state) ? "it has ended" : "a worker has it";
   } else if (job.ready) {

@@ -24,6 +24,7 @@ enum class WaitReason : std::uint8_t {
   kBehind = 8,
   kNow = 9,
   kQuota = 10,
+  kEqualJob = 11,
 };
 
 /// The reason why a job does not run, by the rules that grant jobs.

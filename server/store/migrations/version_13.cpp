@@ -10,6 +10,7 @@ ALTER TABLE jobs ADD COLUMN action TEXT NOT NULL DEFAULT '' CHECK (length(action
 ALTER TABLE jobs ADD COLUMN cache INTEGER NOT NULL DEFAULT 3 CHECK (cache BETWEEN 1 AND 3);
 ALTER TABLE jobs ADD COLUMN taken_from INTEGER REFERENCES jobs (id);
 CREATE INDEX jobs_that_took_results ON jobs (action) WHERE taken_from IS NOT NULL;
+CREATE INDEX jobs_of_actions ON jobs (action) WHERE action <> '' AND state < 7;
 
 CREATE TABLE results (
   share  TEXT    NOT NULL,
@@ -24,7 +25,8 @@ WHEN NOT EXISTS (SELECT 1 FROM jobs WHERE id = NEW.job_id AND action = NEW.actio
                  AND deleted_ms = 0 AND NEW.share IN ('tenant ' || tenant, 'owner ' || owner_id))
 BEGIN SELECT RAISE(ABORT, 'I2: a result is that of a job that succeeded'); END;
 CREATE TRIGGER actions_do_not_change BEFORE UPDATE OF action, cache, taken_from ON jobs
-WHEN NEW.action <> OLD.action OR NEW.cache <> OLD.cache OR NEW.taken_from IS NOT OLD.taken_from
+WHEN NEW.action <> OLD.action OR NEW.cache <> OLD.cache OR (NEW.taken_from IS NOT OLD.taken_from
+  AND (OLD.taken_from IS NOT NULL OR OLD.state NOT IN (1, 3)))
 BEGIN SELECT RAISE(ABORT, 'I1: what was submitted does not change'); END;
 
 DROP TRIGGER artifacts_of_running_only;

@@ -17,6 +17,10 @@ void SqliteStore::keep_result(const std::string& share, const JobRow& job) {
   sql("INSERT OR REPLACE INTO results VALUES (?,?,?)").bind(share, job.action, job.id).run();
 }
 
+void SqliteStore::set_source(RowId job, RowId source) {
+  sql("UPDATE jobs SET taken_from=? WHERE id=?").bind(source, job).run();
+}
+
 void SqliteStore::take_result(RowId job, RowId source) {
   sql("INSERT INTO artifacts SELECT ?, name, digest, size_bytes, media_type FROM artifacts "
       "WHERE job_id=?")
@@ -25,6 +29,30 @@ void SqliteStore::take_result(RowId job, RowId source) {
   sql("UPDATE jobs SET summary=(SELECT summary FROM jobs WHERE id=?) WHERE id=?")
       .bind(source, job)
       .run();
+}
+
+namespace {
+
+/// Selects unfinished jobs of an action that share results, by the index of actions.
+std::string equals_that(const char* condition) {
+  return "SELECT " + std::string(kJobColumns) +
+         " FROM jobs j WHERE j.action=?1 AND j.action<>'' AND j.state<7 AND "
+         "?2 IN ('tenant ' || j.tenant, 'owner ' || j.owner_id) AND " +
+         condition + " ORDER BY j.id";
+}
+
+}  // namespace
+
+std::vector<JobRow> SqliteStore::running_equals(const std::string& share,
+                                                const std::string& action) {
+  static const std::string kQuery = equals_that("j.state IN (4, 5) AND j.cache<>3");
+  return all<JobRow>(sql(kQuery).bind(action, share), read_job);
+}
+
+std::vector<JobRow> SqliteStore::waiting_equals(const std::string& share,
+                                                const std::string& action) {
+  static const std::string kQuery = equals_that("j.state IN (1, 3) AND j.cache=1");
+  return all<JobRow>(sql(kQuery).bind(action, share), read_job);
 }
 
 }  // namespace quasi::server

@@ -21,6 +21,7 @@ TEST(JobStates, EveryPair) {
   const std::map<std::pair<S, E>, S> arrows = {
       {{S::kBlocked, E::kDependenciesMet}, S::kQueued},
       {{S::kBlocked, E::kDependencyFailed}, S::kFailed},
+      {{S::kBlocked, E::kTakeResult}, S::kSucceeded},
       {{S::kBlocked, E::kHold}, S::kHeld},
       {{S::kBlocked, E::kCancel}, S::kCancelled},
       {{S::kHeld, E::kUnholdToQueued}, S::kQueued},
@@ -28,6 +29,8 @@ TEST(JobStates, EveryPair) {
       {{S::kHeld, E::kReinstateLeased}, S::kLeased},
       {{S::kHeld, E::kReinstateRunning}, S::kRunning},
       {{S::kHeld, E::kCancel}, S::kCancelled},
+      {{S::kQueued, E::kWaitForEqual}, S::kBlocked},
+      {{S::kQueued, E::kTakeResult}, S::kSucceeded},
       {{S::kQueued, E::kHold}, S::kHeld},
       {{S::kQueued, E::kGrant}, S::kLeased},
       {{S::kQueued, E::kReinstateLeased}, S::kLeased},
