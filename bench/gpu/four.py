@@ -36,6 +36,39 @@ GW_VALUES = (
     {"supercell": [3, 3, 3], "wave_ry": 11.0, "bands": 5500, "screened_ry": 8.0, "band_min": 429,
      "band_max": 436})
 
+# 1,000 atoms of silicon: states around the gap by the operator's eigensolver, all others as
+# pseudobands with error bars.
+PSEUDOBANDS = """kind = "gw"
+checkpoint_interval_s = 1e6
+[meanfield]
+source = "epm"
+cell = "cubic"
+supercell = {supercell}
+cutoff_ry = {wave_ry}
+bands = {bands}
+solver = "operator"
+[epsilon]
+cutoff_ry = {screened_ry}
+write = false
+[sigma]
+band_min = {band_min}
+band_max = {band_max}
+[pseudobands]
+vectors = 12
+protected_ry = 0.25
+blocks = {blocks}
+"""
+
+
+def thousand_atoms(wave_ry):
+    """Values of the deck PSEUDOBANDS."""
+    if SMALL:
+        return {"supercell": [1, 1, 1], "wave_ry": wave_ry / 2, "bands": 24, "screened_ry": 2.0,
+                "band_min": 15, "band_max": 18, "blocks": 2}
+    return {"supercell": [5, 5, 5], "wave_ry": wave_ry, "bands": 2900,
+            "screened_ry": float(os.environ.get("SCREENED_RY", 8.0)), "band_min": 1997,
+            "band_max": 2004, "blocks": int(os.environ.get("BLOCKS", 4))}
+
 
 def four_phonons(mesh, scale_broad):
     size = 4 if SMALL else mesh
@@ -44,19 +77,27 @@ def four_phonons(mesh, scale_broad):
              "convergence=F", "T=300"], ["scattering_4ph"])
 
 
-MOSFET_MESH = ["mesh.nx=33", "mesh.nz=17", "mesh.subbands=1", "mesh.nw=12", "mesh.nphi=8",
-               "bias.vgs=[0.4, 0.5]", "bias.vds=[0.1]", "run.t_end_fs=20"] if SMALL else []
+MOSFET_MESH = ["mesh.nx=17", "mesh.nz=17", "mesh.subbands=1", "mesh.dh_ev=0.05", "mesh.nkappa=8",
+               "bias.vgs=[0.2, 0.3]", "bias.vds=[0.1]"] if SMALL else []
 
-# Stage: (kind, deck, settings, phases whose seconds are added), goals by number of GPUs. A goal
+# Stage: (kind, deck, settings, phases whose seconds are added), goals by number of GPUs. The deck
+# is a path with a list of settings, or a text with a table of its values. A goal
 # ("ratio", x) is the speed over one GPU, ("seconds", x) the time.
 STAGES = {
     "four_phonons_sb1": (four_phonons(16, 1), {2: ("ratio", 1.9), 4: ("ratio", 3.6)}),
     "four_phonons_sb0.1": (four_phonons(16, 0.1), {2: ("ratio", 1.85), 4: ("ratio", 3.3)}),
     "four_phonons_32": (four_phonons(32, 0.1), {4: ("seconds", 20.0)}),
-    "gw_216_atoms": (("gw", "{gw_deck}", [], ["epsilon", "sigma"]),
+    "gw_216_atoms": (("gw", GW_DECK, GW_VALUES, ["epsilon", "sigma"]),
                      {2: ("ratio", 1.9), 4: ("ratio", 3.2)}),
-    "mosfet_map": (("mosfet", "examples/mosfet/iv_map.toml", MOSFET_MESH, None), {}),
+    "mosfet_map": (("mosfet", "examples/mosfet/iv_beam_standard.toml", MOSFET_MESH, None),
+                   {1: ("seconds", 20.0), 2: ("seconds", 11.0), 4: ("seconds", 6.0)}),
+    "gw_1000_atoms": (("gw", PSEUDOBANDS, thousand_atoms(11.0), None), {4: ("seconds", 240.0)}),
+    "gw_1000_atoms_16_ry": (("gw", PSEUDOBANDS, thousand_atoms(16.0), None),
+                            {4: ("seconds", 360.0)}),
 }
+# Stages that are measured on the largest number of GPUs alone and once, unless COUNTS or ROUNDS say
+# otherwise: one GPU has not the memory, or takes longer than a run may.
+LARGE = ("gw_1000_atoms", "gw_1000_atoms_16_ry")
 
 
 def results(value, path=""):
@@ -78,23 +119,29 @@ def devices(count):
     return ",".join(f"cuda:{index}" for index in range(count))
 
 
-def counts():
-    """The numbers of GPUs to use: those of COUNTS that this host has."""
+def rounds(stage):
+    return int(os.environ.get("ROUNDS", 1 if stage in LARGE else 2))
+
+
+def counts(stage):
+    """The numbers of GPUs to use for a stage: those of COUNTS that this host has."""
     wanted = [int(word) for word in os.environ.get("COUNTS", "1 2 4").split()]
     if os.environ.get("DEVICE") == "cpu":
         return [1]
     listed = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True,
                             check=True).stdout.splitlines()
-    return [count for count in wanted if count <= len(listed)]
+    wanted = [count for count in wanted if count <= len(listed)]
+    return wanted[-1:] if stage in LARGE and "COUNTS" not in os.environ else wanted
 
 
 def measure(engine, stage, count, scratch):
     """Runs one job; returns its seconds and a digest of its numbers and of result.h5."""
     (kind, deck, settings, phases), _ = STAGES[stage]
-    if deck == "{gw_deck}":
-        deck = os.path.join(scratch, "deck.toml")
+    if isinstance(settings, dict):
+        text = deck.format(**settings)
+        deck, settings = os.path.join(scratch, "deck.toml"), []
         with open(deck, "w", encoding="utf-8") as file:
-            file.write(GW_DECK.format(**GW_VALUES))
+            file.write(text)
     out = tempfile.mkdtemp(dir=scratch)
     words = [engine, "run", kind, deck, "-d", out, "--device", devices(count), "--json", "--quiet"]
     for setting in settings:
@@ -166,9 +213,9 @@ def main():
     missing = False
     with tempfile.TemporaryDirectory() as scratch:
         for stage in names:
-            for count in counts():
+            for count in counts(name):
                 mine = [one for one in measured if (one["stage"], one["gpus"]) == (stage, count)]
-                for _ in range(len(mine), int(os.environ.get("ROUNDS", 2))):
+                for _ in range(len(mine), rounds(name)):
                     walls = [one["wall"] for one in measured if one["stage"] == stage]
                     if only_table or time.monotonic() + max(walls, default=FIRST_RUN_S) > deadline:
                         missing = True
