@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 
 #include "examples/thermal/generate/quartic_bonds.hpp"
@@ -56,6 +57,23 @@ bool polar(const Structure& s) {
   for (double q : s.charge_e)
     if (q != 0.0) return true;
   return false;
+}
+
+/// A crystal of the potential and the mesh of its deck.
+struct MeshedCrystal {
+  Structure structure;
+  Cell mesh;
+};
+
+/// Returns the crystal of a deck's name, or nothing if the name is not one of this potential.
+std::optional<MeshedCrystal> stillinger_weber_crystal(const StillingerWeber& potential,
+                                                      const std::string& name) {
+  if (name == "silicon-sw") return MeshedCrystal{diamond(potential), {8, 8, 8}};
+  if (name == "wurtzite-sw") return MeshedCrystal{wurtzite(potential), {5, 5, 3}};
+  if (name == "silicon-4h-sw") return MeshedCrystal{polytype(potential, 2), {5, 5, 2}};
+  if (name == "silicon-6h-sw") return MeshedCrystal{polytype(potential, 3), {5, 5, 2}};
+  if (name == "silicon-12h-sw") return MeshedCrystal{polytype(potential, 6), {5, 5, 1}};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -240,9 +258,9 @@ void write_deck(const std::string& name, const std::filesystem::path& directory,
     write_anharmonic(directory / "FORCE_CONSTANTS_3RD", s, derivatives(s, terms, 3));
     write_anharmonic(directory / "FORCE_CONSTANTS_4TH", s, derivatives(s, terms, 4));
   };
-  if (name == "silicon-sw" || name == "wurtzite-sw") {
-    const StillingerWeber potential;
-    const Structure s = name == "silicon-sw" ? diamond(potential) : wurtzite(potential);
+  const StillingerWeber potential;
+  if (const auto crystal = stillinger_weber_crystal(potential, name)) {
+    const Structure& s = crystal->structure;
     const auto terms = potential.terms(s);
     const ForceConstants fc2 = derivatives(s, terms, 2);
     write_supercell_second_order(directory / "FORCE_CONSTANTS_2ND", s, fc2);
@@ -250,7 +268,7 @@ void write_deck(const std::string& name, const std::filesystem::path& directory,
     write_anharmonic_pair(s, terms);
     write_control(
         directory / "CONTROL", s,
-        {.mesh = name == "silicon-sw" ? std::array{8, 8, 8} : std::array{5, 5, 3},
+        {.mesh = crystal->mesh,
          .second_order = second_order,
          .comment = "Stillinger-Weber potential, " + name + "; written by quasi-make-deck"});
   } else if (name == "rocksalt") {
@@ -278,8 +296,10 @@ void write_deck(const std::string& name, const std::filesystem::path& directory,
                    .four_phonon = true,
                    .comment = "Cubic crystal of quartic bonds; written by quasi-make-deck"});
   } else {
-    throw std::invalid_argument("unknown deck '" + name +
-                                "'; known: silicon-sw, wurtzite-sw, rocksalt, quartic-cubic");
+    throw std::invalid_argument(
+        "unknown deck '" + name +
+        "'; known: silicon-sw, silicon-4h-sw, silicon-6h-sw, silicon-12h-sw, "
+        "wurtzite-sw, rocksalt, quartic-cubic");
   }
 }
 

@@ -90,4 +90,30 @@ Structure wurtzite(const StillingerWeber& potential) {
           .supercell = {3, 3, 2}};
 }
 
+Structure polytype(const StillingerWeber& potential, int half) {
+  const double bond = potential.bond_length_angstrom();
+  const double a = bond * std::sqrt(8.0 / 3.0);
+  const int layers = 2 * half;
+  Structure s{.lattice_angstrom = {{{a, 0, 0},
+                                    {-0.5 * a, std::sqrt(0.75) * a, 0},
+                                    {0, 0, 4.0 / 3.0 * bond * layers}}},
+              .position = {},
+              .type = {},
+              .element = {"Si"},
+              .mass_amu = {kMassSilicon_amu},
+              .charge_e = {0.0},
+              .supercell = {3, 3, 1}};
+  int stack = 0;  // A, B or C: the axis of the cell on which the bilayer stands
+  for (int layer = 0; layer < layers; ++layer) {
+    const double x = stack / 3.0;
+    const double y = (3 - stack) % 3 / 3.0;
+    for (const double height : {0.0, 0.75}) {  // the second atom stands one bond above the first
+      s.position.push_back({x, y, (layer + height) / layers});
+      s.type.push_back(0);
+    }
+    stack = (stack + (layer < half ? 1 : 2)) % 3;
+  }
+  return s;
+}
+
 }  // namespace quasi::model

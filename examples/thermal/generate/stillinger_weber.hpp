@@ -34,5 +34,9 @@ Structure diamond(const StillingerWeber& potential);
 /// Ideal wurtzite with four atoms: the same bonds in hexagonal stacking. It has two masses (silicon
 /// and germanium) so that the two sublattices differ. It is a model without a real counterpart.
 Structure wurtzite(const StillingerWeber& potential);
+/// Hexagonal polytype of silicon with 4·`half` atoms: `half` bilayers are stacked in one sense and
+/// `half` in the other. 2, 3 and 6 give the polytypes 4H, 6H and 12H with 8, 12 and 24 atoms. Bonds
+/// and angles are those of diamond.
+Structure polytype(const StillingerWeber& potential, int half);
 
 }  // namespace quasi::model

@@ -160,11 +160,8 @@ TEST(ModelDecks, ExpansionMeetsTheEnergyToFourthOrder) {
   }
 }
 
-// The lattice is the potential's minimum, with the published cohesive energy and lattice constant.
-TEST(ModelDecks, SiliconHasThePotentialsLattice) {
-  const StillingerWeber potential;
-  const Structure s = diamond(potential);
-  EXPECT_NEAR(2.0 * s.lattice_angstrom[0][1], 5.4310, 1e-4);  // 4/√3 · 2^(1/6) σ
+/// Energy of a cell, eV.
+double energy_ev(const StillingerWeber& potential, const Structure& s) {
   double energy = 0.0;
   for (const EnergyTerm& term : potential.terms(s)) {
     std::vector<Nilpotent> r;
@@ -175,7 +172,37 @@ TEST(ModelDecks, SiliconHasThePotentialsLattice) {
     }
     energy += term.energy_ev(r).value();
   }
-  EXPECT_NEAR(energy / 2, -2.0 * potential.epsilon_ev, 1e-6);  // two bonds an atom, each -ε
+  return energy;
+}
+
+// A polytype has the bonds, the volume and the energy of diamond. Where the sense of its stack
+// turns, twice a cell, an atom sees another along the axis at 5/3 of a bond, which diamond does not
+// have.
+TEST(ModelDecks, PolytypesHaveTheBondsOfDiamond) {
+  const StillingerWeber potential;
+  const double bond = potential.bond_length_angstrom();
+  for (const int half : {2, 3, 6}) {
+    const Structure s = polytype(potential, half);
+    ASSERT_EQ(s.n_atoms(), 4 * half);
+    EXPECT_NEAR(s.volume() / s.n_atoms(), diamond(potential).volume() / 2, 1e-9);
+    EXPECT_NEAR(energy_ev(potential, s) / s.n_atoms(), -2.0 * potential.epsilon_ev, 1e-6);
+    std::size_t eclipsed = 0;
+    for (int atom = 0; atom < s.n_atoms(); ++atom) {
+      EXPECT_EQ(neighbours(s, atom, 1.1 * bond).size(), 4u) << half << " " << atom;
+      EXPECT_EQ(neighbours(s, atom, 1.65 * bond).size(), 4u + 12u) << half << " " << atom;
+      eclipsed += neighbours(s, atom, 1.7 * bond).size() - 16;
+    }
+    EXPECT_EQ(eclipsed, 4u) << half;
+  }
+}
+
+// The lattice is the potential's minimum, with the published cohesive energy and lattice constant.
+TEST(ModelDecks, SiliconHasThePotentialsLattice) {
+  const StillingerWeber potential;
+  const Structure s = diamond(potential);
+  EXPECT_NEAR(2.0 * s.lattice_angstrom[0][1], 5.4310, 1e-4);  // 4/√3 · 2^(1/6) σ
+  EXPECT_NEAR(energy_ev(potential, s) / 2, -2.0 * potential.epsilon_ev,
+              1e-6);  // two bonds an atom, each -ε
 }
 
 // The two second-order layouts of the polar crystal describe one crystal. The supercell's
