@@ -346,6 +346,7 @@ TEST(Docs, OptionsThatAreNamedExist) {
                       "--kill-on-bad-exit",
                       "--host",
                       "--key-with-dashes",
+                      "--from-file",
                       "--prefix",
                       "--br",
                       "--isotope",
