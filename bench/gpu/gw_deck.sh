@@ -22,10 +22,10 @@ band_max = $((2 * atoms + 4))
 DECK
 }
 
-# gw_phases SUMMARY NAME: wall, seconds by phase and by step of ε, and a digest of every number that
-# is not a time or a name of where it ran.
+# gw_phases SUMMARY NAME [PEAK]: wall, seconds by phase and by step of ε, a digest of every number
+# that is not a time or a name of where it ran, and the peaks of gw_peak.py beside the plan.
 gw_phases() {
-  python3 - "$1" "$2" <<'PY'
+  python3 - "$@" <<'PY'
 import hashlib, json, sys
 d = json.load(open(sys.argv[1])); s = d["summary"]
 def walk(x, path=""):
@@ -43,5 +43,16 @@ print("%-14s wall %6.2f  bits %s  %s" % (sys.argv[2], d["wall_seconds"], digest,
 if "eps_head" in s:
     print("   N_G", s["eps_head"][0]["n_g"], "bands", s["plan"]["sigma_bands"], "states", \
       len(s["quasiparticles"]), "head", s["eps_head"][0]["epsilon"])
+if len(sys.argv) > 3:
+    peak, plan, gib = json.load(open(sys.argv[3])), s["plan"], 2.0**30
+    print("   host %.2f GiB used, %.2f planned" % (peak["host_bytes"] / gib, \
+      plan["host_bytes"] / gib))
+    if peak["device_bytes"] is not None:
+        print("   device %.2f GiB used, %.2f planned of matrices" % (peak["device_bytes"] / gib, \
+          plan["memory_bytes"] / gib))
+if isinstance(s.get("pseudobands", {}).get("statistical_error"), dict):
+    e = s["pseudobands"]["statistical_error"]
+    print("   bars (meV)", [round(1e3 * x, 1) for x in e["half_width_ev"]], "gap", \
+      round(1e3 * e["gap_half_width_ev"], 1))
 PY
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Times a whole GW job of silicon atoms by the empirical pseudopotential at Γ: bands, ε⁻¹ and Σ
-# (HL-GPP) of 8 states. Prints seconds by phase, or how far the job came within SECONDS.
+# (HL-GPP) of 8 states. Prints seconds by phase, and the peak memory beside the plan, or how far the
+# job came within SECONDS.
 #
 #   bench/gpu/gw_job.sh ENGINE [DEVICE] [N1,N2,N3] [BANDS] [SECONDS]
 #
@@ -23,8 +24,9 @@ if [ -n "${BLOCKS:-}" ]; then
   [ "$BLOCKS" = 0 ] || echo "blocks = $BLOCKS" >> "$out/deck.toml"
 fi
 SECONDS=0
-timeout "$limit" "$engine" run gw "$out/deck.toml" --device "$device" -d "$out/run" --json 2> \
+python3 "$(dirname "$0")/gw_peak.py" "$out/peak.json" "$limit" \
+  "$engine" run gw "$out/deck.toml" --device "$device" -d "$out/run" --json 2> \
   >(tr '\r' '\n' | while read -r line; do echo "$SECONDS s: $line"; done > "$out/log") \
   > "$out/summary.json" \
-  && gw_phases "$out/summary.json" "$repeats $device" \
+  && gw_phases "$out/summary.json" "$repeats $device" "$out/peak.json" \
     || { echo "$repeats on $device did not end within $limit s:"; tail -12 "$out/log"; }
