@@ -5,6 +5,7 @@
 #   bench/gpu/gw_kill.sh ENGINE [DEVICE] [N1,N2,N3] [STATES] [KILLS]
 #
 # 216 atoms, ten kills: bench/gpu/gw_kill.sh ENGINE cuda:0 3,3,3 640 10
+# A kill comes after 5 to 35 % of the seconds of the undisturbed job, so that every run is killed.
 # CUTOFF of ε in Ry is 8 by default. SEED of the moments is 1.
 engine=$1 device=${2:-cuda:0} repeats=${3:-3,3,3} states=${4:-640} kills=${5:-10}
 source "$(dirname "$0")/gw_deck.sh"
@@ -23,7 +24,7 @@ gw_phases "$out/whole.json" undisturbed
 RANDOM=${SEED:-1}
 for kill in $(seq "$kills"); do
   run killed & victim=$!
-  moment=$(awk -v s="$seconds" -v r=$RANDOM 'BEGIN { printf "%.2f", s * (0.1 + 0.9 * r / 32768) }')
+  moment=$(awk -v s="$seconds" -v r=$RANDOM 'BEGIN { printf "%.2f", s * (0.05 + 0.3 * r / 32768) }')
   sleep "$moment"
   pid=$(pgrep -P $victim | head -1)
   if [ -n "$pid" ] && kill -KILL "$pid" 2> /dev/null; then echo "kill $kill after $moment s"
