@@ -23,7 +23,7 @@ DECK
 }
 
 # gw_phases SUMMARY NAME [PEAK]: wall, seconds by phase and by step of ε, a digest of every number
-# that is not a time or a name of where it ran, and the peaks of gw_peak.py beside the plan.
+# that is not a time or a name of where it ran, and the peaks of gw/peak.py beside the plan.
 gw_phases() {
   python3 - "$@" <<'PY'
 import hashlib, json, sys

@@ -24,7 +24,7 @@ if [ -n "${BLOCKS:-}" ]; then
   [ "$BLOCKS" = 0 ] || echo "blocks = $BLOCKS" >> "$out/deck.toml"
 fi
 SECONDS=0
-python3 "$(dirname "$0")/gw_peak.py" "$out/peak.json" "$limit" \
+python3 "$(dirname "$0")/gw/peak.py" "$out/peak.json" "$limit" \
   "$engine" run gw "$out/deck.toml" --device "$device" -d "$out/run" --json 2> \
   >(tr '\r' '\n' | while read -r line; do echo "$SECONDS s: $line"; done > "$out/log") \
   > "$out/summary.json" \

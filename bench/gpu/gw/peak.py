@@ -1,6 +1,6 @@
 """Runs a command and writes its peak memory to a file.
 
-    python3 bench/gpu/gw_peak.py PEAK.json SECONDS COMMAND...
+    python3 bench/gpu/gw/peak.py PEAK.json SECONDS COMMAND...
 
 PEAK.json holds the peak resident memory of the host and the peak memory of the busiest GPU in
 bytes, the latter sampled by nvidia-smi less its value before the start, or null without a GPU.

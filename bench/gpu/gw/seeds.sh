@@ -3,17 +3,17 @@
 # states whose all-band value lies inside the 95 % interval and inside the interval plus the
 # systematic sum.
 #
-#   bench/gpu/gw_seeds.sh ENGINE [DEVICE] [N1,N2,N3] [ALL_BANDS] [STATES] [SEEDS]
+#   bench/gpu/gw/seeds.sh ENGINE [DEVICE] [N1,N2,N3] [ALL_BANDS] [STATES] [SEEDS]
 #
 #   ALL_BANDS   number of bands of the job without pseudobands
 #   STATES      number of lowest states of the jobs with pseudobands
 #   CUTOFF      of ε in Ry, 8 by default;  VECTORS, BLOCKS  12 and 4
 #
-# 216 atoms, 20 seeds:   bench/gpu/gw_seeds.sh ENGINE cuda:0 3,3,3 5500 640 20
-# 512 atoms, one seed:   bench/gpu/gw_seeds.sh ENGINE cuda:0 4,4,4 13000 1500 1
+# 216 atoms, 20 seeds:   bench/gpu/gw/seeds.sh ENGINE cuda:0 3,3,3 5500 640 20
+# 512 atoms, one seed:   bench/gpu/gw/seeds.sh ENGINE cuda:0 4,4,4 13000 1500 1
 # Bands beyond ALL_BANDS are missing from the reference: `bands` of its errors bounds their CH.
 engine=$1 device=${2:-cuda:0} repeats=${3:-3,3,3} all=${4:-5500} states=${5:-640} seeds=${6:-20}
-source "$(dirname "$0")/gw_deck.sh"
+source "$(dirname "$0")/../gw_deck.sh"
 out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
 run() {  # NAME
   sed -i "s/^cutoff_ry = 8.0/cutoff_ry = ${CUTOFF:-8.0}/" "$out/$1.toml"

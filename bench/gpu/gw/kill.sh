@@ -2,13 +2,13 @@
 # Kills a GW job of silicon atoms with pseudobands at random moments, resumes it each time, and
 # compares its numbers with those of an undisturbed job.
 #
-#   bench/gpu/gw_kill.sh ENGINE [DEVICE] [N1,N2,N3] [STATES] [KILLS]
+#   bench/gpu/gw/kill.sh ENGINE [DEVICE] [N1,N2,N3] [STATES] [KILLS]
 #
-# 216 atoms, ten kills: bench/gpu/gw_kill.sh ENGINE cuda:0 3,3,3 640 10
+# 216 atoms, ten kills: bench/gpu/gw/kill.sh ENGINE cuda:0 3,3,3 640 10
 # A kill comes after 5 to 35 % of the seconds of the undisturbed job, so that every run is killed.
 # CUTOFF of ε in Ry is 8 by default. SEED of the moments is 1.
 engine=$1 device=${2:-cuda:0} repeats=${3:-3,3,3} states=${4:-640} kills=${5:-10}
-source "$(dirname "$0")/gw_deck.sh"
+source "$(dirname "$0")/../gw_deck.sh"
 out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
 gw_deck "$out/deck.toml" "$repeats" "$states"
 sed -i -e "s/^cutoff_ry = 8.0/cutoff_ry = ${CUTOFF:-8.0}/" \
