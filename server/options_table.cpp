@@ -73,6 +73,18 @@ Entry sharing_entry() {
               }};
 }
 
+Entry log_level_entry() {
+  return {.key = "log_level",
+          .help = "debug, info, warning or error",
+          .set =
+              [](O& o, const std::string& text) {
+                if (text != "debug" && text != "info" && text != "warning" && text != "error")
+                  bad("log_level", text, "one of debug, info, warning, error");
+                o.log_level = text;
+              },
+          .show = [](const O& o) { return shown(o.log_level); }};
+}
+
 /// Entries for the data directory, the addresses and the accepted work.
 std::vector<Entry> place_entries() {
   return {
@@ -134,15 +146,7 @@ std::vector<Entry> place_entries() {
       boolean(
           "enrol_users", "whoever reaches the Unix socket becomes a user of the server",
           [](O & o) -> auto& { return o.api.enrol_users; }),
-      {.key = "log_level",
-       .help = "debug, info, warning or error",
-       .set =
-           [](O& o, const std::string& text) {
-             if (text != "debug" && text != "info" && text != "warning" && text != "error")
-               bad("log_level", text, "one of debug, info, warning, error");
-             o.log_level = text;
-           },
-       .show = [](const O& o) { return shown(o.log_level); }},
+      log_level_entry(),
   };
 }
 

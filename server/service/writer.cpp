@@ -20,8 +20,7 @@ std::int64_t monotonic_ms(Steady::time_point time) {
 
 }  // namespace
 
-Writer::Writer(QueueEngine& engine, Hooks hooks)
-    : engine_(engine), hooks_(std::move(hooks)) {
+Writer::Writer(QueueEngine& engine, Hooks hooks) : engine_(engine), hooks_(std::move(hooks)) {
   // Until its first group a writer is silent since now, not since the machine started.
   if (hooks_.figures != nullptr) hooks_.figures->committed_ms = monotonic_ms(Steady::now());
   thread_ = std::thread([this] { run(); });
