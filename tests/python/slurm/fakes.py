@@ -44,6 +44,7 @@ class FakeSlurm:
     def __init__(self) -> None:
         self.allocations: dict[int, Listed] = {}
         self.fail: list[str] = []
+        self.drained: list[int] = []
         self.number = 100
         self.most_open = 0
 
@@ -72,6 +73,9 @@ class FakeSlurm:
 
     def cancel(self, slurm_id: int) -> None:
         self.move(slurm_id, "CANCELLED")
+
+    def drain(self, allocation: Listed) -> None:
+        self.drained.append(allocation.slurm_id)
 
     def move(self, slurm_id: int, state: str) -> None:
         self.allocations[slurm_id] = Listed(slurm_id, state, self.allocations[slurm_id].name)

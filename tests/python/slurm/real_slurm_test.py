@@ -126,6 +126,29 @@ def test_what_slurm_refuses_pauses_the_pool(slurm: LoopbackSlurm, tmp_path: Path
         pool.commands.submit("quasi-x", ["--partition=absent"], tmp_path / "x.sbatch")
 
 
+# The batch script hands the signal to its worker, and an allocation that waits is cancelled.
+def test_a_drain_reaches_the_worker(slurm: LoopbackSlurm, tmp_path: Path) -> None:
+    pool = Pool(tmp_path, f"""
+trap 'kill -TERM "$daemon"' TERM
+bash -c 'trap "echo drained > {tmp_path}/seen; exit 0" TERM; touch {tmp_path}/up
+         while :; do sleep 0.1; done' &
+daemon=$!
+wait "$daemon"
+wait "$daemon"
+""")
+    pool.step()
+    number = pool.controller.state.open_rows()[0].slurm_id or 0
+    await_((tmp_path / "up").exists, "the worker runs")
+    waits = pool.commands.submit(pool.controller.prefix + "99", ["--time=1", "--begin=now+1hour"],
+                                 tmp_path / "x.sbatch")
+    pool.controller.drain()
+    await_((tmp_path / "seen").exists, "the worker drains")
+    await_(lambda: all(each.has_ended for each in pool.commands.queue(pool.controller.prefix)
+                       if each.slurm_id in (number, waits)), "both allocations end")
+    states = {each.slurm_id: each.state for each in pool.commands.queue(pool.controller.prefix)}
+    assert (states[number], states[waits]) == ("COMPLETED", "CANCELLED")
+
+
 BINARIES = Path(os.environ.get("QUASI_BINARY_DIR", "/nowhere"))
 
 

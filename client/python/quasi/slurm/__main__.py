@@ -4,6 +4,7 @@
     python3 -m quasi.slurm trial /etc/quasi/slurm.toml    # submits one held allocation, cancels it
     python3 -m quasi.slurm serve /etc/quasi/slurm.toml
     python3 -m quasi.slurm status /etc/quasi/slurm.toml
+    python3 -m quasi.slurm drain /etc/quasi/slurm.toml    # ends all allocations, after serve
 """
 
 from __future__ import annotations
@@ -124,6 +125,13 @@ def trial(settings: Settings, server: QuasiServer) -> int:
     return 0
 
 
+def drain(settings: Settings, server: QuasiServer) -> int:
+    for pool in settings.pools:
+        rows = controller_of(pool, settings, server).drain()
+        print(f"{pool.settings.name}: {len(rows)} allocations end; their workers drain first")
+    return 0
+
+
 def status(settings: Settings) -> int:
     for pool in settings.pools:
         state = Ledger(settings.spool / f"{pool.settings.name}.json").read()
@@ -139,7 +147,7 @@ def status(settings: Settings) -> int:
 def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="quasi-slurm", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=["plan", "trial", "serve", "status"])
+    parser.add_argument("action", choices=["plan", "trial", "serve", "status", "drain"])
     parser.add_argument("file", nargs="?", type=Path, default=Path("/etc/quasi/slurm.toml"))
     arguments = parser.parse_args(words)
     try:
@@ -151,7 +159,8 @@ def main(words: list[str] | None = None) -> int:
             if arguments.action == "plan":
                 return show_plan(settings, server)
             with only_one(settings.spool):
-                return (trial if arguments.action == "trial" else serve)(settings, server)
+                actions = {"trial": trial, "serve": serve, "drain": drain}
+                return actions[arguments.action](settings, server)
     except (SettingsError, LedgerError, ConfigError) as error:
         log("cannot_start", why=str(error))
         return EXIT_CONFIG

@@ -110,6 +110,17 @@ class Controller:
                 break
         return decided
 
+    def drain(self) -> list[Row]:
+        """Ends all allocations: those that wait at once, the others after their worker's drain.
+
+        Returns the rows of the allocations. An error of Slurm comes through.
+        """
+        self._know_store()
+        for each in self.slurm.queue(self.prefix):
+            if not each.has_ended:
+                self.slurm.drain(each)
+        return self.state.open_rows()
+
     def _know_store(self) -> None:
         store = self.server.store()
         if self.state.store and self.state.store != store and self.state.open_rows():

@@ -27,6 +27,9 @@ class Slurm(Protocol):
     def cancel(self, slurm_id: int) -> None:
         """Ends an allocation."""
 
+    def drain(self, allocation: Listed) -> None:
+        """Cancels an allocation that waits, and lets the worker of another one drain."""
+
 
 class Commands:
     """Slurm by its commands on this machine."""
@@ -64,3 +67,13 @@ class Commands:
 
     def cancel(self, slurm_id: int) -> None:
         self._run("scancel", [str(slurm_id)])
+
+    def drain(self, allocation: Listed) -> None:
+        # The batch script hands the signal to its worker. An allocation that has begun meanwhile is
+        # not cancelled.
+        how = ["--state=PENDING"] if allocation.state == "PENDING" else ["--signal=TERM", "--batch"]
+        try:
+            self._run("scancel", [*how, str(allocation.slurm_id)])
+        except SlurmError as error:
+            if "invalid job id" not in str(error).lower():
+                raise  # otherwise it has ended meanwhile
