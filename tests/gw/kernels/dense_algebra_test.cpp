@@ -39,6 +39,15 @@ double distance_from_one(const std::vector<Cplx>& a, const std::vector<Cplx>& b,
   return worst;
 }
 
+/// Product of an n × n matrix and a vector.
+std::vector<Cplx> product(const std::vector<Cplx>& matrix, const std::vector<Cplx>& vector,
+                          std::int64_t n) {
+  std::vector<Cplx> found(n);
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j < n; ++j) found[i] += matrix[i * n + j] * vector[j];
+  return found;
+}
+
 // A matrix times its computed inverse is the unit matrix. The general matrix has a condition number
 // of order 1e3, hence its wider tolerance.
 TEST_P(GwKernelsOnDevice, InvertsMatrices) {
@@ -52,6 +61,41 @@ TEST_P(GwKernelsOnDevice, InvertsMatrices) {
   inverse = general;
   kernels->dense().invert_general({inverse.data(), {n, n}});
   EXPECT_LE(distance_from_one(general, inverse, n), 1e-10);
+}
+
+// A matrix of more than one block times its inverse leaves random vectors as they are. Its
+// condition number is below 10, so that rounding stays far below the tolerance. The CPU does not
+// use blocks; it inverts a small matrix.
+TEST_P(GwKernelsOnDevice, InvertsMatricesOfSeveralBlocks) {
+  const std::int64_t n = GetParam().backend == Backend::kCpu ? 300 : 9'000;
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  for (const bool real : {true, false}) {
+    auto matrix = random_hermitian(n, 4.0 * std::sqrt(static_cast<double>(n)), 95);
+    if (real)
+      for (Cplx& element : matrix) element = element.real();
+    auto inverse = matrix;
+    kernels->dense().invert_positive_definite({inverse.data(), {n, n}});
+    const auto vector = test::random_complex(n, 96);
+    const auto restored = product(inverse, product(matrix, vector, n), n);
+    double worst = 0.0;
+    for (std::int64_t i = 0; i < n; ++i) worst = std::max(worst, std::abs(restored[i] - vector[i]));
+    EXPECT_LE(worst, 1e-11) << (real ? "real" : "complex");
+  }
+}
+
+// The first minor that is not positive is counted through all blocks.
+TEST_P(GwKernelsOnDevice, NamesAMinorOfALaterBlock) {
+  const std::int64_t n = GetParam().backend == Backend::kCpu ? 300 : 5'000, minor = n - 17;
+  auto matrix = random_hermitian(n, 4.0 * std::sqrt(static_cast<double>(n)), 97);
+  matrix[(minor - 1) * n + minor - 1] = -1.0;
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  try {
+    kernels->dense().invert_positive_definite({matrix.data(), {n, n}});
+    FAIL() << "not refused";
+  } catch (const NotConverged& failure) {
+    EXPECT_NE(std::string(failure.what()).find(std::to_string(minor)), std::string::npos)
+        << failure.what();
+  }
 }
 
 // The Cholesky factorization fails at the eighth leading minor, and the error names that number.

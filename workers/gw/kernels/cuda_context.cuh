@@ -8,6 +8,7 @@
 #include "workers/backend/device/library_handle.cuh"
 #include "workers/backend/device/memory_budget.hpp"
 #include "workers/backend/device/stream.cuh"
+#include "workers/gw/kernels/dense/blocked_inverse_cuda.cuh"
 #include "workers/gw/kernels/pair_products/pair_product_kernels.hpp"
 #include "workers/gw/kernels/staged_copy.cuh"
 
@@ -38,6 +39,7 @@ class CudaContext {
   cudaStream_t preparation() const { return preparation_.get(); }
   cublasHandle_t blas() const { return blas_.get(); }
   cusolverDnHandle_t solver() const { return solver_.get(); }
+  DenseLibraries libraries() const { return {blas(), solver(), stream()}; }
   StagedCopy& staging() { return staging_; }
 
   /// Copies an array to the device. The copy is complete on return.

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "workers/backend/device/launch_cuda.cuh"
+#include "workers/gw/kernels/dense/blocked_inverse_cuda.cuh"
 #include "workers/gw/kernels/dense/dense_cuda.cuh"
 
 namespace quasi::gw::cuda {
@@ -102,14 +103,13 @@ DeviceBuffer<double> real_parts(const double2* values, std::int64_t count, cudaS
 
 namespace {
 
-/// Inverts in real arithmetic, with a quarter of the flops, if no element has an imaginary part.
-/// Returns false without any change otherwise.
-bool invert_real_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
-                                   std::int64_t n) {
+/// Order of the blocks of larger matrices.
+constexpr std::int64_t kBlock = 4'096;
+
+void invert_by_library(cusolverDnHandle_t solver, cudaStream_t stream,
+                       const DeviceBuffer<double>& real, std::int64_t n) {
   constexpr const char* kWhat = "Cholesky inversion";
   DeviceBuffer<int> info(1, kWhat);
-  if (!is_real(matrix, n * n, stream)) return false;
-  const DeviceBuffer<double> real = real_parts(matrix, n * n, stream);
   const int order = static_cast<int>(n);
   int factor_size = 0, inverse_size = 0;
   check(quasi::cuda::late::cusolverDnDpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order,
@@ -131,6 +131,20 @@ bool invert_real_positive_definite(cusolverDnHandle_t solver, cudaStream_t strea
         kWhat);
   if (read_info(info, stream, kWhat) != 0)
     throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
+}
+
+/// Inverts in real arithmetic, with a quarter of the flops, if no element has an imaginary part.
+/// Returns false without any change otherwise.
+bool invert_real_positive_definite(const DenseLibraries& libraries, double2* matrix,
+                                   std::int64_t n) {
+  constexpr const char* kWhat = "Cholesky inversion";
+  const cudaStream_t stream = libraries.stream;
+  if (!is_real(matrix, n * n, stream)) return false;
+  const DeviceBuffer<double> real = real_parts(matrix, n * n, stream);
+  if (n > kBlock)
+    invert_in_blocks(libraries, real.data(), n, kBlock);
+  else
+    invert_by_library(libraries.solver, stream, real, n);
   // The column-major lower triangle is the row-major upper one.
   for_each_index(n * n, FillFromUpper{real.data(), matrix, n}, kWhat, stream);
   check(cudaStreamSynchronize(stream), kWhat);
@@ -139,10 +153,16 @@ bool invert_real_positive_definite(cusolverDnHandle_t solver, cudaStream_t strea
 
 }  // namespace
 
-void invert_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
-                              std::int64_t n) {
+void invert_positive_definite(const DenseLibraries& libraries, double2* matrix, std::int64_t n) {
   constexpr const char* kWhat = "Cholesky inversion";
-  if (invert_real_positive_definite(solver, stream, matrix, n)) return;
+  const cusolverDnHandle_t solver = libraries.solver;
+  const cudaStream_t stream = libraries.stream;
+  if (invert_real_positive_definite(libraries, matrix, n)) return;
+  if (n > kBlock) {
+    invert_in_blocks(libraries, matrix, n, kBlock);
+    mirror_upper(matrix, n, stream);
+    return;
+  }
   const int order = static_cast<int>(n);
   int factor_size = 0, inverse_size = 0;
   // The column-major lower triangle is the row-major upper one; the conjugation of the transposed

@@ -5,6 +5,7 @@
 
 #include "workers/backend/device/device_buffer.cuh"
 #include "workers/backend/device/library_handle.cuh"
+#include "workers/gw/kernels/dense/blocked_inverse_cuda.cuh"
 
 namespace quasi::gw::cuda {
 
@@ -34,8 +35,7 @@ void mirror_upper(double2* matrix, std::int64_t n, cudaStream_t stream);
 
 /// Inverts a row-major matrix in device memory in place. @throws NotConverged naming the leading
 /// minor.
-void invert_positive_definite(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
-                              std::int64_t n);
+void invert_positive_definite(const DenseLibraries& libraries, double2* matrix, std::int64_t n);
 /// Inverts a general matrix. @returns the inverse. @throws NotConverged if it is singular.
 quasi::cuda::DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t stream,
                                                   double2* matrix, std::int64_t n);

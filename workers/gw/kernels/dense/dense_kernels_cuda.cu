@@ -29,8 +29,7 @@ void CudaDenseKernels::multiply_transposed(View<const Cplx, 2> a, View<const Cpl
 void CudaDenseKernels::invert_positive_definite(View<Cplx, 2> matrix) {
   context_->use();
   auto a = context_->to_device(matrix.data, matrix.size(), "matrix to invert");
-  cuda::invert_positive_definite(context_->solver(), context_->stream(), a.data(),
-                                 matrix.extent[0]);
+  cuda::invert_positive_definite(context_->libraries(), a.data(), matrix.extent[0]);
   check(cudaStreamSynchronize(context_->stream()), "matrix to invert");
   context_->to_host(a.data(), matrix.size(), matrix.data, "inverse matrix");
 }

@@ -186,7 +186,7 @@ void CudaPolarizabilityKernels::invert_dielectric(const PartialChi& chi, std::in
                   {.n = n, .triangle = frequency == 0, .positive = how.positive}, epsilon.data(),
                   context_->stream());
   if (how.definite)
-    cuda::invert_positive_definite(context_->solver(), context_->stream(), epsilon.data(), n);
+    cuda::invert_positive_definite(context_->libraries(), epsilon.data(), n);
   else
     epsilon = cuda::invert_general(context_->solver(), context_->stream(), epsilon.data(), n);
   scale_inverse(coulomb.data(), how.positive, n, epsilon.data(), context_->stream());
