@@ -7,6 +7,7 @@
 
 #include "workers/backend/device/device.hpp"
 #include "workers/thermal/kernels/four_phonon/sample_4ph.hpp"
+#include "workers/thermal/model/precision.hpp"
 #include "workers/thermal/model/problem_4ph.hpp"
 
 namespace quasi::thermal {
@@ -21,6 +22,10 @@ namespace quasi::thermal {
 class ScatteringKernels4ph {
  public:
   virtual ~ScatteringKernels4ph() = default;
+
+  /// Makes the device ready for the exact sums of problems with this many atoms: what `load` and
+  /// the first sums would do once for each device, and what needs no problem.
+  virtual void prepare(int /*n_atoms*/, Precision /*precision*/) {}
 
   virtual void load(const Problem4ph& problem) = 0;
 

@@ -41,6 +41,14 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
           std::min<std::int64_t>(kDefaultBudget_bytes, free_memory_bytes(device_) * 9 / 10);
   }
 
+  void prepare(int n_atoms, Precision precision) override {
+    use_device(device_);
+    ScatterLauncher::load_kernels<Use::kRates>(n_atoms, precision);
+    cudaFuncAttributes attributes{};
+    cuda::check(cudaFuncGetAttributes(&attributes, cuda::for_each_index_kernel<ContractFirst4ph>),
+                "contraction with λ");
+  }
+
   void load(const Problem4ph& p) override {
     use_device(device_);
     if (p.plan.n_atoms > 255)

@@ -150,6 +150,7 @@ std::vector<double> phase_table_4ph(const QMesh& mesh, const ContractionPlan4ph&
   // far cells.
   const std::int64_t turn = mesh.size();
   std::vector<double> table(static_cast<std::size_t>(2 * turn * plan.n_cells));
+#pragma omp parallel for schedule(static)
   for (std::int64_t q = 0; q < turn; ++q) {
     int c[3];
     mesh.coordinates(q, c);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <future>
 #include <string>
 
 #include "workers/backend/error.hpp"
@@ -118,17 +119,29 @@ std::vector<double> finite_total_rates(const Rates4ph& rates) {
   return total;
 }
 
-/// Kernels for every device.
-std::vector<std::unique_ptr<ScatteringKernels4ph>> make_kernels(const std::vector<Device>& devices,
-                                                                std::int64_t memory_budget_bytes) {
-  std::vector<std::unique_ptr<ScatteringKernels4ph>> kernels;
+using OwnedKernels = std::unique_ptr<ScatteringKernels4ph>;
+
+/// Begins to make kernels for every device, ready for problems with this many atoms.
+std::vector<std::future<OwnedKernels>> begin_kernels(const std::vector<Device>& devices,
+                                                     const FourPhononOptions& options,
+                                                     int n_atoms) {
+  std::vector<std::future<OwnedKernels>> steps;
   for (const Device& device : devices)
-    kernels.push_back(make_scattering_kernels_4ph(device, memory_budget_bytes));
+    steps.push_back(std::async(std::launch::async, [&options, device, n_atoms] {
+      OwnedKernels kernels = make_scattering_kernels_4ph(device, options.memory_budget_bytes);
+      if (!options.sampling.enabled) kernels->prepare(n_atoms, options.precision);
+      return kernels;
+    }));
+  return steps;
+}
+
+std::vector<OwnedKernels> all_of(std::vector<std::future<OwnedKernels>> steps) {
+  std::vector<OwnedKernels> kernels;
+  for (std::future<OwnedKernels>& step : steps) kernels.push_back(step.get());
   return kernels;
 }
 
-std::vector<ScatteringKernels4ph*> pointers_to(
-    const std::vector<std::unique_ptr<ScatteringKernels4ph>>& kernels) {
+std::vector<ScatteringKernels4ph*> pointers_to(const std::vector<OwnedKernels>& kernels) {
   std::vector<ScatteringKernels4ph*> pointers;
   for (const auto& kernel : kernels) pointers.push_back(kernel.get());
   return pointers;
@@ -168,9 +181,10 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Transport& transport,
   const auto start = Clock::now();
   auto result = std::make_unique<FourPhononRun>();
   result->options = options;
+  auto kernels = begin_kernels(site.devices, result->options, transport.crystal.n_atoms());
   result->problem = make_problem_4ph(transport.crystal, run.modes, transport.symmetry, options,
                                      fourth_order, transport.symmetry.irreducible);
-  result->kernels = make_kernels(site.devices, options.memory_budget_bytes);
+  result->kernels = all_of(std::move(kernels));
   const Team4ph team(pointers_to(result->kernels), site.ranks);
   if (site.ranks.size() > 1)
     site.ranks.require_same(digest_of(result->problem), "the phonon modes");
@@ -202,7 +216,7 @@ FurtherScattering iterated_with(const Symmetry& along, const Transport& bulk,
     Problem4ph problem;
     Rates4ph rates;
     std::vector<std::int32_t> points;
-    std::vector<std::unique_ptr<ScatteringKernels4ph>> kernels;
+    std::vector<OwnedKernels> kernels;
     std::unique_ptr<Collision4ph> collision;
   };
   const FourPhononOptions& options = four_phonon.options;
@@ -226,7 +240,7 @@ FurtherScattering iterated_with(const Symmetry& along, const Transport& bulk,
       rates.normal_per_ps[static_cast<std::size_t>(rates.at(Channel4ph::kRecombination, t, row))] =
           four_phonon.rates.total_per_ps(t, star * nb + row % nb);
     }
-  parts->kernels = make_kernels(devices, options.memory_budget_bytes);
+  parts->kernels = all_of(begin_kernels(devices, options, bulk.crystal.n_atoms()));
   for (const auto& kernel : parts->kernels) kernel->load(parts->problem);
   parts->collision = std::make_unique<Collision4ph>(
       parts->problem, options.constants, pointers_to(parts->kernels), rates, true, progress);

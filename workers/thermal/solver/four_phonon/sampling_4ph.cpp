@@ -76,12 +76,13 @@ class SampleSums4ph {
   std::vector<double> thinned(const Thinning4ph& thinning, const char* phase) {
     // Weights do not depend on the seed.
     const bool elements = thinning.draws > 0.0;
+    ProblemLoading4ph loading(team_, problem_);
     const TilePlan4ph plan = plan_tiles_4ph(problem_);
     RunningSums sums(checkpoint_, "4ph draws by weight, tiles of stars by work",
                      digest_of(problem_, elements ? thinning.seed : 0, thinning.draws, elements),
                      n_values(ThinnedLayout4ph{n_temperatures()}.size()), plan.size());
     on_every_tile(
-        {problem_, plan, sums.finished()}, team_, progress_,
+        {loading, plan, sums.finished()}, team_, progress_,
         [](ScatteringKernels4ph&, std::int32_t, std::int32_t) {},
         [&](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) {
           return kernel.thinned_sums(thinning, first, last);

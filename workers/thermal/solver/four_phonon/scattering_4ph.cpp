@@ -138,12 +138,15 @@ void add_modes(const FourPhononOptions& options, const Modes& modes, Problem4ph&
                                    : mode);
   problem.spread_rad_ps = modes.spread_rad_ps;
   problem.temperatures_k = options.temperatures_k;
-  problem.occupation.reserve(problem.temperatures_k.size() * problem.omega_rad_ps.size());
-  for (const double temperature : problem.temperatures_k)
-    for (const double omega : problem.omega_rad_ps)
-      problem.occupation.push_back(
-          omega > 0.0 ? bose_einstein(omega, temperature, options.constants.hbar_over_kb_k_ps())
-                      : 0.0);
+  const std::size_t n_modes = problem.omega_rad_ps.size();
+  problem.occupation.resize(problem.temperatures_k.size() * n_modes);
+#pragma omp parallel for schedule(static)
+  for (std::size_t i = 0; i < problem.occupation.size(); ++i) {
+    const double omega = problem.omega_rad_ps[i % n_modes];
+    problem.occupation[i] = omega > 0.0 ? bose_einstein(omega, problem.temperatures_k[i / n_modes],
+                                                        options.constants.hbar_over_kb_k_ps())
+                                        : 0.0;
+  }
   problem.eigenvector = modes.eigenvector;
 }
 
@@ -241,13 +244,14 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
   const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
   const std::int64_t n_rows = static_cast<std::int64_t>(problem.point.size()) * problem.n_branches;
   const std::int64_t values = n_rows * kChannels4ph * layout.size();
+  ProblemLoading4ph loading(team, problem);
   const TilePlan4ph plan = plan_tiles_4ph(problem);
   Checkpoint checkpoint = open_checkpoint(checkpoint_rule, progress);
   RunningSums sums(checkpoint, "4ph, tiles of stars by work, splittings once", digest_of(problem),
                    static_cast<std::size_t>(values), plan.size());
   progress.report("scattering 4ph", plan.progress(sums.finished()), TilePlan4ph::kProgressUnits);
   on_every_tile(
-      {problem, plan, sums.finished()}, team, progress,
+      {loading, plan, sums.finished()}, team, progress,
       [](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) {
         kernel.expect(first, last);
       },

@@ -7,6 +7,7 @@
 #include "workers/backend/progress.hpp"
 #include "workers/backend/team/task_queue.hpp"
 #include "workers/thermal/kernels/four_phonon/scattering_kernels_4ph.hpp"
+#include "workers/thermal/solver/four_phonon/problem_loading_4ph.hpp"
 #include "workers/thermal/solver/four_phonon/team_4ph.hpp"
 #include "workers/thermal/solver/four_phonon/tile_plan_4ph.hpp"
 
@@ -14,13 +15,13 @@ namespace quasi::thermal {
 
 /// A sum over all tiles of total momenta, of which the first are already added.
 struct TileSum4ph {
-  const Problem4ph& problem;
+  ProblemLoading4ph& loading;
   const TilePlan4ph& plan;
   std::int64_t first_place;  ///< first place of the plan that is left
 };
 
 /// Computes the places of the plan from `first_place` on with all devices of a team, dearest tile
-/// first. Each device that gets a tile first loads the problem.
+/// first.
 /// @param expect   expect(kernels, first Q, last Q), called where it is known which tile follows
 /// @param compute  compute(kernels, first Q, last Q) → values
 /// @param add      add(place, values), in rank 0, in rising order of place, one call at a time
@@ -32,12 +33,6 @@ void on_every_tile(const TileSum4ph& sum, const Team4ph& team, const Progress& p
   ProblemDigest order;
   order.add(plan.tile);
   team.ranks->require_same(order.value(), "the order of four-phonon tiles");
-  std::vector<char> loaded(team.kernels.size(), 0);
-  const auto loaded_kernels = [&](std::size_t device) -> ScatteringKernels4ph& {
-    if (!loaded[device]) team.kernels[device]->load(sum.problem);
-    loaded[device] = 1;
-    return *team.kernels[device];
-  };
   share_tasks(
       {.ranks = *team.ranks,
        .n_own = team.kernels.size(),
@@ -45,10 +40,10 @@ void on_every_tile(const TileSum4ph& sum, const Team4ph& team, const Progress& p
        .end = plan.size(),
        .progress = progress},
       [&](std::size_t device, std::int64_t place) {
-        expect(loaded_kernels(device), plan.first_total(place), plan.last_total(place));
+        expect(sum.loading.loaded(device), plan.first_total(place), plan.last_total(place));
       },
       [&](std::size_t device, std::int64_t place) {
-        return compute(loaded_kernels(device), plan.first_total(place), plan.last_total(place));
+        return compute(sum.loading.loaded(device), plan.first_total(place), plan.last_total(place));
       },
       add);
 }

@@ -27,10 +27,10 @@ TotalOrder4ph order_totals_4ph(const Symmetry& symmetry) {
   }
   order.rotated.resize(static_cast<std::size_t>(n_operations) * n);
   order.rotated_back.resize(order.rotated.size());
+#pragma omp parallel for schedule(dynamic, 1)
   for (std::size_t op = 0; op < number_of.size(); ++op) {
     if (number_of[op] < 0) continue;
     const auto row = static_cast<std::size_t>(number_of[op]) * n;
-#pragma omp parallel for schedule(static)
     for (std::size_t q = 0; q < n; ++q) {
       const std::int32_t image =
           symmetry.image(static_cast<std::int64_t>(q), static_cast<std::int64_t>(op));

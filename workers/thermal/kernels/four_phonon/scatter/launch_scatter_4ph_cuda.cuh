@@ -29,6 +29,24 @@ class ScatterLauncher {
     choose_group();
   }
 
+  /// Loads the kernels of a use to the current device. CUDA would load each at its first launch.
+  /// @param n_atoms  of the problems that follow
+  template <Use kUse>
+  static void load_kernels(int n_atoms, Precision precision) {
+    const auto load = []<typename V, int kBlocks>() {
+      cudaFuncAttributes attributes{};
+      cuda::check(cudaFuncGetAttributes(&attributes, scatter_kernel<V, kBlocks>),
+                  "four-phonon scattering");
+    };
+    for (const Form4ph form : {Form4ph::kPairs, Form4ph::kSwapped}) {
+      if (form == Form4ph::kSwapped && n_atoms != 2) continue;
+      if (precision == Precision::kMixed && kUse == Use::kRates)
+        visit_variants<kUse, float>(n_atoms, form, load);
+      else
+        visit_variants<kUse, double>(n_atoms, form, load);
+    }
+  }
+
   /// Returns the number of branches s' that a block holds at the same time.
   int group() const { return group_; }
 
@@ -84,31 +102,36 @@ class ScatterLauncher {
              bytes, stream>>>(arguments);
     cuda::check_launch("four-phonon scattering");
   }
-  /// @tparam kBlocks  least number of blocks on a multiprocessor, which bounds the registers
-  template <int kAtoms, Form4ph kForm, Use kUse, typename Real, int kBlocks>
-  void launch_signs(const ScatterArguments& arguments, std::int32_t totals,
-                    cudaStream_t stream) const {
-    launch_variant<ScatterVariant<1, kAtoms, kForm, kUse, Real>, kBlocks>(arguments, totals,
-                                                                          stream);
-    launch_variant<ScatterVariant<-1, kAtoms, kForm, kUse, Real>, kBlocks>(arguments, totals,
-                                                                           stream);
-  }
   template <Use kUse, typename Real>
   void launch_for_atoms(const ScatterArguments& arguments, std::int32_t totals,
                         cudaStream_t stream) const {
-    switch (n_atoms_) {
+    visit_variants<kUse, Real>(n_atoms_, form_, [&]<typename V, int kBlocks>() {
+      launch_variant<V, kBlocks>(arguments, totals, stream);
+    });
+  }
+
+  /// Calls visit<V, kBlocks>() for the variants V of both signs. kBlocks is the least number of
+  /// blocks on a multiprocessor, which bounds the registers.
+  template <int kAtoms, Form4ph kForm, Use kUse, typename Real, int kBlocks, typename Visit>
+  static void visit_signs(const Visit& visit) {
+    visit.template operator()<ScatterVariant<1, kAtoms, kForm, kUse, Real>, kBlocks>();
+    visit.template operator()<ScatterVariant<-1, kAtoms, kForm, kUse, Real>, kBlocks>();
+  }
+  template <Use kUse, typename Real, typename Visit>
+  static void visit_variants(int n_atoms, Form4ph form, const Visit& visit) {
+    switch (n_atoms) {
       case 1:
-        return launch_signs<1, Form4ph::kPairs, kUse, Real, 4>(arguments, totals, stream);
+        return visit_signs<1, Form4ph::kPairs, kUse, Real, 4>(visit);
       case 2:
-        if (form_ == Form4ph::kSwapped)
-          return launch_signs<2, Form4ph::kSwapped, kUse, Real, 4>(arguments, totals, stream);
-        return launch_signs<2, Form4ph::kPairs, kUse, Real, 4>(arguments, totals, stream);
+        if (form == Form4ph::kSwapped)
+          return visit_signs<2, Form4ph::kSwapped, kUse, Real, 4>(visit);
+        return visit_signs<2, Form4ph::kPairs, kUse, Real, 4>(visit);
       case 3:
-        return launch_signs<3, Form4ph::kPairs, kUse, Real, 2>(arguments, totals, stream);
+        return visit_signs<3, Form4ph::kPairs, kUse, Real, 2>(visit);
       case 4:
-        return launch_signs<4, Form4ph::kPairs, kUse, Real, 2>(arguments, totals, stream);
+        return visit_signs<4, Form4ph::kPairs, kUse, Real, 2>(visit);
       default:
-        return launch_signs<0, Form4ph::kPairs, kUse, Real, 2>(arguments, totals, stream);
+        return visit_signs<0, Form4ph::kPairs, kUse, Real, 2>(visit);
     }
   }
 
