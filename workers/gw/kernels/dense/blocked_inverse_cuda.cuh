@@ -6,8 +6,9 @@
 
 #include <cstdint>
 
-/// Inverse of a large positive definite matrix by blocks. cuSOLVER's potrf and potri count the
-/// elements of a matrix in 32 bits and refuse orders above 46,340.
+/// Inverse of a large positive definite matrix by blocks, as ε of docs/theory/gw.md 4 is.
+/// cuSOLVER's potrf and potri count the elements of a matrix in 32 bits and refuse orders above
+/// 46,340.
 namespace quasi::gw::cuda {
 
 /// The handles of one device, with one stream.
