@@ -103,7 +103,7 @@ struct Server::Parts {
              .vfs = {},
              .mark = &mark,
              .before_writing = [this](SqliteStore& store) { reconcile_files(store, blobs, mark); }},
-            logs, random, options.queue, clock),
+            logs, random, with_actions(options.queue), clock),
         readers(directory.database_path(), static_cast<std::size_t>(options.readers)),
         files(static_cast<std::size_t>(options.file_threads)),
         directory_of_callers(session_key(system_files(), options.data_directory)),

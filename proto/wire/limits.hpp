@@ -26,6 +26,9 @@ inline constexpr Count kTokenBytes = 512;      // Tokens of this program have un
 
 // Limits of a job.
 inline constexpr Count kJobsPerCall = 1'000;  // One transaction of a few tens of milliseconds.
+inline constexpr Count kSweepJobs = 10'000;   // One transaction of under a second.
+inline constexpr Count kSweepAxes = 8;        // More than a table can show.
+inline constexpr Count kAxisKeys = 16;
 inline constexpr Count kSpecBytes = 256U
                                     << 10;  // Specs are rows of the database; large data are blobs.
 inline constexpr Count kNameBytes = 128;    // One line of a table.
@@ -33,6 +36,7 @@ inline constexpr Count kLabels = 32;        // Each is an indexed row.
 inline constexpr Count kLabelKeyBytes = 63;     // Equal to the limit of DNS labels.
 inline constexpr Count kLabelValueBytes = 128;  // Equal to the limit of names.
 inline constexpr Count kInputs = 64;            // Each is a file to fetch and a reference to keep.
+inline constexpr Count kDependencies = 256;     // Each is a row that the end of a job reads.
 inline constexpr Count kSlotComponents = 8;     // Depth of a path in the input directory.
 inline constexpr Count kSlotBytes = 1'024;      // Well under PATH_MAX with the attempt's directory.
 inline constexpr Count kFileNameBytes =

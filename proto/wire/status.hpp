@@ -23,6 +23,7 @@ inline constexpr std::string_view kPageTokenMismatch = "PAGE_TOKEN_MISMATCH";
 inline constexpr std::string_view kResumeTokenInvalid = "RESUME_TOKEN_INVALID";
 // NOT_FOUND
 inline constexpr std::string_view kJob = "JOB";
+inline constexpr std::string_view kJobSet = "JOB_SET";
 inline constexpr std::string_view kBlob = "BLOB";
 inline constexpr std::string_view kArtifact = "ARTIFACT";
 inline constexpr std::string_view kAttempt = "ATTEMPT";
@@ -35,6 +36,7 @@ inline constexpr std::string_view kRequestIdReused = "REQUEST_ID_REUSED";
 // FAILED_PRECONDITION
 inline constexpr std::string_view kInputsMissing = "INPUTS_MISSING";
 inline constexpr std::string_view kUnschedulable = "UNSCHEDULABLE";
+inline constexpr std::string_view kDependencyFailed = "DEPENDENCY_FAILED";
 inline constexpr std::string_view kWrongState = "WRONG_STATE";
 inline constexpr std::string_view kKindDisabled = "KIND_DISABLED";
 inline constexpr std::string_view kMaintenance = "MAINTENANCE";

@@ -45,6 +45,8 @@ void validate(const v1::ValidateJobsRequest&, const ValidationOptions&, Violatio
 void validate(const v1::GetCapabilitiesRequest&, Violations&);
 void validate(const v1::GetJobRequest&, Violations&);
 void validate(const v1::ListJobsRequest&, Violations&);
+void validate(const v1::GetJobSetRequest&, Violations&);
+void validate(const v1::ListJobSetsRequest&, Violations&);
 void validate(const v1::CancelJobsRequest&, Violations&);
 void validate(const v1::DeleteJobsRequest&, Violations&);
 void validate(const v1::HoldJobsRequest&, Violations&);

@@ -19,6 +19,18 @@ void check_ids(const Request& request, Violations& violations) {
     checks::id(request.job_ids(i), 'j', checks::at("", "job_ids", i), violations);
 }
 
+/// Checks a text that is a whole id, or the beginning of one with at least 6 characters.
+void check_prefix(const std::string& id, char prefix, const std::string& field,
+                  Violations& violations) {
+  // Padding completes a prefix with valid characters.
+  std::string padded = id;
+  if (id.size() >= 8 && id.size() < 28) padded.append(28 - id.size(), '0');
+  if (!is_id(padded, prefix))
+    violations.add(field, std::string("must be an id, ") + prefix +
+                              "_ and 26 base32 characters, or at least the first 6 of them, got " +
+                              checks::shown(id));
+}
+
 /// Checks a change of named jobs: its id, the ids of the jobs and its reason.
 template <class Request>
 void check_change(const Request& request, Violations& violations) {
@@ -29,7 +41,21 @@ void check_change(const Request& request, Violations& violations) {
 }  // namespace
 
 void validate(const v1::CancelJobsRequest& request, Violations& violations) {
-  check_change(request, violations);
+  if (request.job_set_id().empty()) return check_change(request, violations);
+  if (!request.request_id().empty()) checks::uuid(request.request_id(), "request_id", violations);
+  checks::id(request.job_set_id(), 's', "job_set_id", violations);
+  checks::text(request.reason(), limits::kReasonBytes, "reason", violations);
+  if (!request.job_ids().empty())
+    violations.add("job_ids", "must be empty beside a job_set_id, got " +
+                                  std::to_string(request.job_ids_size()) + " entries");
+}
+
+void validate(const v1::GetJobSetRequest& request, Violations& violations) {
+  check_prefix(request.job_set_id(), 's', "job_set_id", violations);
+}
+
+void validate(const v1::ListJobSetsRequest& request, Violations& violations) {
+  checks::page(request.page_size(), request.page_token(), violations);
 }
 
 void validate(const v1::DeleteJobsRequest& request, Violations& violations) {

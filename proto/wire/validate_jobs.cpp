@@ -5,6 +5,8 @@
 #include "proto/wire/checks.hpp"
 #include "proto/wire/limits.hpp"
 #include "proto/wire/status.hpp"
+#include "proto/wire/sweeps/sweep.hpp"
+#include "proto/wire/sweeps/validate_dependencies.hpp"
 #include "proto/wire/validate.hpp"
 
 namespace quasi::wire {
@@ -60,6 +62,10 @@ void check_inputs(const v1::JobSpec& spec, const std::string& path, Violations& 
       violations.add(at(field, "slot"), std::string(kSlotRule) + shown(input.slot()));
     else if (!slots.insert(input.slot()).second)
       violations.add(at(field, "slot"), shown(input.slot()) + " is already another input's slot");
+    if (input.has_from()) {
+      check_source(input, field, violations);
+      continue;
+    }
     checks::digest(input.digest(), at(field, "digest"), violations);
     checks::at_most(input.size_bytes(), limits::kBlobBytes, at(field, "size_bytes"), violations);
   }
@@ -189,6 +195,18 @@ void check_batch(const Jobs& jobs, const ValidationOptions& options, Violations&
                                " entries, got " + std::to_string(size));
   for (int i = 0; i < jobs.size(); ++i)
     validate_spec(jobs[i], at("", "jobs", i), options, violations);
+  for (int i = 0; i < jobs.size(); ++i)
+    check_order(jobs[i], static_cast<std::uint32_t>(i), at("", "jobs", i), violations);
+}
+
+/// Checks the jobs of a request, or its sweep.
+template <class Request>
+void check_jobs(const Request& request, const ValidationOptions& options, Violations& violations) {
+  if (!request.has_sweep()) return check_batch(request.jobs(), options, violations);
+  validate_sweep(request.sweep(), "sweep", options, violations);
+  if (!request.jobs().empty())
+    violations.add("jobs", "must be empty beside a sweep, got " +
+                               std::to_string(request.jobs_size()) + " entries");
 }
 
 std::string one_of_the_kinds() {
@@ -213,6 +231,8 @@ void check_filter(const v1::JobFilter& filter, const std::string& path, Violatio
       violations.add(at(path, "kinds", i), one_of_the_kinds() + ", got " + shown(filter.kinds(i)));
   }
   check_labels(filter.labels(), at(path, "labels"), violations);
+  if (!filter.job_set_id().empty())
+    checks::id(filter.job_set_id(), 's', at(path, "job_set_id"), violations);
   checks::text(filter.name_prefix(), limits::kNameBytes, at(path, "name_prefix"), violations);
   if (filter.has_created_after())
     checks::timestamp(filter.created_after(), at(path, "created_after"), violations);
@@ -279,6 +299,7 @@ void validate_spec(const v1::JobSpec& spec, const std::string& path,
   checks::text(spec.name(), limits::kNameBytes, at(path, "name"), violations);
   check_labels(spec.labels(), at(path, "labels"), violations);
   check_inputs(spec, path, violations);
+  check_dependencies(spec, path, violations);
   if (const v1::DeckWork* deck = deck_of(spec)) {
     check_deck(spec, *deck, path, violations);
   } else if (spec.has_test()) {
@@ -317,12 +338,12 @@ void validate_spec(const v1::JobSpec& spec, const std::string& path,
 void validate(const v1::SubmitJobsRequest& request, const ValidationOptions& options,
               Violations& violations) {
   checks::uuid(request.request_id(), "request_id", violations);
-  check_batch(request.jobs(), options, violations);
+  check_jobs(request, options, violations);
 }
 
 void validate(const v1::ValidateJobsRequest& request, const ValidationOptions& options,
               Violations& violations) {
-  check_batch(request.jobs(), options, violations);
+  check_jobs(request, options, violations);
 }
 
 void validate(const v1::GetCapabilitiesRequest&, Violations&) {}

@@ -18,6 +18,8 @@ constexpr Rule kRules[] = {
     {"ValidateJobs", Role::kUser, false, kSubmit},
     {"GetJob", Role::kViewer, false, kRead},
     {"ListJobs", Role::kViewer, false, kRead},
+    {"GetJobSet", Role::kViewer, false, kRead},
+    {"ListJobSets", Role::kViewer, false, kRead},
     {"CancelJobs", Role::kUser, false, kCancel},
     {"DeleteJobs", Role::kUser, false, kCancel},
     {"HoldJobs", Role::kUser, false, kCancel},

@@ -104,6 +104,7 @@ class AcquireCall : public grpc::ServerUnaryReactor,
       message.set_attempt_number(static_cast<std::uint32_t>(grant.attempt.number));
       *message.mutable_ttl() = to_duration(services_.options.lease_ttl_ms);
       message.mutable_spec()->ParseFromString(grant.spec);
+      fill_inputs(grant.made_inputs, *message.mutable_spec());
       for (const std::string& id : grant.attempt.device_ids) message.add_device_ids(id);
       if (grant.checkpoint) *message.mutable_checkpoint() = to_message(*grant.checkpoint);
       *message.mutable_time_limit() = to_duration(grant.job.max_runtime_ms);

@@ -36,7 +36,58 @@ void add_scopes(const TokenScopes& scopes, google::protobuf::RepeatedField<int>&
   for (const TokenScope scope : scopes.list()) numbers.Add(static_cast<int>(scope));
 }
 
-NewJob to_new_job(const v1::JobSpec& spec) {
+namespace {
+
+template <class Reference>
+JobReference to_reference(const Reference& reference) {
+  return {.uid = reference.job_id(), .index = reference.index()};
+}
+
+/// Adds the jobs that a job waits for.
+void add_dependencies(const v1::JobSpec& spec, const std::string& path, NewJob& job) {
+  for (int i = 0; i < spec.depends_on_size(); ++i) {
+    const v1::Dependency& dependency = spec.depends_on(i);
+    const bool is_finished = dependency.condition() == v1::Dependency::CONDITION_FINISHED;
+    job.dependencies.push_back(
+        {.job = to_reference(dependency),
+         .condition = is_finished ? Condition::kFinished : Condition::kSuccess,
+         .field = path + ".depends_on[" + std::to_string(i) + "]"});
+  }
+  for (int i = 0; i < spec.inputs_size(); ++i) {
+    const v1::Input& input = spec.inputs(i);
+    if (input.has_from())
+      job.artifact_inputs.push_back({.slot = input.slot(),
+                                     .job = to_reference(input.from()),
+                                     .artifact = input.from().artifact(),
+                                     .field = path + ".inputs[" + std::to_string(i) + "].from"});
+  }
+}
+
+}  // namespace
+
+std::string action_of(const std::string& spec, const std::vector<JobInput>& inputs) {
+  v1::JobSpec known;
+  known.ParseFromString(spec);
+  fill_inputs(inputs, known);
+  return wire::action_digest(known);
+}
+
+QueueOptions with_actions(QueueOptions options) {
+  options.results.action_of = action_of;
+  return options;
+}
+
+void fill_inputs(const std::vector<JobInput>& inputs, v1::JobSpec& spec) {
+  for (v1::Input& input : *spec.mutable_inputs()) {
+    for (const JobInput& made : inputs) {
+      if (made.slot != input.slot()) continue;
+      input.set_digest(made.digest);
+      input.set_size_bytes(static_cast<std::uint64_t>(made.size_bytes));
+    }
+  }
+}
+
+NewJob to_new_job(const v1::JobSpec& spec, const std::string& path) {
   NewJob job;
   JobRow& row = job.row;
   row.name = spec.name();
@@ -54,15 +105,18 @@ NewJob to_new_job(const v1::JobSpec& spec) {
   row.checkpoints_kept = static_cast<std::int32_t>(
       spec.checkpoint().keep() > 0 ? spec.checkpoint().keep() : limits::kDefaultCheckpointsKept);
   if (spec.visibility() == v1::VISIBILITY_TENANT) row.visibility = Visibility::kTenant;
-  row.action = wire::action_digest(spec);
+  add_dependencies(spec, path, job);
+  // The inputs that other jobs make are part of the action.
+  if (job.artifact_inputs.empty()) row.action = wire::action_digest(spec);
   row.cache = spec.cache() == v1::CACHE_POLICY_UNSPECIFIED ? CachePolicy::kUse
                                                            : static_cast<CachePolicy>(spec.cache());
   job.spec = canonical_bytes(spec);
   for (const auto& [key, value] : spec.labels()) job.labels.emplace_back(key, value);
   for (const v1::Input& input : spec.inputs())
-    job.inputs.push_back({.slot = input.slot(),
-                          .digest = input.digest(),
-                          .size_bytes = static_cast<std::int64_t>(input.size_bytes())});
+    if (!input.has_from())
+      job.inputs.push_back({.slot = input.slot(),
+                            .digest = input.digest(),
+                            .size_bytes = static_cast<std::int64_t>(input.size_bytes())});
   return job;
 }
 
@@ -73,6 +127,7 @@ JobQuery to_query(const v1::JobFilter& filter) {
   query.kinds.assign(filter.kinds().begin(), filter.kinds().end());
   for (const auto& [key, value] : filter.labels()) query.labels.emplace_back(key, value);
   query.name_prefix = filter.name_prefix();
+  query.set_uid = filter.job_set_id();
   if (filter.has_created_after()) query.created_after_ms = to_milliseconds(filter.created_after());
   if (filter.has_created_before())
     query.created_before_ms = to_milliseconds(filter.created_before());
@@ -154,6 +209,7 @@ v1::Job to_job(const JobView& view) {
   job.set_reused(row.taken_from.has_value());
   job.set_reused_from(view.source_uid);
   job.set_action(row.action);
+  job.set_job_set_id(view.set_uid);
   return job;
 }
 

@@ -4,7 +4,7 @@
 
 #include "proto/wire/validate.hpp"
 #include "server/access/principal.hpp"
-#include "server/queue/commands.hpp"
+#include "server/queue/queue_core.hpp"
 #include "server/store/read_store.hpp"
 
 /// Conversions between the messages of the wire and the plain values of the queue.
@@ -19,7 +19,14 @@ std::int64_t to_milliseconds(const google::protobuf::Duration& duration);
 /// Appends the numbers of scopes, ascending.
 void add_scopes(const TokenScopes& scopes, google::protobuf::RepeatedField<int>& numbers);
 
-NewJob to_new_job(const v1::JobSpec& spec);
+/// @param path  of the job in its request, for refusals, e.g. "jobs[3]"
+NewJob to_new_job(const v1::JobSpec& spec, const std::string& path);
+/// Sets digest and size of the inputs of these slots.
+void fill_inputs(const std::vector<JobInput>& inputs, v1::JobSpec& spec);
+/// Digest of the action of a job with these inputs (proto/wire/action). `spec` is serialised.
+std::string action_of(const std::string& spec, const std::vector<JobInput>& inputs);
+/// The options of a queue that finds the actions of jobs by this function.
+QueueOptions with_actions(QueueOptions options);
 JobQuery to_query(const v1::JobFilter& filter);
 AttemptKey to_key(const v1::AttemptRef& ref);
 FailureInfo to_failure(const v1::Failure& failure);

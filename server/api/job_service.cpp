@@ -10,6 +10,7 @@
 #include "server/api/access/job_rights.hpp"
 #include "server/api/calls.hpp"
 #include "server/api/convert.hpp"
+#include "server/api/sweeps/job_parts.hpp"
 #include "server/queue/schedulable.hpp"
 
 namespace quasi::server {
@@ -149,12 +150,12 @@ grpc::ServerUnaryReactor* JobServiceApi::SubmitJobs(grpc::CallbackServerContext*
   if (violations.empty()) {
     command->request_id = request->request_id();
     command->body_sha256 = body_digest(*request);
-    for (const v1::JobSpec& spec : request->jobs()) command->jobs.push_back(to_new_job(spec));
+    add_jobs(*request, *command);
   }
   return jobs_call(services_, context, violations, {"submit", "SubmitJobs"},
                    [this, request, command, response](WriteContext& write, const Caller& caller) {
                      require_storage(services_);
-                     const std::string forbidden = forbidden_priority(request->jobs(), caller);
+                     const std::string forbidden = forbidden_priority(specs_of(*request), caller);
                      if (!forbidden.empty())
                        throw Refused(Refusal::kPermissionDenied, wire::reason::kRoleRequired,
                                      forbidden);
@@ -163,7 +164,8 @@ grpc::ServerUnaryReactor* JobServiceApi::SubmitJobs(grpc::CallbackServerContext*
                      for (const std::string& uid : submitted.uids) response->add_job_ids(uid);
                      for (const std::string& uid : submitted.reused)
                        response->add_reused_job_ids(uid);
-                     return JobsChanged{.uids = submitted.uids, .replayed = submitted.replayed};
+                     response->set_job_set_id(submitted.set_uid);
+                     return changed_jobs(submitted);
                    });
 }
 
@@ -181,20 +183,22 @@ grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContex
           problem.set_message(violation.description);
           problem.set_reason(violation.reason);
         }
-        if (const std::string forbidden = forbidden_priority(request->jobs(), caller);
-            !forbidden.empty()) {
+        const auto specs = specs_of(*request);
+        if (const std::string forbidden = forbidden_priority(specs, caller); !forbidden.empty()) {
           auto& problem = *response->add_problems();
           problem.set_field(forbidden.substr(0, forbidden.find(':')));
           problem.set_message(forbidden.substr(forbidden.find(':') + 2));
           problem.set_reason(std::string(wire::reason::kRoleRequired));
         }
         const std::vector<WorkerRow> workers = store.workers();
-        for (int i = 0; i < request->jobs_size(); ++i) {
-          const v1::JobSpec& spec = request->jobs(i);
-          const std::string path = "jobs[" + std::to_string(i) + "]";
+        for (int i = 0; i < specs.size(); ++i) {
+          const v1::JobSpec& spec = specs[i];
+          const std::string path =
+              request->has_sweep() ? "sweep.job" : "jobs[" + std::to_string(i) + "]";
           for (int k = 0; k < spec.inputs_size(); ++k) {
             const v1::Input& input = spec.inputs(k);
-            if (!wire::is_digest(input.digest())) continue;  // already reported above
+            if (input.has_from() || !wire::is_digest(input.digest()))
+              continue;  // made by another job, or already reported above
             const auto size = store.blob_size(scope_of(caller), input.digest());
             if (size && *size == static_cast<std::int64_t>(input.size_bytes())) continue;
             auto& problem = *response->add_problems();
@@ -208,7 +212,8 @@ grpc::ServerUnaryReactor* JobServiceApi::ValidateJobs(grpc::CallbackServerContex
           };
           if (std::any_of(violations.list().begin(), violations.list().end(), concerns_it))
             continue;  // the times of an invalid spec may not fit milliseconds
-          const NewJob job = to_new_job(spec);
+          const NewJob job = to_new_job(spec, path);
+          add_absent_jobs(store, scope_of(caller), job, *response);
           const Prospect prospect = prospect_of(job.row, workers);
           if (prospect.chance == Chance::kFits) continue;
           const bool hopeless = prospect.chance == Chance::kTooLarge;
@@ -229,6 +234,7 @@ grpc::ServerUnaryReactor* JobServiceApi::GetJob(grpc::CallbackServerContext* con
                      if (!view) throw no_such_job(request->job_id());
                      v1::Job& job = *response->mutable_job();
                      job = to_job(*view);
+                     add_awaited_jobs(store, scope_of(caller), view->row.id, job);
                      std::map<std::string, std::string> names;
                      for (const WorkerRow& worker : store.workers()) names[worker.id] = worker.name;
                      for (const AttemptRow& attempt : store.attempts_of(view->row.id, 32)) {
@@ -285,15 +291,17 @@ grpc::ServerUnaryReactor* JobServiceApi::CancelJobs(grpc::CallbackServerContext*
                                    .request_id = request->request_id(),
                                    .body_sha256 = body_digest(*request),
                                    .uids = {request->job_ids().begin(), request->job_ids().end()},
-                                   .reason = request->reason()};
+                                   .reason = request->reason(),
+                                   .set_uid = request->job_set_id()};
         const Cancelled cancelled = write.queue.apply(command, write.now);
-        for (int i = 0; i < request->job_ids_size(); ++i) {
+        for (std::size_t i = 0; i < cancelled.states.size(); ++i) {
           auto& result = *response->add_results();
-          result.set_job_id(request->job_ids(i));
-          result.set_state(
-              static_cast<v1::JobState>(cancelled.states[static_cast<std::size_t>(i)]));
+          result.set_job_id(i < command.uids.size() ? command.uids[i] : cancelled.uids[i]);
+          result.set_state(static_cast<v1::JobState>(cancelled.states[i]));
         }
-        return JobsChanged{.uids = command.uids, .replayed = cancelled.replayed};
+        return JobsChanged{
+            .uids = command.set_uid.empty() ? command.uids : std::vector{command.set_uid},
+            .replayed = cancelled.replayed};
       });
 }
 

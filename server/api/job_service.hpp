@@ -24,6 +24,10 @@ class JobServiceApi : public v1::JobService::CallbackService {
                                    v1::GetJobResponse*) override;
   grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext*, const v1::ListJobsRequest*,
                                      v1::ListJobsResponse*) override;
+  grpc::ServerUnaryReactor* GetJobSet(grpc::CallbackServerContext*, const v1::GetJobSetRequest*,
+                                      v1::GetJobSetResponse*) override;
+  grpc::ServerUnaryReactor* ListJobSets(grpc::CallbackServerContext*, const v1::ListJobSetsRequest*,
+                                        v1::ListJobSetsResponse*) override;
   grpc::ServerUnaryReactor* DeleteJobs(grpc::CallbackServerContext*, const v1::DeleteJobsRequest*,
                                        v1::DeleteJobsResponse*) override;
   grpc::ServerUnaryReactor* CancelJobs(grpc::CallbackServerContext*, const v1::CancelJobsRequest*,

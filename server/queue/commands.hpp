@@ -17,10 +17,12 @@ struct SubmitJobs {
   std::string request_id;
   std::string body_sha256;
   std::vector<NewJob> jobs;  ///< the rows carry the request; the queue sets ids, states and times
+  std::optional<JobSetRow> set = {};  ///< of the jobs of a sweep: its name and limits
 };
 struct Submitted {
   std::vector<std::string> uids;
   std::vector<std::string> reused;  ///< those that took the result of an equal job
+  std::string set_uid;              ///< of a sweep
   bool replayed = false;
 };
 
@@ -30,8 +32,10 @@ struct CancelJobs {
   std::string body_sha256;
   std::vector<std::string> uids;
   std::string reason;
+  std::string set_uid = {};  ///< instead of uids: the jobs of this set that have not ended
 };
 struct Cancelled {
+  std::vector<std::string> uids;
   std::vector<JobState> states;
   bool replayed = false;
 };
@@ -145,6 +149,7 @@ struct Grant {
   AttemptRow attempt;
   std::string spec;
   std::optional<CheckpointRow> checkpoint;
+  std::vector<JobInput> made_inputs = {};  ///< inputs that other jobs made
 };
 struct Acquired {
   std::vector<Grant> grants;

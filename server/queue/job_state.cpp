@@ -14,6 +14,7 @@ std::optional<JobState> next_state(JobState state, JobEvent event) {
     case JobState::kHeld:
       if (event == JobEvent::kUnholdToQueued) return JobState::kQueued;
       if (event == JobEvent::kUnholdToBlocked) return JobState::kBlocked;
+      if (event == JobEvent::kDependencyFailed) return JobState::kFailed;
       if (event == JobEvent::kReinstateLeased) return JobState::kLeased;
       if (event == JobEvent::kReinstateRunning) return JobState::kRunning;
       if (event == JobEvent::kCancel) return JobState::kCancelled;

@@ -1,81 +1,14 @@
 #include "server/queue/queue_core.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <stdexcept>
 
 #include "server/queue/refused.hpp"
-#include "server/queue/schedulable.hpp"
 #include "server/queue/turns/change_checks.hpp"
 
 namespace quasi::server {
-namespace {
-
-/// Prefix of the line of a stored answer that names a job with a taken result.
-constexpr char kTaken = '=';
-
-Submitted stored_answer(const std::string& text) {
-  Submitted submitted{.uids = {}, .reused = {}, .replayed = true};
-  for (std::string& line : lines_of(text)) {
-    if (!line.empty() && line.front() == kTaken) {
-      line.erase(0, 1);
-      submitted.reused.push_back(line);
-    }
-    submitted.uids.push_back(std::move(line));
-  }
-  return submitted;
-}
-
-void require_inputs(Store& store, const Scope& scope, const std::vector<NewJob>& jobs) {
-  std::vector<Refused::Precondition> missing;
-  std::map<std::string, std::int64_t> sizes;
-  for (const NewJob& job : jobs) {
-    for (const JobInput& input : job.inputs) {
-      auto [known, first] = sizes.try_emplace(input.digest, -1);
-      if (first) known->second = store.blob_size(scope, input.digest).value_or(-1);
-      if (known->second == input.size_bytes) continue;
-      if (!first && known->second < 0) continue;  // already reported
-      missing.push_back({.type = "INPUTS_MISSING",
-                         .subject = input.digest,
-                         .description = known->second < 0 ? "not in the blob store; upload it first"
-                                                          : "has " + std::to_string(known->second) +
-                                                                " bytes, not " +
-                                                                std::to_string(input.size_bytes)});
-    }
-  }
-  if (missing.empty()) return;
-  Refused refused(Refusal::kFailedPrecondition, "INPUTS_MISSING",
-                  std::to_string(missing.size()) + " input(s) are not in the blob store");
-  refused.preconditions = std::move(missing);
-  throw refused;
-}
-
-/// @throws Refused UNSCHEDULABLE for jobs that no known device can ever hold.
-void require_schedulable(Store& store, const std::vector<NewJob>& jobs) {
-  std::optional<std::vector<WorkerRow>> workers;
-  std::vector<Refused::Precondition> hopeless;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const JobRow& row = jobs[i].row;
-    if (row.memory_bytes == 0 && row.gpus <= 1) continue;  // fits every device that runs its kind
-    if (row.taken_from) continue;
-    if (!workers) workers = store.workers();
-    const Prospect prospect = prospect_of(row, *workers);
-    if (prospect.chance == Chance::kTooLarge)
-      hopeless.push_back(
-          {.type = "UNSCHEDULABLE",
-           .subject = "jobs[" + std::to_string(i) + "].spec.resources." + prospect.field,
-           .description = prospect.why});
-  }
-  if (hopeless.empty()) return;
-  Refused refused(
-      Refusal::kFailedPrecondition, "UNSCHEDULABLE",
-      hopeless.front().subject + ": " + hopeless.front().description +
-          (hopeless.size() > 1 ? " (and " + std::to_string(hopeless.size() - 1) + " more)" : ""));
-  refused.preconditions = std::move(hopeless);
-  throw refused;
-}
-
-}  // namespace
 
 QueueCore::QueueCore(Store& store, LogFiles& logs, RandomSource& random,
                      const QueueOptions& options)
@@ -104,77 +37,32 @@ void QueueCore::recover(Now now) {
 
 bool QueueCore::take_ready_flag() { return std::exchange(became_ready_, false); }
 
-Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
-  const std::string request = request_key(command.scope, command.request_id);
-  if (const auto answer = replay(store_, request, "SubmitJobs", command.body_sha256))
-    return stored_answer(*answer);
-  require_inputs(store_, command.scope, command.jobs);
-  std::vector<NewJob> jobs = command.jobs;
-  for (NewJob& job : jobs) {
-    job.row.owner_id = command.scope.principal_id;
-    job.row.tenant = command.scope.tenant;
-    job.row.taken_from = result_for(store_, options_.results, job.row);
-  }
-  require_schedulable(store_, jobs);
-  require_quota(store_, command.scope, jobs, options_.quotas, options_.default_max_runtime_ms);
-  Submitted submitted;
-  std::vector<std::string> answer;
-  for (NewJob& job : jobs) {
-    JobRow& row = job.row;
-    const bool is_taken = row.taken_from.has_value();
-    row.uid = make_id('j', now.wall_ms, random_);
-    row.ready = !is_taken && row.not_before_ms <= now.wall_ms;
-    row.state = is_taken                              ? JobState::kSucceeded
-                : row.ready && an_equal_job_runs(row) ? JobState::kBlocked
-                                                      : JobState::kQueued;
-    if (is_taken) row.ended_ms = now.wall_ms;
-    if (row.max_runtime_ms == 0) row.max_runtime_ms = options_.default_max_runtime_ms;
-    row.revision = 1;
-    row.job_seq = 1;
-    row.created_ms = now.wall_ms;
-    row.id = store_.insert_job(job);
-    EventRow event{
-        .job_id = row.id, .job_seq = 1, .time_ms = now.wall_ms, .to = row.state, .message = {}};
-    if (is_taken) event.message = kTookResult;
-    if (row.state == JobState::kBlocked) event.message = kWaitsForEqual;
-    if (!is_taken && !row.ready) event.not_before_ms = row.not_before_ms;
-    store_.append_event(event);
-    became_ready_ = became_ready_ || row.state == JobState::kQueued;
-    submitted.uids.push_back(row.uid);
-    answer.push_back(is_taken ? kTaken + row.uid : row.uid);
-    if (!is_taken) continue;
-    store_.take_result(row.id, *row.taken_from);
-    submitted.reused.push_back(row.uid);
-  }
-  store_.count_new_jobs(command.scope,
-                        static_cast<std::int64_t>(jobs.size() - submitted.reused.size()));
-  store_.save_request(
-      request,
-      {.method = "SubmitJobs", .body_sha256 = command.body_sha256, .response = joined(answer)},
-      now.wall_ms + options_.request_ttl_ms);
-  return submitted;
-}
-
 Cancelled QueueCore::apply(const CancelJobs& command, Now now) {
   const std::string request = request_key(command.scope, command.request_id);
   if (const auto answer = replay(store_, request, "CancelJobs", command.body_sha256)) {
-    Cancelled cancelled{.states = {}, .replayed = true};
-    for (const std::string& line : lines_of(*answer))
+    Cancelled cancelled{.uids = {}, .states = {}, .replayed = true};
+    for (const std::string& line : lines_of(*answer)) {
       cancelled.states.push_back(static_cast<JobState>(std::stoi(line)));
+      cancelled.uids.push_back(line.substr(std::min(line.find(' '), line.size() - 1) + 1));
+    }
     return cancelled;
+  }
+  const std::vector<RowId> ids = jobs_to_cancel(command);
+  // A job that waits for another one was submitted later. It is cancelled first, so that it is
+  // CANCELLED and not FAILED.
+  for (const RowId id : std::set<RowId, std::greater<>>(ids.begin(), ids.end())) {
+    auto job = store_.job(id);
+    if (is_final(job->state) || job->state == JobState::kCancelling) continue;
+    job->cancel_requested_ms = now.wall_ms;
+    move(*job, JobEvent::kCancel, {.message = command.reason}, now);
   }
   Cancelled cancelled;
   std::vector<std::string> answer;
-  for (const std::string& uid : command.uids) {
-    auto job = store_.find_job(command.scope, uid);
-    if (!job) throw Refused(Refusal::kNotFound, "JOB", "there is no job " + uid);
-    require_owner(command.scope, *job);
-    if (!is_final(job->state) && job->state != JobState::kCancelling) {
-      job->cancel_requested_ms = now.wall_ms;
-      move(*job, JobEvent::kCancel, {.message = command.reason}, now);
-    }
-    cancelled.states.push_back(job->state);
-    answer.push_back(std::to_string(static_cast<int>(job->state)));
+  for (const RowId id : ids) {
+    const JobRow job = *store_.job(id);
+    cancelled.states.push_back(job.state);
+    cancelled.uids.push_back(job.uid);
+    answer.push_back(std::to_string(static_cast<int>(job.state)) + " " + job.uid);
   }
   if (!request.empty())
     store_.save_request(
@@ -216,6 +104,16 @@ Deleted QueueCore::apply(const DeleteJobs& command, Now now) {
 }
 
 void QueueCore::move(JobRow& job, JobEvent event, const Note& note, Now now) {
+  const bool was_with_a_worker = job.state == JobState::kLeased || job.state == JobState::kRunning;
+  change_state(job, event, note, now);
+  if (is_final(job.state) || job.state == JobState::kHeld) settle(job, now);
+  // A success offers its result first (CompleteAttempt).
+  if (was_with_a_worker && (job.state >= JobState::kFailed || job.state == JobState::kQueued ||
+                            job.state == JobState::kCancelling))
+    settle_equals(job, now);
+}
+
+void QueueCore::change_state(JobRow& job, JobEvent event, const Note& note, Now now) {
   const auto next = next_state(job.state, event);
   if (!next)
     throw std::logic_error("job " + job.uid + " cannot move from " +
@@ -235,7 +133,6 @@ void QueueCore::move(JobRow& job, JobEvent event, const Note& note, Now now) {
     row.worker_id = note.attempt->worker_id;
   }
   if (*next == JobState::kQueued && !job.ready) row.not_before_ms = job.not_before_ms;
-  const bool was_with_a_worker = job.state == JobState::kLeased || job.state == JobState::kRunning;
   job.state = *next;
   ++job.job_seq;
   ++job.revision;
@@ -243,10 +140,6 @@ void QueueCore::move(JobRow& job, JobEvent event, const Note& note, Now now) {
   store_.update_job(job);
   store_.append_event(row);
   if (job.state == JobState::kQueued && job.ready) became_ready_ = true;
-  // A success offers its result first (CompleteAttempt).
-  if (was_with_a_worker && (job.state >= JobState::kFailed || job.state == JobState::kQueued ||
-                            job.state == JobState::kCancelling))
-    settle_equals(job, now);
 }
 
 void QueueCore::set_not_before(JobRow& job, std::int64_t delay_ms, Now now) {

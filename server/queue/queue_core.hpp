@@ -103,26 +103,54 @@ class QueueCore {
                                  Now now);
   Grant existing_grant(const AttemptRow& attempt);
 
-  /// Moves the job to a new state and writes the event. No other function changes a state.
   struct Note {
     const AttemptRow* attempt = nullptr;
     std::string message;
     FailureInfo failure;
     bool reinstated = false;
   };
+  /// Moves the job to a new state, writes the event, and lets the jobs go on that waited.
   void move(JobRow& job, JobEvent event, const Note& note, Now now);
+  /// Moves the job to a new state and writes the event. No other function changes a state.
+  void change_state(JobRow& job, JobEvent event, const Note& note, Now now);
   // Equal jobs (docs/reference/cache.md).
   static constexpr char kTookResult[] = "took the result of an equal job";
   static constexpr char kWaitsForEqual[] = "an equal job runs, whose result it takes";
   /// Tells if a worker of this version has an equal job, whose result the job may take.
   bool an_equal_job_runs(const JobRow& job);
-  /// Ends the job with the result of an equal one.
+  /// Ends the job with the result of an equal one. The jobs that waited for it go on.
   void take_result(JobRow& job, RowId source, Now now);
+  /// The same, but the caller lets the jobs go on.
+  void give_result(JobRow& job, RowId source, Now now);
   /// Lets a job whose turn has come take a result, or wait for one. @return false: it is to be run
   bool needs_no_run(JobRow& job, Now now);
   /// Gives the result of a job that no worker has any more to the waiting equal ones, or lets these
   /// be granted.
   void settle_equals(const JobRow& ended, Now now);
+  // Jobs that wait for others (server/queue/dependencies).
+  static constexpr char kDependenciesMet[] = "the jobs for which it waited have ended";
+  static constexpr char kSetHasRoom[] = "another job of its set has ended or is held";
+  /// A job has ended or is held. The jobs go on that waited for that, and those that wait for them.
+  void settle(const JobRow& left, Now now);
+  /// Tells the jobs that wait for one that it has ended. Those that end by it join `left`.
+  void settle_dependents(const JobRow& ended, std::vector<JobRow>& left, Now now);
+  /// Starts or cancels the jobs of a set that wait. Those that end by it join `left`.
+  void settle_set(RowId set_id, std::vector<JobRow>& left, Now now);
+  void stop_set(const JobSetRow& set, std::vector<JobRow>& left, Now now);
+  bool is_full(const std::optional<RowId>& set_id);
+  /// Writes the inputs that `source` has made for the job. @return what is missing; "" if nothing
+  /// is
+  std::string take_inputs(const JobRow& job, const JobRow& source);
+  void fail_by_dependency(JobRow& job, const std::string& fault, Now now);
+  /// The job waits for one job less.
+  void end_wait_for_one(JobRow& job, Now now);
+  /// Queues a job whose inputs are known, or lets it take a result or wait for its set.
+  void queue_or_take(JobRow& job, const char* why, Now now);
+  std::vector<RowId> jobs_to_cancel(const CancelJobs& command);
+  /// Inserts a set, and enters it into its jobs. @return its uid
+  std::string insert_set(const JobSetRow& given, std::vector<NewJob>& jobs, Now now);
+  /// Sets id, state and times of a new job, and inserts it with its first event.
+  void insert(NewJob& job, Now now);
   void close(AttemptRow& attempt, AttemptOutcome outcome, JobState end_state, Now now);
   void hold(JobRow& job, const std::string& reason, Now now);
   void release(JobRow& job, const std::string& reason, Now now);

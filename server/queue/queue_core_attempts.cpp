@@ -240,6 +240,7 @@ Grant QueueCore::existing_grant(const AttemptRow& attempt) {
   grant.job = *store_.job(attempt.job_id);
   grant.attempt = attempt;
   grant.spec = store_.spec_of(attempt.job_id);
+  grant.made_inputs = store_.made_inputs_of(attempt.job_id);
   if (grant.job.resume) grant.checkpoint = store_.newest_checkpoint(attempt.job_id);
   return grant;
 }

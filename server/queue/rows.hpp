@@ -1,5 +1,7 @@
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -91,9 +93,27 @@ struct JobRow {
   std::string action;  ///< digest of what decides the result; empty: jobs do not share it
   CachePolicy cache = CachePolicy::kOff;
   std::optional<RowId> taken_from;  ///< job whose result it took at its submission
+  std::int32_t unmet = 0;           ///< jobs that it still waits for
+  std::optional<RowId> set_id;      ///< the set that it belongs to
+  bool set_waits = false;           ///< as many jobs of its set run as may at a time
 
   Placement placement() const;
   bool operator==(const JobRow&) const = default;
+};
+
+/// The jobs of one sweep. A limit of 0 is none.
+struct JobSetRow {
+  RowId id = 0;
+  std::string uid;
+  std::string name;
+  std::int64_t owner_id = 0;
+  std::string tenant = "default";
+  Visibility visibility = Visibility::kPrivate;
+  std::int64_t created_ms = 0;
+  std::int64_t max_concurrent = 0;
+  std::int64_t stop_after_failures = 0;
+  std::int64_t stopped_ms = 0;
+  std::string axes;  ///< serialised quasi.v1.JobSet with the axes alone, opaque here
 };
 
 struct JobInput {
@@ -102,12 +122,41 @@ struct JobInput {
   std::int64_t size_bytes = 0;
 };
 
+/// Names a job by its uid, or by its place among the jobs of the same submission.
+struct JobReference {
+  std::string uid;        ///< "": the job at `index`
+  std::size_t index = 0;  ///< below the place of the job that waits, so that there are no cycles
+
+  auto operator<=>(const JobReference&) const = default;
+};
+
+/// The end of a job for which another one waits. The numbers are those of
+/// quasi.v1.Dependency.Condition.
+enum class Condition : std::uint8_t { kSuccess = 1, kFinished = 2 };
+
+/// A job that another one waits for.
+struct NewDependency {
+  JobReference job;
+  Condition condition = Condition::kSuccess;
+  std::string field;  ///< of the submission, for refusals
+};
+
+/// An input that another job makes. The job waits for its success.
+struct ArtifactInput {
+  std::string slot;
+  JobReference job;
+  std::string artifact;  ///< its name among the artefacts of `job`
+  std::string field;     ///< of the submission, for refusals
+};
+
 /// A job at its insertion: the row and the parts that never change.
 struct NewJob {
   JobRow row;
   std::string spec;  ///< serialised JobSpec, opaque in this program
   std::vector<std::pair<std::string, std::string>> labels;
   std::vector<JobInput> inputs;
+  std::vector<NewDependency> dependencies = {};
+  std::vector<ArtifactInput> artifact_inputs = {};
 };
 
 /// The numbers are those of quasi.v1.AttemptOutcome.

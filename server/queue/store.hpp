@@ -49,6 +49,43 @@ class Store {
   virtual std::vector<JobRow> waiting_equals(const std::string& share,
                                              const std::string& action) = 0;
 
+  // Jobs that wait for others (docs/reference/sweeps.md).
+  virtual void insert_dependency(RowId job, RowId on, Condition condition) = 0;
+  virtual void insert_artifact_input(RowId job, RowId on, const ArtifactInput& input) = 0;
+  /// A job that waits, and the end for which it does.
+  struct Dependent {
+    JobRow job;
+    Condition condition = Condition::kSuccess;
+  };
+  /// The blocked and held jobs that wait for this one, oldest first.
+  virtual std::vector<Dependent> dependents_of(RowId job) = 0;
+  /// The jobs for which this one still waits, oldest first, at most `limit`.
+  virtual std::vector<JobRow> awaited_by(RowId job, std::int32_t limit) = 0;
+  /// The inputs that `job` takes from `on`. Only slot and artefact are set.
+  virtual std::vector<ArtifactInput> artifact_inputs(RowId job, RowId on) = 0;
+  virtual std::optional<ArtifactRow> find_artifact(RowId job, const std::string& name) = 0;
+  virtual void insert_input(RowId job, const JobInput& input) = 0;
+  virtual std::vector<JobInput> inputs_of(RowId job) = 0;
+  /// The known inputs among those that other jobs made.
+  virtual std::vector<JobInput> made_inputs_of(RowId job) = 0;
+  /// Sets the action of a job that waits, once all of its inputs are known.
+  virtual void set_action(RowId job, const std::string& action) = 0;
+
+  // Sets of jobs.
+  virtual RowId insert_set(const JobSetRow& set) = 0;
+  virtual std::optional<JobSetRow> job_set(RowId id) = 0;
+  virtual std::optional<JobSetRow> find_set(const Scope& scope, std::string_view uid) = 0;
+  /// Notes that the set has stopped because of failures.
+  virtual void stop_set(RowId set, std::int64_t now_ms) = 0;
+  /// Number of jobs of the set that run, or that may be granted.
+  virtual std::int64_t running_of_set(RowId set) = 0;
+  /// Number of jobs of the set that failed by themselves; it counts to `limit`.
+  virtual std::int64_t failures_of_set(RowId set, std::int64_t limit) = 0;
+  /// The first job that waits because enough jobs of its set run.
+  virtual std::optional<JobRow> next_of_set(RowId set) = 0;
+  /// The jobs of the set that have not ended, newest first.
+  virtual std::vector<RowId> unfinished_of_set(RowId set) = 0;
+
   // Waiting jobs that are ready.
   /// Placements with at least one ready job of the pool.
   virtual std::vector<std::string> ready_placements(const std::string& pool) = 0;

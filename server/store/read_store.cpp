@@ -101,6 +101,10 @@ void restrict(Where& where, const JobQuery& query, std::size_t first_label = 0,
     where.add("j.created_ms > ?");
     where.push(query.created_after_ms);
   }
+  if (!query.set_uid.empty()) {
+    where.add("j.set_id = (SELECT id FROM job_sets WHERE uid=?)");
+    where.push(query.set_uid);
+  }
   if (query.created_before_ms > 0) {
     where.add("j.created_ms < ?");
     where.push(query.created_before_ms);
@@ -116,11 +120,12 @@ const std::string kViewColumns =
     ", coalesce((SELECT p.name FROM principals p WHERE p.id=j.owner_id), 'local')"
     // Whoever sees the job may see this source of its result, too.
     ", (SELECT s.uid FROM jobs s WHERE s.id=j.taken_from AND s.deleted_ms=0 AND "
-    "((s.visibility=2 AND s.tenant=j.tenant) OR (j.visibility=1 AND s.owner_id=j.owner_id)))";
+    "((s.visibility=2 AND s.tenant=j.tenant) OR (j.visibility=1 AND s.owner_id=j.owner_id)))"
+    ", (SELECT uid FROM job_sets WHERE id=j.set_id)";
 const std::string kCheckpointJoin =
     " LEFT JOIN checkpoints c ON c.job_id=j.id AND c.sequence="
     "(SELECT max(sequence) FROM checkpoints x WHERE x.job_id=j.id)";
-constexpr int kAfterJob = 40;  ///< number of columns in kJobColumns
+constexpr int kAfterJob = kJobColumnCount;
 
 }  // namespace
 
@@ -153,6 +158,7 @@ JobView ReadStore::read_view(const Statement& row) {
                                     .created_ms = row.integer(kAfterJob + 8)};
   view.owner = row.text(kAfterJob + 9);
   view.source_uid = row.text(kAfterJob + 10);
+  view.set_uid = row.text(kAfterJob + 11);
   return view;
 }
 
@@ -165,7 +171,7 @@ std::optional<JobView> ReadStore::find(const Scope& scope, const std::string& ui
                            end_of_prefix(uid_or_prefix)));
   if (!rows.next()) return std::nullopt;
   JobView view = read_view(*rows);
-  view.summary_json = rows->text(kAfterJob + 11);
+  view.summary_json = rows->text(kAfterJob + 12);
   if (rows.next())
     throw Refused(Refusal::kInvalidArgument, "FIELD_INVALID",
                   "several jobs begin with " + uid_or_prefix + ", e.g. " + view.row.uid + " and " +

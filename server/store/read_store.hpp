@@ -21,6 +21,7 @@ struct JobQuery {
   std::string name_prefix;
   std::int64_t created_after_ms = 0;
   std::int64_t created_before_ms = 0;
+  std::string set_uid;  ///< the set that the jobs belong to
 };
 
 /// A job with the values that every view shows.
@@ -33,6 +34,14 @@ struct JobView {
   std::optional<CheckpointRow> checkpoint;
   std::int64_t log_bytes = 0;  ///< of the newest attempt
   std::string summary_json;    ///< set by find() only
+  std::string set_uid;         ///< the set that it belongs to
+};
+
+/// A set of jobs, and its jobs by state.
+struct JobSetView {
+  JobSetRow row;  ///< `axes` is set by find_set() only
+  std::string owner;
+  std::vector<std::pair<JobState, std::int64_t>> counts;
 };
 
 struct JobIdentity {
@@ -53,6 +62,14 @@ struct PoolCount {
   std::string pool;
   std::int64_t queued = 0;
   std::int64_t running = 0;
+};
+
+/// A job for which another one waits, or waited.
+struct AwaitedView {
+  std::string uid;
+  std::string name;
+  JobState state = JobState::kQueued;
+  Condition condition = Condition::kSuccess;
 };
 
 struct OpenSlot {
@@ -98,6 +115,21 @@ class ReadStore {
   std::optional<RowId> job_id_of(const Scope& scope, const std::string& uid);
   RowId newest_job();
 
+  /// The jobs of the scope that a job waits for, or waited for, oldest first.
+  std::vector<AwaitedView> dependencies_of(const Scope& scope, RowId job);
+  /// An input that another job makes. Digest and size are empty until it is made.
+  struct MadeInput {
+    JobInput input;
+    std::string job_uid;
+  };
+  std::vector<MadeInput> made_inputs_of(RowId job);
+
+  /// Finds a set of jobs by its uid or by a unique prefix of it.
+  /// @throws Refused INVALID_ARGUMENT if the prefix fits several sets.
+  std::optional<JobSetView> find_set(const Scope& scope, const std::string& uid_or_prefix);
+  /// The sets before `cursor` that have jobs, newest first. Cursor 0 begins with the newest.
+  std::vector<JobSetView> list_sets(const Scope& scope, RowId cursor, std::int32_t limit);
+
   std::vector<AttemptRow> attempts_of(RowId job, std::int32_t limit);
   std::vector<ArtifactRow> artifacts_of(RowId job, const std::string& after, std::int32_t limit);
   /// The log of attempt `number` of the job; 0 selects the newest attempt. Empty if there is no
@@ -137,6 +169,7 @@ class ReadStore {
   JobView read_view(const Statement& row);
   /// True if at most `kFewNames` jobs have a name with this prefix.
   bool is_rare(const std::string& name_prefix);
+  std::vector<std::pair<JobState, std::int64_t>> counts_of_set(RowId set);
   /// True if the scope contains at most `kFewNames` jobs.
   bool is_narrow(const Scope& scope);
   Database database_;

@@ -12,7 +12,8 @@ const std::string_view kJobColumns =
     "j.ready, j.attempts, j.max_attempts, j.grants, j.crashes, j.gpu_ooms, j.host_ooms, j.resume, "
     "j.checkpoints_kept, j.fence, j.open_attempt, j.avoid_device, j.revision, j.job_seq, "
     "j.created_ms, j.started_ms, j.ended_ms, j.cancel_requested_ms, j.owner_id, j.tenant, "
-    "j.visibility, j.action, j.cache, j.taken_from";
+    "j.visibility, j.action, j.cache, j.taken_from, j.unmet, "
+    "j.set_id, j.set_waits";
 
 const std::string_view kJobInScope = "(?1 OR j.owner_id=?2 OR (j.visibility=2 AND j.tenant=?3))";
 
@@ -64,6 +65,9 @@ JobRow read_job(const Statement& row) {
   job.action = row.text(c++);
   job.cache = static_cast<CachePolicy>(row.small(c++));
   if (!row.is_null(c)) job.taken_from = row.integer(c);
+  job.unmet = row.small(++c);
+  if (!row.is_null(++c)) job.set_id = row.integer(c);
+  job.set_waits = row.integer(++c) != 0;
   return job;
 }
 

@@ -15,21 +15,19 @@ RowId SqliteStore::insert_job(const NewJob& job) {
   sql("INSERT INTO jobs (uid, name, kind, state, priority, pool, placement, device, gpus, "
       "memory_bytes, max_runtime_ms, not_before_ms, ready, max_attempts, resume, "
       "checkpoints_kept, revision, job_seq, created_ms, ended_ms, owner_id, tenant, visibility, "
-      "action, cache, taken_from, spec) "
-      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+      "action, cache, taken_from, unmet, set_id, set_waits, spec) "
+      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(row.uid, row.name, row.kind, row.state, row.priority, row.pool, encode(row.placement()),
             row.device, row.gpus, row.memory_bytes, row.max_runtime_ms, row.not_before_ms,
             row.ready, row.max_attempts, row.resume, row.checkpoints_kept, row.revision,
             row.job_seq, row.created_ms, row.ended_ms, row.owner_id, row.tenant, row.visibility,
-            row.action, row.cache, row.taken_from, Statement::Blob{job.spec})
+            row.action, row.cache, row.taken_from, row.unmet, row.set_id, row.set_waits,
+            Statement::Blob{job.spec})
       .run();
   const RowId id = database_.last_insert_id();
   for (const auto& [key, value] : job.labels)
     sql("INSERT INTO job_labels VALUES (?,?,?)").bind(id, key, value).run();
-  for (const JobInput& input : job.inputs)
-    sql("INSERT INTO job_inputs VALUES (?,?,?,?)")
-        .bind(id, input.slot, input.digest, input.size_bytes)
-        .run();
+  for (const JobInput& input : job.inputs) insert_input(id, input);
   return id;
 }
 
@@ -39,12 +37,12 @@ void SqliteStore::update_job(const JobRow& row) {
       "placement=?, "
       "memory_bytes=?, not_before_ms=?, ready=?, attempts=?, grants=?, crashes=?, gpu_ooms=?, "
       "host_ooms=?, fence=?, open_attempt=?, avoid_device=?, revision=?, job_seq=?, started_ms=?, "
-      "ended_ms=?, cancel_requested_ms=? WHERE id=?")
+      "ended_ms=?, cancel_requested_ms=?, unmet=?, set_waits=? WHERE id=?")
       .bind(row.state, row.failure.reason, row.failure.message, row.failure.exit_status,
             row.failure.signal, row.priority, encode(row.placement()), row.memory_bytes,
             row.not_before_ms, row.ready, row.attempts, row.grants, row.crashes, row.gpu_ooms,
             row.host_ooms, row.fence, row.open_attempt, row.avoid_device, row.revision, row.job_seq,
-            row.started_ms, row.ended_ms, row.cancel_requested_ms, row.id)
+            row.started_ms, row.ended_ms, row.cancel_requested_ms, row.unmet, row.set_waits, row.id)
       .run();
 }
 

@@ -64,6 +64,24 @@ class SqliteStore : public Store {
   void take_result(RowId job, RowId source) override;
   std::vector<JobRow> running_equals(const std::string& share, const std::string& action) override;
   std::vector<JobRow> waiting_equals(const std::string& share, const std::string& action) override;
+  void insert_dependency(RowId job, RowId on, Condition condition) override;
+  void insert_artifact_input(RowId job, RowId on, const ArtifactInput& input) override;
+  std::vector<Dependent> dependents_of(RowId job) override;
+  std::vector<JobRow> awaited_by(RowId job, std::int32_t limit) override;
+  std::vector<ArtifactInput> artifact_inputs(RowId job, RowId on) override;
+  std::optional<ArtifactRow> find_artifact(RowId job, const std::string& name) override;
+  void insert_input(RowId job, const JobInput& input) override;
+  std::vector<JobInput> inputs_of(RowId job) override;
+  std::vector<JobInput> made_inputs_of(RowId job) override;
+  void set_action(RowId job, const std::string& action) override;
+  RowId insert_set(const JobSetRow& set) override;
+  std::optional<JobSetRow> job_set(RowId id) override;
+  std::optional<JobSetRow> find_set(const Scope& scope, std::string_view uid) override;
+  void stop_set(RowId set, std::int64_t now_ms) override;
+  std::int64_t running_of_set(RowId set) override;
+  std::int64_t failures_of_set(RowId set, std::int64_t limit) override;
+  std::optional<JobRow> next_of_set(RowId set) override;
+  std::vector<RowId> unfinished_of_set(RowId set) override;
   void append_log(const AttemptRow& attempt, std::string_view bytes) override;
   std::int64_t folded_log_bytes(RowId attempt) override;
   std::string log_tail(RowId attempt, std::int64_t offset, std::int64_t size) override;
@@ -162,6 +180,7 @@ extern const std::string_view kBlobInScope;
 
 /// Columns of a jobs row in the order that read_job expects.
 extern const std::string_view kJobColumns;
+inline constexpr int kJobColumnCount = 43;
 extern const std::string_view kAttemptColumns;
 extern const std::string_view kEventColumns;
 JobRow read_job(const Statement& row);

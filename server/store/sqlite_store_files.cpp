@@ -153,6 +153,8 @@ void SqliteStore::mark_deleted(RowId job, std::int64_t now_ms) {
   sql("DELETE FROM results WHERE job_id=?").bind(job).run();
   sql("DELETE FROM artifacts WHERE job_id=?").bind(job).run();
   sql("DELETE FROM job_inputs WHERE job_id=?").bind(job).run();
+  sql("DELETE FROM artifact_inputs WHERE job_id=?").bind(job).run();
+  sql("DELETE FROM job_dependencies WHERE job_id=?").bind(job).run();
   sql("DELETE FROM checkpoints WHERE job_id=?").bind(job).run();
   sql("DELETE FROM progress WHERE job_id=?").bind(job).run();
   sql("DELETE FROM log_tails WHERE attempt_id IN (SELECT id FROM attempts WHERE job_id=?)")

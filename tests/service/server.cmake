@@ -3,7 +3,8 @@ add_library(quasi_power_cut_disk STATIC support/power_cut_disk.cpp)
 target_link_libraries(quasi_power_cut_disk PUBLIC quasi_service)
 
 quasi_add_test(server_crash_test
-  SOURCES server/migrations/golden_database_test.cpp server/server_crash_test.cpp
+  SOURCES server/dependencies/dependency_crash_test.cpp
+          server/migrations/golden_database_test.cpp server/server_crash_test.cpp
           server/server_migration_test.cpp
   LIBS quasi_power_cut_disk LABELS service faults)
 quasi_add_test(server_queue_test
@@ -13,6 +14,9 @@ quasi_add_test(server_queue_test
           server/server_result_limits_test.cpp server/turns/server_accounts_test.cpp
           server/turns/server_choice_test.cpp server/turns/server_quotas_test.cpp
           server/turns/server_explain_test.cpp
+          server/dependencies/dependencies_test.cpp
+          server/dependencies/job_sets_test.cpp
+          server/dependencies/random_dependencies_test.cpp
           server/results/equal_jobs_test.cpp server/results/server_results_test.cpp
           server/turns/server_turns_test.cpp
   LIBS quasi_service LABELS unit service)
@@ -20,6 +24,7 @@ quasi_add_test(server_calls_test
   SOURCES server/access/audit_test.cpp server/access/foreign_objects_test.cpp
           server/access/lost_rights_test.cpp
           server/access/stream_limits_test.cpp server/access/token_scopes_test.cpp
+          server/dependencies/sweep_calls_test.cpp
           server/server_access_test.cpp server/server_blobs_test.cpp server/server_calls_test.cpp
           server/server_deletion_test.cpp server/server_login_limits_test.cpp
           server/server_owners_test.cpp

@@ -18,10 +18,15 @@ bool QueueCore::an_equal_job_runs(const JobRow& job) {
 }
 
 void QueueCore::take_result(JobRow& job, RowId source, Now now) {
+  give_result(job, source, now);
+  settle(job, now);
+}
+
+void QueueCore::give_result(JobRow& job, RowId source, Now now) {
   job.taken_from = source;
   job.failure = {};
   store_.set_source(job.id, source);
-  move(job, JobEvent::kTakeResult, {.message = kTookResult}, now);
+  change_state(job, JobEvent::kTakeResult, {.message = kTookResult}, now);
   store_.take_result(job.id, source);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,10 @@ struct ResultCacheOptions {
   ResultSharing sharing = ResultSharing::kTenant;
   /// Results of workers of another version are not kept, because their epochs may differ.
   std::string version = QUASI_VERSION;
+  /// Digest of the action of a job once the inputs that other jobs make are known. The spec is
+  /// opaque in this room. Without the function such jobs share no results.
+  std::function<std::string(const std::string& spec, const std::vector<JobInput>& inputs)>
+      action_of = {};
 };
 
 /// Returns the job whose result this one may take.

@@ -154,6 +154,17 @@ void explain_ready(Store& store, const Scope& scope, const Moment& moment,
   std::move(blockers).write(explanation);
 }
 
+/// Explains a job that waits for others.
+void explain_wait(Store& store, const Scope& scope, Explanation& explanation) {
+  explanation.reason = WaitReason::kDependency;
+  explanation.blocking_jobs = explanation.job.unmet;
+  explanation.message = "it waits until " + std::to_string(explanation.job.unmet) +
+                        (explanation.job.unmet == 1 ? " other job has" : " other jobs have") +
+                        " ended";
+  for (const JobRow& other : store.awaited_by(explanation.job.id, kMostBlocking))
+    if (contains(scope, other)) explanation.blocking.push_back(other.uid);
+}
+
 }  // namespace
 
 Explanation explain(Store& store, const Scope& scope, const JobRow& job, const Moment& moment) {
@@ -161,6 +172,13 @@ Explanation explain(Store& store, const Scope& scope, const JobRow& job, const M
   if (job.state == JobState::kHeld) {
     explanation.reason = WaitReason::kHeld;
     explanation.message = "it is held; quasi release lets it wait for a worker again";
+  } else if (job.state == JobState::kBlocked && job.unmet > 0) {
+    explain_wait(store, scope, explanation);
+  } else if (job.state == JobState::kBlocked && job.set_waits) {
+    explanation.reason = WaitReason::kSetLimit;
+    explanation.message = "its set runs at most " +
+                          std::to_string(store.job_set(*job.set_id)->max_concurrent) +
+                          " jobs at a time";
   } else if (job.state == JobState::kBlocked) {
     explanation.reason = WaitReason::kEqualJob;
     explanation.message = "an equal job runs; this one ends with its result";

@@ -25,6 +25,8 @@ enum class WaitReason : std::uint8_t {
   kNow = 9,
   kQuota = 10,
   kEqualJob = 11,
+  kDependency = 12,
+  kSetLimit = 13,
 };
 
 /// The reason why a job does not run, by the rules that grant jobs.
@@ -33,10 +35,11 @@ struct Explanation {
   WaitReason reason = WaitReason::kNotWaiting;
   std::string message;                       ///< the reason as a sentence
   std::vector<std::string> worker_ids = {};  ///< of kNow: workers whose next request gets the job
-  std::vector<std::string> blocking = {};    ///< of kBusy: uids of the jobs that the scope contains
-  std::int64_t blocking_jobs = 0;            ///< of kBusy: number of all jobs that hold the slots
-  std::int64_t earliest_ms = 0;  ///< of kNotBefore and kBackOff: time of readiness, wall clock
-  std::int64_t latest_ms = 0;    ///< of kBusy: time limits of running jobs free enough slots
+  std::vector<std::string> blocking =
+      {};                          ///< of kBusy and kDependency: uids that the scope contains
+  std::int64_t blocking_jobs = 0;  ///< number of all such jobs
+  std::int64_t earliest_ms = 0;    ///< of kNotBefore and kBackOff: time of readiness, wall clock
+  std::int64_t latest_ms = 0;      ///< of kBusy: time limits of running jobs free enough slots
 };
 
 /// The knowledge beside the store from which a job is explained.

@@ -55,7 +55,10 @@ void QueueCore::hold(JobRow& job, const std::string& reason, Now now) {
 }
 
 void QueueCore::release(JobRow& job, const std::string& reason, Now now) {
-  if (job.state == JobState::kQueued) return;
+  if (job.state == JobState::kQueued || job.state == JobState::kBlocked) return;
+  if (job.state == JobState::kHeld && job.unmet == 0) job.set_waits = is_full(job.set_id);
+  if (job.state == JobState::kHeld && (job.unmet > 0 || job.set_waits))
+    return move(job, JobEvent::kUnholdToBlocked, {.message = reason}, now);
   if (!next_state(job.state, JobEvent::kUnholdToQueued))
     throw wrong_state(job, "only jobs that are held are released");
   // A back-off ends on the monotonic clock, also while the job is held (end_back_offs).

@@ -21,5 +21,6 @@ extern const char kVersion1[];
 extern const char kVersion10[];
 extern const char kVersion12[];
 extern const char kVersion13[];
+extern const char kVersion14[];
 
 }  // namespace quasi::server

@@ -51,7 +51,9 @@ std::vector<JobRow> SqliteStore::running_equals(const std::string& share,
 
 std::vector<JobRow> SqliteStore::waiting_equals(const std::string& share,
                                                 const std::string& action) {
-  static const std::string kQuery = equals_that("j.state IN (1, 3) AND j.cache=1");
+  static const std::string kQuery = equals_that(
+      "j.state IN (1, 3) AND j.cache=1 AND j.unmet=0 AND "
+      "j.set_waits=0");
   return all<JobRow>(sql(kQuery).bind(action, share), read_job);
 }
 

@@ -12,15 +12,10 @@
 
 #include "quasi/v1/access_service.grpc.pb.h"
 #include "quasi/v1/admin_service.grpc.pb.h"
+#include "tests/service/server/dependencies/sweep_requests.hpp"
 #include "tests/service/support/calls_fixture.hpp"
 
 namespace quasi::server::test {
-
-/// The messages that a client sends in one call.
-using Messages = std::vector<std::unique_ptr<google::protobuf::Message>>;
-
-/// Makers of sound requests, by the name of the call.
-using Templates = std::map<std::string, std::function<Messages()>>;
 
 /// A server with a blob, a worker and a job, and sound requests that refer to them.
 class RequestTemplates : public Calls {
@@ -138,6 +133,7 @@ class RequestTemplates : public Calls {
     add_worker_calls(all);
     add_attempt_calls(all);
     add_admin_calls(all);
+    add_sweeps(all, *jobs_, [this] { return full_spec(); });
     return all;
   }
 

@@ -26,6 +26,7 @@ TEST(JobStates, EveryPair) {
       {{S::kBlocked, E::kCancel}, S::kCancelled},
       {{S::kHeld, E::kUnholdToQueued}, S::kQueued},
       {{S::kHeld, E::kUnholdToBlocked}, S::kBlocked},
+      {{S::kHeld, E::kDependencyFailed}, S::kFailed},
       {{S::kHeld, E::kReinstateLeased}, S::kLeased},
       {{S::kHeld, E::kReinstateRunning}, S::kRunning},
       {{S::kHeld, E::kCancel}, S::kCancelled},

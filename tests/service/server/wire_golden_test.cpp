@@ -120,7 +120,8 @@ std::map<std::string, Line> examples() {
        {v1::JobSpec::descriptor()->file(), v1::SubmitJobsRequest::descriptor()->file(),
         v1::RegisterRequest::descriptor()->file(), v1::ReadBlobRequest::descriptor()->file(),
         v1::EngineStart::descriptor()->file(), v1::Principal::descriptor()->file(),
-        v1::Pool::descriptor()->file()}) {
+        v1::Pool::descriptor()->file(), v1::Sweep::descriptor()->file(),
+        v1::Dependency::descriptor()->file()}) {
     std::vector<const pb::Descriptor*> types;
     for (int i = 0; i < file->message_type_count(); ++i) collect(*file->message_type(i), types);
     for (const pb::Descriptor* type : types) {

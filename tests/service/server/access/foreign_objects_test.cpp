@@ -79,6 +79,15 @@ class ForeignObjects : public Access {
     std::string id;
     return eve_->submit(request, &id);
   }
+  /// Makes a submission of eve that waits for this job.
+  grpc::Status submit_after(const std::string& job) {
+    v1::SubmitJobsRequest request;
+    v1::JobSpec& spec = *request.add_jobs();
+    spec.mutable_test()->mutable_noop();
+    spec.add_depends_on()->set_job_id(job);
+    std::string id;
+    return eve_->submit(request, &id);
+  }
   /// Holds a call of eve that names a job, or a file.
   struct NamedCall {
     std::string name;
@@ -108,6 +117,7 @@ class ForeignObjects : public Access {
          },
          true},
         {"SubmitJobs", [this](const std::string& digest) { return submit_with(digest); }, true},
+        {"SubmitJobs after", [this](const std::string& id) { return submit_after(id); }},
     };
   }
   /// Returns the statements of a call. It is made twice: the first one prepares statements.

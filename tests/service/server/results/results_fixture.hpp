@@ -17,6 +17,11 @@ class ResultsTest : public testing::Test {
   static QueueOptions options() {
     QueueOptions options;
     options.results.version = "test";
+    options.results.action_of = [](const std::string& spec, const std::vector<JobInput>& inputs) {
+      std::string text = spec;
+      for (const JobInput& input : inputs) text += "/" + input.slot + "=" + input.digest;
+      return wire::sha256_hex(text);
+    };
     return options;
   }
   static NewJob job(CachePolicy cache = CachePolicy::kUse, const std::string& action = kAction) {
