@@ -23,6 +23,7 @@ ExitStatus dispatch(Session& session, const Arguments& arguments) {
   if (command == "wait") return wait(session, arguments.wait);
   if (command == "logs") return logs(session, arguments.logs);
   if (command == "fetch") return fetch(session, arguments.fetch);
+  if (command == "table") return table(session, arguments.table);
   if (command == "cancel") return cancel(session, arguments.cancel);
   if (command == "delete") return delete_jobs(session, arguments.delete_jobs);
   if (command == "hold") return hold(session, arguments.hold);

@@ -8,6 +8,7 @@
 
 #include "client/commands/turns/id_parts.hpp"
 #include "client/input/job_ids.hpp"
+#include "client/input/sweeps/set_ids.hpp"
 #include "client/session/follow.hpp"
 #include "client/views/job_view.hpp"
 #include "proto/wire/chunks.hpp"
@@ -45,6 +46,16 @@ std::vector<CancelResult> cancel_all(Session& session, const std::vector<std::st
   return results;
 }
 
+/// Cancels the jobs of a set that have not ended, in one call.
+std::vector<CancelResult> cancel_set(Session& session, const std::string& set,
+                                     const std::string& reason) {
+  v1::CancelJobsRequest request;
+  request.set_job_set_id(set);
+  request.set_reason(reason);
+  const v1::CancelJobsResponse response = session.server.call(&Jobs::CancelJobs, request);
+  return {response.results().begin(), response.results().end()};
+}
+
 /// Cancels jobs and waits until all have ended.
 void end_all(Session& session, const std::vector<std::string>& ids, const std::string& reason) {
   cancel_all(session, ids, reason);
@@ -59,7 +70,9 @@ void end_all(Session& session, const std::vector<std::string>& ids, const std::s
 ExitStatus cancel(Session& session, const CancelOptions& options) {
   const std::vector<std::string> ids = resolve_job_ids(session, options.jobs);
   if (!confirmed(session, ids.size(), "cancel", options.yes)) return ExitStatus::kOk;
-  const auto results = cancel_all(session, ids, options.reason);
+  const auto set = only_set(session, options.jobs);
+  const auto results = set ? cancel_set(session, set->id(), options.reason)
+                           : cancel_all(session, ids, options.reason);
   Console& console = session.console;
   Json document{{"jobs", Json::array()}};
   for (const auto& result : results) {

@@ -74,6 +74,7 @@ std::vector<v1::Artifact> chosen(const std::vector<v1::Artifact>& all,
 std::vector<v1::Artifact> inputs_of(const v1::Job& job) {
   std::vector<v1::Artifact> files;
   for (const v1::Input& input : job.spec().inputs()) {
+    if (input.digest().empty()) continue;  // another job has not made it yet
     v1::Artifact& file = files.emplace_back();
     file.set_name(input.slot());
     file.set_digest(input.digest());

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "client/commands/sweeps/sets.hpp"
 #include "client/input/job_file.hpp"
 #include "client/input/job_ids.hpp"
+#include "client/input/sweeps/set_ids.hpp"
 #include "client/session/waiting.hpp"
 #include "client/views/job_view.hpp"
 #include "client/views/outcome.hpp"
@@ -118,6 +120,15 @@ std::string settings_text(const v1::DeckWork& work) {
   std::string text;
   for (const v1::Setting& setting : work.settings())
     text += (text.empty() ? "" : "  ") + setting.key() + "=" + setting.value();
+  return text;
+}
+
+/// The file of an input, and the job that makes it.
+std::string input_text(const v1::Input& input) {
+  std::string text;
+  if (input.has_from()) text = "  " + input.from().artifact() + " of " + input.from().job_id();
+  if (!input.digest().empty())
+    text += "  " + readable_bytes(input.size_bytes()) + "  sha256:" + input.digest().substr(0, 16);
   return text;
 }
 
@@ -272,9 +283,14 @@ std::string job_page(const Console& console, const v1::Job& job, std::int64_t no
   const std::map<std::string, std::string> labels(job.spec().labels().begin(),
                                                   job.spec().labels().end());
   for (const auto& [key, value] : labels) line("label", key + "=" + value);
+  if (!job.job_set_id().empty()) line("set", job.job_set_id());
+  for (const v1::AwaitedJob& other : job.dependencies())
+    line(
+        "after",
+        other.job_id() + "  " + printable(other.name()) + "  " + state_word(other.state()) +
+            (other.condition() == v1::Dependency::CONDITION_FINISHED ? "  (however it ends)" : ""));
   for (const v1::Input& input : job.spec().inputs())
-    line("input", input.slot() + "  " + readable_bytes(input.size_bytes()) +
-                      "  sha256:" + input.digest().substr(0, 16));
+    line("input", input.slot() + input_text(input));
   if (job.attempt_history_size() > 0) text += "\n" + attempts_table(job, now_ms);
   if (job.artifacts_size() > 0) text += "\n" + artifacts_table(job);
   return text;
@@ -285,8 +301,16 @@ ExitStatus list(Session& session, const ListOptions& options) {
     throw Failure(ExitStatus::kUsage,
                   "--limit: must be at least 1, got " + std::to_string(options.limit),
                   "use --all to list every job");
+  if (options.sets) return list_sets(session, options.all ? 0 : options.limit);
   v1::ListJobsRequest request;
   *request.mutable_filter() = filter_of(options);
+  if (!options.set.empty()) {
+    const auto set = only_set(session, {options.set});
+    if (!set)
+      throw Failure(ExitStatus::kNotFound, "--set: there is no set of jobs '" + options.set + "'",
+                    "see your sets: quasi list --sets");
+    request.mutable_filter()->set_job_set_id(set->id());
+  }
   request.set_order(options.oldest_first ? v1::ListJobsRequest::ORDER_CREATED_ASCENDING
                                          : v1::ListJobsRequest::ORDER_CREATED_DESCENDING);
   std::vector<v1::Job> jobs;
@@ -319,6 +343,7 @@ ExitStatus list(Session& session, const ListOptions& options) {
 }
 
 ExitStatus show(Session& session, const ShowOptions& options) {
+  if (const auto set = only_set(session, options.jobs)) return show_set(session, *set);
   const std::vector<std::string> ids = resolve_job_ids(session, options.jobs);
   Console& console = session.console;
   Json document{{"jobs", Json::array()}};

@@ -17,6 +17,8 @@ struct ListOptions {
   int limit = 20;
   bool all = false;
   bool oldest_first = false;
+  std::string set;    ///< jobs of this set
+  bool sets = false;  ///< list the sets of jobs instead
 };
 
 struct ShowOptions {

@@ -9,6 +9,7 @@
 #include "client/engine/engine_process.hpp"
 #include "client/failure.hpp"
 #include "client/input/job_ids.hpp"
+#include "client/input/sweeps/set_ids.hpp"
 
 namespace quasi::client {
 namespace {
@@ -46,7 +47,7 @@ void require_module() {
 /// True for a word that names a job: an id, a prefix of one, or `last`. The first word is always a
 /// result, so any name of a job may stand there; later words may be figures.
 bool names_a_job(const std::string& word, bool is_first) {
-  return is_first || word == "last" || word.starts_with("j_");
+  return is_first || word == "last" || word.starts_with("j_") || could_be_set(word);
 }
 
 /// The jobs of a word. A word that is neither an id nor a known name is left to the module, which
@@ -63,6 +64,46 @@ std::vector<std::string> ids_or_none(Session& session, const std::string& word) 
   }
 }
 
+/// The folder that the results of a job were fetched into.
+std::string fetched_folder(Session& session, const std::string& id) {
+  const fs::path folder = session.state.directory() / "results" / id;
+  std::error_code ignored;
+  if (!fs::exists(folder / "result.h5", ignored))
+    fetch(session, {.jobs = {id},
+                    .directory = folder.string(),
+                    .artifacts = {},
+                    .force = true,
+                    .silent = true});
+  return folder.string();
+}
+
+/// The folders of the jobs of a set that have results, and a label for each: the values of the
+/// axes.
+PlotOptions options_of_set(Session& session, const v1::JobSet& set, const PlotOptions& options) {
+  PlotOptions all = options;
+  all.words.clear();
+  std::size_t without = 0;
+  for (const v1::Job& job : jobs_of_set(session, set.id())) {
+    if (job.state() != v1::JOB_STATE_SUCCEEDED) {
+      ++without;
+      continue;
+    }
+    all.words.push_back(fetched_folder(session, job.id()));
+    if (!options.labels.empty()) continue;
+    std::string label;
+    for (const std::string& key : keys_of(set))
+      label += (label.empty() ? "" : ", ") + key + " = " + value_in(job, key);
+    all.labels.push_back(label);
+  }
+  if (without > 0)
+    session.console.note(std::to_string(without) + " jobs of the set have no results");
+  if (all.words.empty())
+    throw Failure(ExitStatus::kConflict, "no job of set " + set.id() + " has results",
+                  "see its state: quasi show " + set.id());
+  all.words.insert(all.words.end(), options.words.begin() + 1, options.words.end());
+  return all;
+}
+
 /// Replaces every job among the words by the folder that its results were fetched into.
 std::vector<std::string> replace_jobs_by_folders(Session& session,
                                                  const std::vector<std::string>& words) {
@@ -76,26 +117,13 @@ std::vector<std::string> replace_jobs_by_folders(Session& session,
     }
     const std::vector<std::string> ids = ids_or_none(session, word);
     if (ids.empty()) places.push_back(word);
-    for (const std::string& id : ids) {
-      const fs::path folder = session.state.directory() / "results" / id;
-      if (!fs::exists(folder / "result.h5", ignored)) {
-        fetch(session, {.jobs = {id},
-                        .directory = folder.string(),
-                        .artifacts = {},
-                        .force = true,
-                        .silent = true});
-      }
-      places.push_back(folder.string());
-    }
+    for (const std::string& id : ids) places.push_back(fetched_folder(session, id));
   }
   return places;
 }
 
-ExitStatus start_module(Session& session, const std::string& command, const PlotOptions& options) {
-  if (options.words.empty())
-    throw Failure(ExitStatus::kUsage, "no result was given",
-                  "usage: quasi " + command + " FOLDER|RESULT|JOB");
-  require_module();
+/// Draws results and jobs.
+ExitStatus start_drawing(Session& session, const std::string& command, const PlotOptions& options) {
   std::vector<std::string> arguments{"-m", "quasi", command};
   for (const std::string& word : replace_jobs_by_folders(session, options.words))
     arguments.push_back(word);
@@ -118,6 +146,20 @@ ExitStatus start_module(Session& session, const std::string& command, const Plot
     default:
       return ExitStatus::kInvalidInput;
   }
+}
+
+ExitStatus start_module(Session& session, const std::string& command, const PlotOptions& options) {
+  if (options.words.empty())
+    throw Failure(ExitStatus::kUsage, "no result was given",
+                  "usage: quasi " + command + " FOLDER|RESULT|JOB");
+  require_module();
+  // A folder with the name of a set is a result.
+  std::error_code ignored;
+  const std::string& first = options.words.front();
+  if (!fs::exists(first, ignored) && (first == "last" || could_be_set(first)))
+    if (const auto set = only_set(session, {first}))
+      return start_drawing(session, command, options_of_set(session, *set, options));
+  return start_drawing(session, command, options);
 }
 
 }  // namespace

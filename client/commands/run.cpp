@@ -1,8 +1,10 @@
 #include "client/commands/run.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
+#include "client/commands/sweeps/run_sweep.hpp"
 #include "client/engine/engine_process.hpp"
 #include "client/engine/interrupt.hpp"
 #include "client/engine/local_check.hpp"
@@ -57,6 +59,22 @@ Target target_of(const RunCommandOptions& options) {
           .work = *wire::deck_of(request.spec)};
 }
 
+/// The job that a sweep varies, with the settings of the deck and of the command line.
+v1::JobSpec template_of(const Target& target, const RunCommandOptions& options) {
+  v1::DeckWork work = target.work;
+  for (const std::string& text : options.settings) {
+    const auto equals = std::min(text.find('='), text.size());
+    v1::Setting& setting = *work.add_settings();
+    setting.set_key(text.substr(0, equals));
+    setting.set_value(text.substr(std::min(equals + 1, text.size())));
+  }
+  v1::JobSpec spec;
+  spec.set_name(std::filesystem::path(target.deck).stem().string());
+  const auto* field = v1::JobSpec::descriptor()->FindFieldByName(target.kind);
+  spec.GetReflection()->MutableMessage(&spec, field)->CopyFrom(work);
+  return spec;
+}
+
 std::string device_name(v1::DevicePreference preference) {
   switch (preference) {
     case v1::DEVICE_PREFERENCE_CPU:
@@ -100,6 +118,7 @@ void mention_results(Console& console, const OutputFolder& output) {
 ExitStatus run(Console& console, const RunCommandOptions& options) {
   const auto engine = require_engine();
   const Target target = target_of(options);
+  if (!options.sweep.empty()) return run_sweep(console, options, template_of(target, options));
   std::vector<std::string> arguments{"run", target.kind, target.deck};
   const auto add = [&](const std::string& flag, const std::string& value) {
     if (value.empty()) return;

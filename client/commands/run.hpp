@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "client/session/session.hpp"
+#include "client/input/sweeps/sweep_axes.hpp"
+#include "client/views/console.hpp"
 
 namespace quasi::client {
 
@@ -14,6 +15,7 @@ struct RunCommandOptions {
   std::string device;
   std::vector<std::string> exports;
   bool force = false;  ///< replace the results of an earlier run in the folder
+  SweepArguments sweep = {};
 };
 
 /// `quasi run` runs a job on this machine with quasi-engine, which lies beside this program. It

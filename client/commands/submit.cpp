@@ -6,14 +6,17 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "client/commands/sweeps/deck_checks.hpp"
 #include "client/commands/watch.hpp"
 #include "client/engine/local_check.hpp"
 #include "client/input/job_ids.hpp"
+#include "client/input/sweeps/waits.hpp"
 #include "client/session/upload.hpp"
 #include "client/views/job_view.hpp"
 #include "client/views/readable.hpp"
 #include "proto/wire/chunks.hpp"
 #include "proto/wire/status.hpp"
+#include "proto/wire/sweeps/sweep.hpp"
 #include "proto/wire/validate.hpp"
 
 namespace quasi::client {
@@ -29,6 +32,7 @@ struct Submitted {
   std::vector<std::string> names;
   std::vector<std::string> kinds;
   std::set<std::string> reused;  ///< ids of jobs that took the result of an equal one
+  std::string set;               ///< id of the set of a sweep
   bool replayed = false;
 };
 
@@ -72,20 +76,26 @@ Submitted send(Session& session, const v1::SubmitJobsRequest& request) {
   Submitted submitted;
   submitted.ids.assign(response.job_ids().begin(), response.job_ids().end());
   submitted.reused.insert(response.reused_job_ids().begin(), response.reused_job_ids().end());
-  for (const v1::JobSpec& job : request.jobs()) {
+  submitted.set = response.job_set_id();
+  const std::size_t n_swept = request.has_sweep() ? wire::jobs_in_sweep(request.sweep()) : 0;
+  for (std::size_t i = 0; i < n_swept + static_cast<std::size_t>(request.jobs_size()); ++i) {
+    const v1::JobSpec job =
+        n_swept > 0 ? wire::job_of_sweep(request.sweep(), i) : request.jobs(static_cast<int>(i));
     submitted.names.push_back(job.name());
     submitted.kinds.emplace_back(wire::kind_of(job));
   }
   const auto& trailer = context.GetServerTrailingMetadata();
   submitted.replayed = trailer.find("quasi-replayed") != trailer.end();
-  session.state.remember_last(submitted.ids);
+  session.state.remember_last(submitted.set.empty() ? submitted.ids : std::vector{submitted.set});
   session.state.remove_pending(request.request_id());
   return submitted;
 }
 
 Json submitted_json(const Submitted& submitted, const std::vector<UploadedFile>& files) {
-  Json document{
-      {"submitted", Json::array()}, {"replayed", submitted.replayed}, {"inputs", Json::array()}};
+  Json document{{"submitted", Json::array()},
+                {"set", submitted.set.empty() ? Json() : Json(submitted.set)},
+                {"replayed", submitted.replayed},
+                {"inputs", Json::array()}};
   for (std::size_t i = 0; i < submitted.ids.size(); ++i)
     document["submitted"].push_back({{"id", submitted.ids[i]},
                                      {"name", i < submitted.names.size() ? submitted.names[i] : ""},
@@ -105,6 +115,15 @@ std::string taken(const Submitted& submitted, std::size_t i) {
 }
 
 void print_submitted(Console& console, const Submitted& submitted) {
+  if (!submitted.set.empty() && console.format() != Format::kName) {
+    const std::string& first = submitted.names.front();
+    const std::size_t reused = submitted.reused.size();
+    return console.data(
+        "submitted " + submitted.set + "  " + printable(first.substr(0, first.rfind('['))) + "  " +
+        std::to_string(submitted.ids.size()) + (submitted.ids.size() == 1 ? " job" : " jobs") +
+        (reused > 0 ? "  (" + std::to_string(reused) + " took the results of equal jobs)" : "") +
+        "\n");
+  }
   for (std::size_t i = 0; i < submitted.ids.size(); ++i)
     console.data(console.format() == Format::kName
                      ? submitted.ids[i] + "\n"
@@ -209,29 +228,11 @@ ExitStatus forget(Session& session, const std::string& request_id) {
       "the pending submissions are in " + (session.state.directory() / "pending").string());
 }
 
-void check_decks(Session& session, const std::vector<JobRequest>& requests, bool overlaid) {
-  for (const JobRequest& request : requests) {
-    if (request.deck.empty()) continue;
-    if (overlaid) {
-      session.console.note("not checked here: --input changes the deck; the worker checks it");
-      return;
-    }
-    const DeckReport report = check_deck(request, "cpu");
-    if (!report.checked) {
-      session.console.note("not checked here: " + report.why_not + "; the worker checks it");
-      return;
-    }
-    if (report.report.contains("warnings"))
-      for (const Json& warning : report.report["warnings"])
-        session.console.warn(request.source + ": " +
-                             (warning.is_string() ? warning.get<std::string>() : warning.dump()));
-  }
-}
-
 /// Warnings about a valid submission, e.g. that no worker fits at present.
 void mention_warnings(Session& session, const v1::SubmitJobsRequest& submission) {
   v1::ValidateJobsRequest request;
   *request.mutable_jobs() = submission.jobs();
+  if (submission.has_sweep()) *request.mutable_sweep() = submission.sweep();
   v1::ValidateJobsResponse response;
   // The warnings are advice only. If this call fails, the submission itself reports the reason.
   if (!session.server.try_call(&Jobs::ValidateJobs, request, response, session.server.timeout_s())
@@ -295,7 +296,10 @@ ExitStatus send_jobs(Session& session, const SubmitOptions& options,
 
   v1::SubmitJobsRequest request;
   request.set_request_id(wire::make_uuid());
-  for (const JobRequest& job : requests) *request.add_jobs() = job.spec;
+  if (options.job.sweep.empty())
+    for (const JobRequest& job : requests) *request.add_jobs() = job.spec;
+  else
+    *request.mutable_sweep() = sweep_of(options.job.sweep, requests.front().spec);
   mention_warnings(session, request);
   session.state.add_pending({.request_id = request.request_id(),
                              .created_ms = now_unix_ms(),
@@ -314,6 +318,9 @@ JobRequest copy_of_job(Session& session, const std::string& id) {
   copy.source = id;
   copy.spec = session.server.call(&Jobs::GetJob, request).job().spec();
   copy.spec.clear_not_before();
+  copy.spec.clear_depends_on();
+  for (v1::Input& input : *copy.spec.mutable_inputs())
+    if (!input.digest().empty()) input.clear_from();
   return copy;
 }
 
@@ -336,6 +343,7 @@ ExitStatus resubmit(Session& session, const SubmitOptions& options) {
     if (!name.empty() && ids.size() > 1) name += "[" + std::to_string(i) + "]";
     requests.push_back(copy_of_job(session, ids[i]));
     apply_flags(options.job, requests.back(), name);
+    add_waits(session, options.job, requests.back().spec);
     drop_replaced_inputs(requests.back());
   }
   check_limits(requests);
@@ -351,8 +359,13 @@ ExitStatus submit(Session& session, const SubmitOptions& options) {
     return resume(session, options);
   }
   std::vector<JobRequest> requests = build_jobs(options.job);
+  for (JobRequest& request : requests) add_waits(session, options.job, request.spec);
   check_limits(requests);
-  if (!options.no_check) check_decks(session, requests, !options.job.inputs.empty());
+  const bool is_overlaid = !options.job.inputs.empty() || !options.job.takes.empty();
+  if (!options.job.sweep.empty())
+    check_sweep(session, options, requests, is_overlaid);
+  else if (!options.no_check)
+    check_decks(session, requests, is_overlaid);
   return send_jobs(session, options, requests);
 }
 

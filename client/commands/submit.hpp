@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client/input/job_file.hpp"
+#include "client/input/sweeps/sweep_axes.hpp"
 #include "client/session/session.hpp"
 
 namespace quasi::client {
@@ -28,6 +29,10 @@ struct JobArguments {
   std::string pool;  ///< of workers; empty: as the job says
   std::optional<unsigned> max_attempts;
   std::vector<std::string> exports;
+  SweepArguments sweep;
+  std::vector<std::string> after;      ///< jobs whose success the jobs wait for
+  std::vector<std::string> after_any;  ///< jobs whose end they wait for
+  std::vector<std::string> takes;      ///< SLOT=JOB:FILE, files that other jobs make
 };
 
 struct SubmitOptions {

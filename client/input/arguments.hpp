@@ -13,6 +13,7 @@
 #include "client/commands/plot.hpp"
 #include "client/commands/run.hpp"
 #include "client/commands/submit.hpp"
+#include "client/commands/sweeps/table.hpp"
 #include "client/commands/turns/hold.hpp"
 #include "client/commands/turns/usage.hpp"
 #include "client/commands/turns/why.hpp"
@@ -45,6 +46,7 @@ struct Arguments {
   WaitOptions wait;
   LogsOptions logs;
   FetchOptions fetch;
+  TableOptions table;
   CancelOptions cancel;
   DeleteOptions delete_jobs;
   HoldOptions hold;

@@ -53,6 +53,7 @@ CommandTree::CommandTree(Arguments& arguments)
   add_seeing();
   add_following();
   add_results();
+  add_table();
   add_turns();
   add_pictures();
   add_access();
@@ -121,6 +122,7 @@ void CommandTree::add_submit() {
   add_files(app, options.job);
   add_deck_options(app, options.job);
   add_queue_options(app, options.job);
+  add_sweeps(app);
   app->add_flag("-w,--watch", options.watch, "follow the jobs and print their results");
   app->add_flag("--wait", options.wait, "wait silently for their end");
   app->add_flag("--dry-run", options.dry_run, "check everything, send nothing");
@@ -144,6 +146,7 @@ void CommandTree::add_resubmit() {
   add_job_ids(app, options.job.words);
   add_deck_options(app, options.job);
   add_queue_options(app, options.job);
+  add_wait_options(app, options.job);
   app->add_flag("-w,--watch", options.watch, "follow the jobs and print their results");
   app->add_flag("--wait", options.wait, "wait silently for their end");
   app->footer("\nExample:\n  quasi resubmit last --set KEY=VALUE --watch");
@@ -166,6 +169,8 @@ void CommandTree::add_seeing() {
   list_option(app, "--kind", options.kinds, kinds(), "KIND")->delimiter(',');
   list_option(app, "--label", options.labels, "jobs with this label", "KEY=VALUE");
   app->add_option("--name", options.name, "jobs whose name begins so")->type_name("TEXT");
+  app->add_option("--set", options.set, "jobs of this sweep")->type_name("SET");
+  app->add_flag("--sets", options.sets, "list sweeps, with their jobs by state");
   app->add_option("--since", options.since, "submitted since, e.g. 2h, 3d")->type_name("TIME");
   app->add_option("--until", options.until, "submitted before that long ago")->type_name("TIME");
   app->add_option("-n,--limit", options.limit, "number of jobs")
@@ -220,6 +225,7 @@ void CommandTree::add_here() {
   app->add_flag_callback(
       "--converge", [&options] { options.settings.emplace_back("convergence_study=true"); },
       "run the convergence study of the kind: the job again with coarser numerics");
+  add_sweep_options(app, options.sweep);
   app->footer("\nExample:\n  quasi run KIND DECK --set KEY=VALUE -d out");
 
   add_command("version", "print the versions of this program and of the server", "Here",

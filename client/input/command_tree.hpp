@@ -44,6 +44,12 @@ class CommandTree {
   void add_global_flags();
   void add_deck_options(CLI::App* app, JobArguments& job);
   void add_queue_options(CLI::App* app, JobArguments& job);
+  /// Adds the flags of a sweep that `submit` and `run` share.
+  void add_sweep_options(CLI::App* app, SweepArguments& sweep);
+  void add_wait_options(CLI::App* app, JobArguments& job);
+  /// Adds the flags of sweeps and of waiting to `submit`.
+  void add_sweeps(CLI::App* submit);
+  void add_table();
   void add_submit();
   void add_resubmit();
   void add_validate();

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "client/input/sweeps/set_ids.hpp"
 #include "proto/wire/validate.hpp"
 
 namespace quasi::client {
@@ -89,6 +90,11 @@ std::vector<std::string> resolve_job_ids(Session& session, const std::vector<std
   std::vector<std::string> ids;
   std::set<std::string> taken;
   for (const std::string& word : words) {
+    if (const auto set = find_set(session, word)) {
+      for (const v1::Job& job : jobs_of_set(session, set->id()))
+        if (taken.insert(job.id()).second) ids.push_back(job.id());
+      continue;
+    }
     std::string id = canonical(word);
     if (!could_be_id(id)) {
       id = id_of_name(session, word);

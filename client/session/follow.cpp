@@ -8,6 +8,7 @@
 
 #include "client/views/job_view.hpp"
 #include "client/views/readable.hpp"
+#include "proto/wire/limits.hpp"
 #include "proto/wire/status.hpp"
 
 namespace quasi::client {
@@ -17,6 +18,20 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
+}
+
+/// The set of so many jobs that a filter cannot name them; "" for fewer jobs.
+std::string set_of_many(Connection& server, const std::vector<std::string>& ids) {
+  if (ids.size() <= limits::kIdsPerCall) return "";
+  v1::GetJobRequest request;
+  request.set_job_id(ids.front());
+  const std::string set = server.call(&Jobs::GetJob, request).job().job_set_id();
+  if (set.empty())
+    throw Failure(ExitStatus::kUsage,
+                  std::to_string(ids.size()) + " jobs are more than can be followed at once, " +
+                      std::to_string(limits::kIdsPerCall) + ", unless they are one sweep",
+                  "follow fewer of them");
+  return set;
 }
 
 /// Reads the stream on a thread of its own, over any number of connections, and queues the events
@@ -30,7 +45,10 @@ class EventReader {
   };
 
   EventReader(Connection& server, const FollowOptions& options)
-      : stub_(server.jobs()), options_(options), thread_([this] { run(); }) {}
+      : stub_(server.jobs()),
+        options_(options),
+        set_id_(set_of_many(server, options.job_ids)),
+        thread_([this] { run(); }) {}
 
   ~EventReader() {
     {
@@ -86,7 +104,9 @@ class EventReader {
       grpc::ClientContext context;
       if (!begin_call(context)) return;
       v1::WatchJobsRequest request;
-      for (const std::string& id : options_.job_ids) request.mutable_filter()->add_job_ids(id);
+      if (set_id_.empty())
+        for (const std::string& id : options_.job_ids) request.mutable_filter()->add_job_ids(id);
+      request.mutable_filter()->set_job_set_id(set_id_);
       request.set_include_progress(true);
       request.set_resume_token(token);
       request.set_snapshot(token.empty());
@@ -125,6 +145,7 @@ class EventReader {
 
   v1::JobService::Stub& stub_;
   const FollowOptions& options_;
+  const std::string set_id_;  ///< of more jobs than a filter names
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Item> items_;

@@ -168,6 +168,7 @@ Json job_json(const v1::Job& job, Detail detail) {
             {"tenant", job.tenant().empty() ? Json() : Json(job.tenant())},
             {"priority", job.priority()},
             {"reused", job.reused()},
+            {"set", job.job_set_id().empty() ? Json() : Json(job.job_set_id())},
             {"reused_from", job.reused_from().empty() ? Json() : Json(job.reused_from())},
             {"attempts", job.attempts()},
             {"max_attempts", job.max_attempts()},
@@ -181,6 +182,13 @@ Json job_json(const v1::Job& job, Detail detail) {
   if (detail == Detail::kRow) return json;
 
   json["spec"] = message_json(job.spec());
+  json["after"] = Json::array();
+  for (const v1::AwaitedJob& other : job.dependencies())
+    json["after"].push_back(
+        {{"id", other.job_id()},
+         {"name", other.name()},
+         {"state", state_word(other.state())},
+         {"condition", enum_word(*v1::Dependency::Condition_descriptor(), other.condition())}});
   json["attempt_history"] = Json::array();
   for (const v1::Attempt& attempt : job.attempt_history())
     json["attempt_history"].push_back(attempt_json(attempt));

@@ -10,7 +10,7 @@ import pytest
 
 import quasi
 from conftest import BINARIES
-from quasi import access, config, transfer
+from quasi import access, config, sweeps, transfer
 from quasi.client import Client, JobError
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -49,6 +49,38 @@ def test_cancel(server: str) -> None:
     with Client(server=server) as client:
         job = client.submit("thermal", SILICON, ngrid="18 18 18", four_phonon=True)
         assert job.cancel("not needed") in ("cancelled", "cancelling")
+
+
+def test_a_sweep_is_a_table(server: str) -> None:
+    with Client(server=server) as client:
+        grid = client.submit_sweep(
+            "thermal", SILICON, {"ngrid": ["3,3,3", "4,4,4"], ("T", "isotopes"): [(300, "true")]},
+            name="grid", max_concurrent=1, broadening="symmetric",
+        )
+        assert set(grid.counts()) <= {"queued", "leased", "running", "blocked", "succeeded"}
+        rows = grid.wait(timeout_s=120.0).table()
+        assert grid.counts() == {"succeeded": 2}
+        assert [row["name"] for row in rows] == ["grid[0,0]", "grid[1,0]"]
+        assert [row["ngrid"] for row in rows] == ["3,3,3", "4,4,4"]
+        assert [row["T"] for row in rows] == ["300", "300"]
+        assert all(row["kappa_w_per_mk.xx"] > 0 for row in rows)
+        assert [job.id for job in grid.jobs()] == [row["job"] for row in rows]
+        assert client.job_set(grid.id).cancel() == 0
+
+
+def test_figures_are_the_single_values_of_a_summary() -> None:
+    document = {
+        "summary": {
+            "kappa": [[[1.0, 0, 0], [0, 2.0, 0], [0, 0, 3.0]]],
+            "points": [{"vgs": 0.2}],
+            "mesh": [4, 4, 4],
+            "checks": {"ok": True},
+            "parts": {"a": 1, "b": None},
+        }
+    }
+    assert sweeps.figures_of(document) == {
+        "kappa.xx": 1.0, "kappa.yy": 2.0, "kappa.zz": 3.0, "points.vgs": 0.2, "parts.a": 1,
+    }
 
 
 def test_an_unknown_job_is_an_error(server: str) -> None:

@@ -34,10 +34,12 @@ std::string explanation_text(const Console& console, const v1::ExplainJobRespons
     text += "  " + console.paint(Colour::kDim, name) + value + "\n";
   };
   if (answer.position() > 0) line("position   ", std::to_string(answer.position()));
-  for (const std::string& id : answer.blocking_job_ids()) line("taken by   ", id);
+  const std::string by =
+      answer.reason() == v1::WAIT_REASON_DEPENDENCY ? "waits for  " : "taken by   ";
+  for (const std::string& id : answer.blocking_job_ids()) line(by, id);
   const auto named = static_cast<std::uint64_t>(answer.blocking_job_ids_size());
   if (answer.blocking_jobs() > named && named > 0)
-    line("taken by   ", std::to_string(answer.blocking_jobs() - named) + " more");
+    line(by, std::to_string(answer.blocking_jobs() - named) + " more");
   if (answer.has_earliest_start())
     line("earliest   ", local_time(unix_ms(answer.earliest_start())));
   if (answer.has_latest_start()) line("latest     ", local_time(unix_ms(answer.latest_start())));

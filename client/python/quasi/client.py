@@ -17,7 +17,7 @@ from typing import Any
 
 import grpc
 
-from quasi import access, config, transfer
+from quasi import access, config, sweeps, transfer
 from quasi.result import Result, open_result
 
 try:
@@ -172,6 +172,32 @@ class Client:
         ``deck`` is a folder or a TOML file; ``settings`` are keys of the deck with their values,
         as ``--set`` of the command line. Lists become words: ``T=[200, 300]``.
         """
+        spec = self._spec(kind, deck, name, device, settings)
+        request = job_service_pb2.SubmitJobsRequest(request_id=str(uuid.uuid4()), jobs=[spec])
+        return Job(self, self.call(self.jobs.SubmitJobs, request).job_ids[0])
+
+    def submit_sweep(self, kind: str, deck: Any, axes: sweeps.Axes, name: str = "",
+                     device: str = "auto", max_concurrent: int = 0, stop_after_failures: int = 0,
+                     **settings: Any) -> sweeps.JobSet:
+        """Submits one job for each combination of the points of ``axes`` and returns their set.
+
+        ``axes`` maps a key of the deck to its values, or a tuple of keys that vary together to
+        tuples of values. The last axis varies fastest; at most 10,000 combinations.
+        """
+        spec = self._spec(kind, deck, name or Path(deck).stem, device, settings)
+        sweep = job_pb2.Sweep(job=spec, max_concurrent=max_concurrent,
+                              stop_after_failures=stop_after_failures)
+        sweeps.add_axes(axes, sweep)
+        request = job_service_pb2.SubmitJobsRequest(request_id=str(uuid.uuid4()), sweep=sweep)
+        return sweeps.JobSet(self, self.call(self.jobs.SubmitJobs, request).job_set_id)
+
+    def job_set(self, set_id: str) -> sweeps.JobSet:
+        """Returns the jobs of a sweep by the id of their set."""
+        return sweeps.JobSet(self, set_id)
+
+    def _spec(self, kind: str, deck: Any, name: str, device: str,
+              settings: dict[str, Any]) -> Any:
+        """Sends the files of a deck and makes its job."""
         slot, inputs = transfer.collect(kind, Path(deck))
         self._upload(inputs)
         spec = job_pb2.JobSpec(name=name)
@@ -182,12 +208,10 @@ class Client:
         work.deck = slot
         work.device = job_pb2.DevicePreference.Value(f"DEVICE_PREFERENCE_{device.upper()}")
         for key, value in settings.items():
-            text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-            work.settings.add(key=key.replace("__", "."), value=text)
+            work.settings.add(key=key.replace("__", "."), value=sweeps.text_of(value))
         for item in inputs:
             spec.inputs.add(slot=item.slot, digest=item.digest, size_bytes=item.size_bytes)
-        request = job_service_pb2.SubmitJobsRequest(request_id=str(uuid.uuid4()), jobs=[spec])
-        return Job(self, self.call(self.jobs.SubmitJobs, request).job_ids[0])
+        return spec
 
     async def submit_async(self, kind: str, deck: Any, **settings: Any) -> Job:
         """Does the work of ``submit`` in asynchronous programs."""
