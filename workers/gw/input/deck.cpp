@@ -185,6 +185,19 @@ void read_epsilon(const toml::table* table, const std::string& where,
   reader.finish();
 }
 
+/// Reads the rule for sums over the q-grid. @pre the other keys of the table are read
+void read_zone_sum(TableReader& reader, const Deck& deck, CoulombOptions* c) {
+  c->zone_sum = static_cast<ZoneSum>(
+      reader.choice("zone_sum", static_cast<std::size_t>(c->zone_sum), {"points", "cells"}));
+  if (!reader.has("zone_sum")) return;
+  if (deck.compatible)
+    reader.fail("zone_sum", "is not allowed with compat = \"bgw\", which has averages of its own");
+  if (!c->average_file.empty())
+    reader.fail("zone_sum", "is not allowed with average_file, which holds averages over cells");
+  if (c->truncation != Truncation::kNone && c->truncation != Truncation::kSlab)
+    reader.fail("zone_sum", "belongs to truncation = \"none\" or \"slab\"; remove it");
+}
+
 void read_coulomb(const toml::table* table, const std::string& where,
                   const std::filesystem::path& directory, Deck* deck) {
   TableReader reader(table, "coulomb", where);
@@ -203,6 +216,7 @@ void read_coulomb(const toml::table* table, const std::string& where,
     reader.fail("average_file",
                 "holds averages of the full interaction; leave it out with truncation");
   deck->coulomb.wing_rule = deck->compatible ? WingRule::kListedPoint : WingRule::kShortest;
+  read_zone_sum(reader, *deck, &c);
   reader.finish();
 }
 

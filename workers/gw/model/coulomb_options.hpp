@@ -13,12 +13,21 @@ enum class WingRule {
   kListedPoint,  ///< those of G = 0 of the irreducible q, as in BerkeleyGW
 };
 
+/// Sum over the q-grid near q → 0 in a crystal that is periodic in three dimensions.
+enum class ZoneSum {
+  kPoints,  ///< W at the points of the grid; q = 0 has the weight of a punctured sum
+  kCells,   ///< v averaged over the mini-zone of every point
+};
+
 struct CoulombOptions {
   Truncation truncation = Truncation::kNone;
   double sphere_radius_bohr = 0.0;
   /// Largest share of the charge outside half the cell along a truncated axis.
   double max_charge_outside = 0.01;
   WingRule wing_rule = WingRule::kShortest;
+  /// Without effect where the interaction is truncated, averages are stored, or wings follow
+  /// WingRule::kListedPoint, which has averages of its own.
+  ZoneSum zone_sum = ZoneSum::kCells;
   /// File of stored averages v̄(q+G). If it is empty, the averages are calculated.
   std::string average_file;
 };

@@ -25,8 +25,9 @@ class Rows {
     add_axis("epsilon_cutoff", "cutoff_ry");
     add_axis("bare_cutoff", "bare_cutoff_ry");
     add_axis("k_grid", "k_grid");
-    for (const char* name : {"pole_model", "frequency_grid", "coulomb_average"})
+    for (const char* name : {"pole_model", "frequency_grid"})
       rows_.push_back({name, "spread", {}, std::nullopt});
+    add_coulomb_average();
     add_linearisation();
     rows_.push_back({"near_poles", "bound", {}, std::nullopt});
     return std::move(rows_);
@@ -96,6 +97,30 @@ class Rows {
       if (!axis.gap_ev.empty()) row.gap_ev = reach(axis.gap_limit, axis.gap_ev.back());
     }
     rows_.push_back(std::move(row));
+  }
+
+  /// Adds the change of the energies by the other rule for W near q → 0.
+  void add_coulomb_average() {
+    ErrorRow row{"coulomb_average", "spread", {}, std::nullopt};
+    const std::vector<double>& change = run_.zone_sum_change_ev;
+    for (const double value : change) row.value_ev.push_back(std::abs(value));
+    if (row.examined())
+      if (const auto [top, bottom] = edges(); top && bottom)
+        row.gap_ev = std::abs(change[*bottom] - change[*top]);
+    rows_.push_back(std::move(row));
+  }
+  /// Returns the positions of the highest occupied and the lowest empty state of the mean field.
+  std::pair<std::optional<std::size_t>, std::optional<std::size_t>> edges() const {
+    std::optional<std::size_t> top, bottom;
+    for (std::size_t i = 0; i < size(); ++i) {
+      const Quasiparticle& qp = run_.quasiparticles[i];
+      const bool occupied =
+          qp.band <= run_.field.n_occupied_of_spin[static_cast<std::size_t>(qp.spin - 1)];
+      std::optional<std::size_t>& edge = occupied ? top : bottom;
+      if (!edge || (qp.mean_field_ev > run_.quasiparticles[*edge].mean_field_ev) == occupied)
+        edge = i;
+    }
+    return {top, bottom};
   }
 
   /// Adds the distance of E_qp1 from the root of Σ(E), if every state has a spectrum with a root.

@@ -9,31 +9,19 @@
 #include <utility>
 
 #include "workers/backend/error.hpp"
-#include "workers/backend/stopwatch.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/calculation/cost_estimate.hpp"
 #include "workers/gw/solver/calculation/displacement_step.hpp"
+#include "workers/gw/solver/calculation/phase_clock.hpp"
 #include "workers/gw/solver/calculation/problem_digest.hpp"
 #include "workers/gw/solver/calculation/pseudoband_step.hpp"
 #include "workers/gw/solver/calculation/statistical_errors.hpp"
 #include "workers/gw/solver/self_energy/sigma_stage.hpp"
+#include "workers/gw/solver/self_energy/zone_sum/zone_sum_change.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
 namespace {
-
-/// Adds the time of its scope to one phase.
-class PhaseClock {
- public:
-  explicit PhaseClock(double* seconds) : seconds_(seconds) {}
-  ~PhaseClock() { *seconds_ += clock_.seconds(); }
-  PhaseClock(const PhaseClock&) = delete;
-  PhaseClock& operator=(const PhaseClock&) = delete;
-
- private:
-  double* seconds_;
-  Stopwatch clock_;
-};
 
 /// Checks ε⁻¹ by a few threads of the host while the devices work.
 class ScreeningChecks {
@@ -204,6 +192,11 @@ void solve_states(const Deck& deck, const ExchangeCorrelation& vxc, const StepCo
     for (SelfEnergyAtK& sum : run.sigma) sum.ch_ry[0] = sum.ch_exact_ry;
   run.quasiparticles = quasiparticles(run.field, run.sigma, vxc.diagonal_ev(), run.plan.sigma,
                                       run.plan.derivative, deck.sigma.remainder);
+  if (!deck.pseudobands.serves_errors() && !deck.study.within) {
+    const PhaseClock clock(&run.seconds["zone_sum_change"]);
+    run.zone_sum_change_ev = zone_sum_change_ev(run.field, run.epsilon, run.plan.sigma,
+                                                context.coulomb, context.team.first());
+  }
   {
     const PhaseClock clock(&run.seconds["sigma_further"]);
     solve_further(deck.sigma, vxc, context, run);

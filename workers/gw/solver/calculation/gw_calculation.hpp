@@ -55,6 +55,9 @@ struct Calculation {
   std::vector<DielectricMatrix> epsilon;
   std::vector<SelfEnergyAtK> sigma;
   std::vector<Quasiparticle> quasiparticles;
+  /// Change of the energies by the other rule of ZoneSum (zone_sum_change.hpp), in the order of
+  /// `quasiparticles`; empty: there is none.
+  std::vector<double> zone_sum_change_ev;
   std::vector<Spectrum> spectra;         ///< empty: none wanted
   std::vector<SigmaMatrixAtK> matrices;  ///< full Σ_lm(E); empty: not wanted
   std::vector<DysonState>

@@ -7,8 +7,9 @@ namespace quasi::gw {
 std::uint64_t digest_of(const MeanField& field, const Plan& plan, const CoulombOptions& coulomb,
                         const Wavefunctions* outer) {
   ProblemDigest d;
-  for (const double value : {1.0 * static_cast<int>(coulomb.truncation), coulomb.sphere_radius_bohr,
-                             1.0 * static_cast<int>(coulomb.wing_rule)})
+  for (const double value :
+       {1.0 * static_cast<int>(coulomb.truncation), coulomb.sphere_radius_bohr,
+        1.0 * static_cast<int>(coulomb.wing_rule), 1.0 * static_cast<int>(coulomb.zone_sum)})
     d.add(value);
   d.add(coulomb.average_file.data(), coulomb.average_file.size());
   for (const Wavefunctions* w : {&field.waves, outer}) {

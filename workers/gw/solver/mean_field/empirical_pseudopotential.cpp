@@ -76,7 +76,8 @@ std::vector<SymmetryOperation> find_symmetries(const Structure& s, const Empiric
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 3; ++j) lattice[j][i] = s.lattice[i][j];
   std::vector<std::array<double, 3>> positions(s.position.begin(), s.position.end());
-  const bool same = std::string(wanted.name) != "gaas";
+  const FormFactors& factors = form_factors(wanted.name);
+  const bool same = factors.atomic_number[0] == factors.atomic_number[1];
   std::vector<int> types;
   for (const int kind : s.kind) types.push_back(same ? 1 : kind + 1);
   SpglibDataset* data = spg_get_dataset(lattice, reinterpret_cast<double(*)[3]>(positions.data()),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "workers/gw/physics/coulomb.hpp"
 
@@ -123,11 +124,65 @@ ChangeOfDirection turned(const LongWaveLimit& wave, const Vec3& from, const Vec3
           .head = 1.0 / form(wave.epsilon, to)};
 }
 
+namespace {
+
+/// Returns the real part of a tensor without imaginary part; empty if it has one.
+std::optional<Mat3> real_tensor(const CMat3& epsilon) {
+  Mat3 real{};
+  double largest = 0.0, imaginary = 0.0;
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) {
+      real[i][j] = epsilon[i][j].real();
+      largest = std::max(largest, std::abs(epsilon[i][j]));
+      imaginary = std::max(imaginary, std::abs(epsilon[i][j].imag()));
+    }
+  if (imaginary > 1e-9 * largest) return std::nullopt;
+  return real;
+}
+
+/// Returns ε of ε_ij = ε δ_ij; empty if the tensor is no number.
+std::optional<Cplx> number_of(const CMat3& epsilon) {
+  const Cplx third = (epsilon[0][0] + epsilon[1][1] + epsilon[2][2]) / 3.0;
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j)
+      if (std::abs(epsilon[i][j] - (i == j ? third : 0.0)) > 1e-9 * std::abs(third))
+        return std::nullopt;
+  return third;
+}
+
+/// Returns true if the leading minors of a symmetric tensor are positive.
+bool is_positive(const Mat3& m) {
+  return m[0][0] > 0.0 && m[0][0] * m[1][1] > m[0][1] * m[1][0] && dot(m[0], cross(m[1], m[2])) > 0;
+}
+
+}  // namespace
+
+AverageAtZero average_at_zero(const CoulombInteraction& coulomb, const CMat3& epsilon) {
+  const MiniZone& zone = coulomb.mini_zone();
+  AverageAtZero average{.head = average_of_screened(zone, epsilon) / zone.inverse_square({}),
+                        .directions = average_of_directions(zone, epsilon)};
+  if (!coulomb.sums_points()) return average;
+  const PuncturedGrid& grid = coulomb.punctured_grid();
+  const auto take = [&](const Mat3& directions, Cplx factor) {
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t j = 0; j < 3; ++j) average.directions[i][j] = factor * directions[i][j];
+  };
+  if (const auto number = number_of(epsilon)) {
+    average.head = 1.0 / *number;
+    take(grid.directions({{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}), 1.0 / *number);
+  } else if (const auto real = real_tensor(epsilon); real && is_positive(*real)) {
+    average.head = grid.inverse_square(*real) / coulomb.averaged({}, {});
+    take(grid.directions(*real), 1.0);
+  }
+  return average;
+}
+
 ChangeOfDirection averaged_directions(const LongWaveLimit& wave, const Vec3& from,
-                                      const CMat3& epsilon, const MiniZone& zone) {
-  return {.body = difference(average_of_directions(zone, epsilon), along(wave.epsilon, from)),
+                                      const CMat3& epsilon, const CoulombInteraction& coulomb) {
+  const AverageAtZero average = average_at_zero(coulomb, epsilon);
+  return {.body = difference(average.directions, along(wave.epsilon, from)),
           .wings = {},
-          .head = average_of_screened(zone, epsilon) / zone.inverse_square({})};
+          .head = average.head};
 }
 
 // A function of degree −2 in p has the radial integral that it has at the face; one of degree 0 a

@@ -6,7 +6,7 @@
 
 #include "workers/backend/unset_vector.hpp"
 #include "workers/gw/physics/crystal.hpp"
-#include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
+#include "workers/gw/solver/screening/coulomb/coulomb_interaction.hpp"
 
 namespace quasi::gw {
 
@@ -52,10 +52,20 @@ struct ChangeOfDirection {
 };
 /// Returns the change from the direction `from` to the direction `to`.
 ChangeOfDirection turned(const LongWaveLimit& wave, const Vec3& from, const Vec3& to);
-/// Returns the change to the average over a mini-zone. The wings are odd in q and become 0.
+/// ε̃⁻¹ of q → 0 in sums over the q-grid: the factor of v̄₀ in W's head, and the average of
+/// q_i q_j/(qᵀ ε q).
+struct AverageAtZero {
+  Cplx head;
+  CMat3 directions{};
+};
+/// Returns the weights of PuncturedGrid over that of v, or averages over the mini-zone, as the
+/// interaction sums. A complex tensor ε has weights of PuncturedGrid only where it is a number;
+/// elsewhere the averages over the mini-zone stand in.
+AverageAtZero average_at_zero(const CoulombInteraction& coulomb, const CMat3& epsilon);
+/// Returns the change to that average. The wings are odd in q and become 0.
 /// @param epsilon  ε_M that is averaged
 ChangeOfDirection averaged_directions(const LongWaveLimit& wave, const Vec3& from,
-                                      const CMat3& epsilon, const MiniZone& zone);
+                                      const CMat3& epsilon, const CoulombInteraction& coulomb);
 /// ⟨8π/(pᵀ ε p)⟩ and ⟨p_i p_j/(pᵀ ε p)⟩ over p of a mini-zone.
 Cplx average_of_screened(const MiniZone& zone, const CMat3& epsilon);
 CMat3 average_of_directions(const MiniZone& zone, const CMat3& epsilon);

@@ -165,9 +165,9 @@ std::vector<Cplx> folded(const MeanField& field, const CoulombInteraction& coulo
   if (coulomb.averages()) {
     const CMat3 symmetric =
         with_symmetry_of(field.crystal(), field.transfers().operations(), epsilon);
-    directions = average_of_directions(coulomb.mini_zone(), symmetric);
-    *head = average_of_screened(coulomb.mini_zone(), symmetric) /
-            coulomb.mini_zone().inverse_square({});
+    const AverageAtZero average = average_at_zero(coulomb, symmetric);
+    directions = average.directions;
+    *head = average.head;
   }
   CMat3 weight = times(epsilon, times(directions, epsilon));
   for (std::size_t i = 0; i < 3; ++i)

@@ -127,9 +127,9 @@ UnsetVector<Cplx> averaged_symmetrically(const MeanField& field, const CoulombIn
       epsilon.long_wave.empty() ? nullptr : &epsilon.long_wave[frequency];
   ChangeOfDirection average_of_wave;
   if (wave != nullptr)
-    average_of_wave = averaged_directions(
-        *wave, unit_direction(field.crystal(), epsilon.q),
-        with_symmetry_of(field.crystal(), operations, wave->epsilon), coulomb.mini_zone());
+    average_of_wave =
+        averaged_directions(*wave, unit_direction(field.crystal(), epsilon.q),
+                            with_symmetry_of(field.crystal(), operations, wave->epsilon), coulomb);
   // Row by row, all steps of one before the next: the matrix, gigabytes in large cells, passes
   // through memory once.
   const auto scale = [&](std::size_t g, Cplx* row) {
@@ -176,7 +176,7 @@ std::vector<double> roots_of_coulomb(const DielectricMatrix& epsilon,
 #pragma omp parallel for schedule(dynamic, 8)
   for (std::size_t g = 0; g < root.size(); ++g)
     root[g] =
-        is_singular(epsilon, g) || !coulomb.averages()
+        is_singular(epsilon, g) || !coulomb.averages() || coulomb.sums_points()
             ? std::sqrt(average[g])
             : coulomb.averaged_inverse(q + to_real(epsilon.sphere.g[g])) / std::sqrt(kEightPi);
   return root;

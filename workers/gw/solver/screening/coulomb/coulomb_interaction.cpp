@@ -11,8 +11,9 @@
 namespace quasi::gw {
 namespace {
 
-constexpr double kZero = 1e-9;  // smaller |k| count as 0, 1/Bohr
-constexpr int kMiniZoneOrder = 24;
+constexpr double kZero = 1e-9;        // smaller |k| count as 0, 1/Bohr
+constexpr double kLeastWeight = 0.2;  // of q → 0 over the average over its mini-zone
+constexpr Mat3 kUnit{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
 
 double length(const Vec3& v) { return std::sqrt(dot(v, v)); }
 
@@ -39,10 +40,15 @@ CoulombInteraction::CoulombInteraction(const Crystal& crystal, const IVec3& q_gr
     : crystal_(crystal),
       options_(options),
       q_grid_{std::max(1, q_grid[0]), std::max(1, q_grid[1]), std::max(1, q_grid[2])},
-      mini_zone_(crystal.bvec, crystal.blat_per_bohr, q_grid_) {
+      mini_zone_(crystal.bvec, crystal.blat_per_bohr, q_grid_),
+      punctured_(crystal.bvec, crystal.blat_per_bohr, q_grid_) {
   if (!options.average_file.empty()) table_ = CoulombTable::read(options.average_file);
+  const bool wanted =
+      options.zone_sum == ZoneSum::kPoints && !table_ && options.wing_rule == WingRule::kShortest;
   switch (options.truncation) {
     case Truncation::kNone:
+      sums_points_ =
+          wanted && punctured_.inverse_square(kUnit) > kLeastWeight * mini_zone_.inverse_square({});
       break;
     case Truncation::kSlab: {
       require_single_point(q_grid_, {2}, "slab");
@@ -52,8 +58,16 @@ CoulombInteraction::CoulombInteraction(const Crystal& crystal, const IVec3& q_gr
             "others");
       planar_zone_ = std::make_shared<const PlanarCell>((1.0 / q_grid_[0]) * cartesian({1, 0, 0}),
                                                         (1.0 / q_grid_[1]) * cartesian({0, 1, 0}));
+      punctured_plane_ = std::make_shared<const PuncturedPlane>(
+          (1.0 / q_grid_[0]) * cartesian({1, 0, 0}), (1.0 / q_grid_[1]) * cartesian({0, 1, 0}));
       normal_ = (1.0 / length(cartesian({0, 0, 1}))) * cartesian({0, 0, 1});
       half_length_bohr_ = 0.5 * std::sqrt(crystal.adot[2][2]);
+      {
+        const double by_zone = average_in_plane([](double v, double) { return v; });
+        sums_points_ = wanted;
+        sums_points_ =
+            wanted && average_in_plane([](double v, double) { return v; }) > kLeastWeight * by_zone;
+      }
       break;
     }
     case Truncation::kWire:
@@ -137,11 +151,10 @@ double CoulombInteraction::average(const Vec3& k_reduced) const {
   const bool zero = length(k) < kZero;
   switch (options_.truncation) {
     case Truncation::kNone:
-      return mini_zone_.inverse_square(k);
+      if (!sums_points_) return mini_zone_.inverse_square(k);
+      return zero ? punctured_.inverse_square(kUnit) : coulomb_3d(dot(k, k));
     case Truncation::kSlab:
-      if (!zero) return slab(k);
-      return planar_zone_->integral(kMiniZoneOrder, [&](const Vec3& p) { return slab(p); }) /
-             planar_zone_->area();
+      return zero ? average_in_plane([](double v, double) { return v; }) : slab(k);
     case Truncation::kWire:
       return zero ? wire_->mean_along_axis(half_edge_per_bohr(), [](double v, double) { return v; })
                   : (*wire_)(k);
@@ -174,10 +187,7 @@ std::complex<double> CoulombInteraction::head_at_zero(std::complex<double> inver
   const auto screened = [&](double v, double p2) {
     return v / (1.0 + gamma * (p2 * v / kEightPi));
   };
-  if (in_plane)
-    return planar_zone_->integral(kMiniZoneOrder,
-                                  [&](const Vec3& p) { return screened(slab(p), dot(p, p)); }) /
-           planar_zone_->area() / averaged({}, {});
+  if (in_plane) return average_in_plane(screened) / averaged({}, {});
   return wire_->mean_along_axis(half_edge_per_bohr(), [&](double v, double k_z) {
     return screened(v, k_z * k_z);
   }) / averaged({}, {});

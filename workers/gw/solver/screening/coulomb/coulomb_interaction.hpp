@@ -11,12 +11,16 @@
 
 #include "workers/gw/input/text_files.hpp"
 #include "workers/gw/model/coulomb_options.hpp"
+#include "workers/gw/physics/coulomb.hpp"
 #include "workers/gw/physics/crystal.hpp"
 #include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
+#include "workers/gw/solver/screening/coulomb/planar_cell.hpp"
+#include "workers/gw/solver/screening/coulomb/punctured_grid.hpp"
 #include "workers/gw/solver/screening/coulomb/truncated_coulomb.hpp"
 
-// Begin here for the Coulomb interaction. mini_zone.hpp averages it over the mini-zone,
-// truncated_coulomb.hpp cuts it to a wire or a box, and planar_cell.hpp integrates over a plane.
+// Begin here for the Coulomb interaction. punctured_grid.hpp has the weights of q → 0 in sums over
+// the q-grid, mini_zone.hpp averages over the mini-zone, truncated_coulomb.hpp cuts the interaction
+// to a wire or a box, and planar_cell.hpp integrates over a plane.
 namespace quasi::gw {
 
 /// The Coulomb interaction (docs/theory/gw.md 5): v(q+G) for ε, and its mini-zone average v̄(q+G)
@@ -27,7 +31,8 @@ class CoulombInteraction {
 
   /// Returns v(q+G) itself. Without truncation q + G must not be 0.
   double plain(const Vec3& q, const IVec3& g) const;
-  /// Returns ⟨v(q+G+p)⟩ over the mini-zone, also for q = G = 0.
+  /// Returns v̄(q+G), also for q = G = 0: v itself and the weight of q → 0 with sums_points(), else
+  /// ⟨v(q+G+p)⟩ over the mini-zone.
   double averaged(const Vec3& q, const IVec3& g) const;
   /// Returns ⟨8π/|q+p|⟩ over the mini-zone, for the wings of W at q ≠ 0.
   double averaged_inverse(const Vec3& q) const;
@@ -44,12 +49,29 @@ class CoulombInteraction {
   /// Returns true if W's head at q → 0 is ε⁻¹_00 v̄₀ with vanishing wings (semiconductor in three
   /// dimensions).
   bool averages() const { return options_.truncation == Truncation::kNone; }
+  /// Returns true if sums take W at the points of the q-grid (ZoneSum::kPoints). A grid so
+  /// elongated that the weight of q → 0 is less than a fifth of the average over its mini-zone is
+  /// summed by mini-zones.
+  bool sums_points() const { return sums_points_; }
   const CoulombOptions& options() const { return options_; }
   const MiniZone& mini_zone() const { return mini_zone_; }
+  const PuncturedGrid& punctured_grid() const { return punctured_; }
 
  private:
   Vec3 cartesian(const Vec3& k) const;
   double slab(const Vec3& k_cartesian) const;
+  /// Average of f(v(p), p²) at q → 0 of a slab, over its mini-zone or as sums_points() has it.
+  template <typename F>
+  auto average_in_plane(const F& f) const {
+    const auto of_length = [&](double p) {
+      return f(coulomb_slab(p, 0.0, half_length_bohr_), p * p);
+    };
+    if (sums_points_) return punctured_plane_->weight(of_length);
+    return planar_zone_->integral(kMiniZoneOrder, [&](const Vec3& p) {
+      return of_length(std::sqrt(dot(p, p)));
+    }) / planar_zone_->area();
+  }
+  static constexpr int kMiniZoneOrder = 24;
   /// Half the mini-zone of a wire along its axis.
   double half_edge_per_bohr() const;
   double average(const Vec3& k) const;
@@ -64,9 +86,12 @@ class CoulombInteraction {
   CoulombOptions options_;
   IVec3 q_grid_;
   MiniZone mini_zone_;
+  PuncturedGrid punctured_;
+  bool sums_points_ = false;
   std::optional<CoulombTable> table_;
   // Tables of the truncations are shared, because they are large and constant.
   std::shared_ptr<const PlanarCell> planar_zone_;
+  std::shared_ptr<const PuncturedPlane> punctured_plane_;
   std::shared_ptr<const WireCoulomb> wire_;
   std::shared_ptr<const BoxCoulomb> box_;
   Vec3 normal_{};
