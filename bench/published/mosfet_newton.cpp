@@ -8,6 +8,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/ranks/parallel_failure.hpp"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/mosfet/physics/chord.hpp"
 
 namespace quasi::mosfet {
@@ -153,10 +154,17 @@ std::unique_ptr<NewtonMatrix> PublishedNewton::linearise(const TransportProblem&
                                                          std::vector<double>* energy_ev,
                                                          std::vector<double>* psi) const {
   const Structure& s = problem.structure;
+  Stopwatch clock;
   const ValleyLevels levels = levels_of_valleys(s, potential_v);
   store_by_family(s, levels, energy_ev, psi);
-  return std::make_unique<BandedFactor>(
-      ColumnMatrix(s, boundary, transported_response(s, levels, sheet_nm2)));
+  seconds_.levels += clock.seconds();
+  clock = Stopwatch();
+  const ColumnMatrix matrix(s, boundary, transported_response(s, levels, sheet_nm2));
+  seconds_.response += clock.seconds();
+  clock = Stopwatch();
+  auto factor = std::make_unique<BandedFactor>(matrix);
+  seconds_.linear += clock.seconds();
+  return factor;
 }
 
 }  // namespace quasi::mosfet

@@ -29,6 +29,7 @@ struct StepTime {
   double field_ms = 0;      ///< one solution; zero likewise
   double step_ms = 0;
   double newton_steps = 0;  ///< of one stage
+  NewtonSeconds parts;      ///< of all field iterations of the run
 };
 
 double median(std::vector<double> values) {
@@ -37,7 +38,8 @@ double median(std::vector<double> values) {
 }
 
 StepTime time_on_cpu(const Arguments& a, const BenchPoint& point) {
-  const auto kernels = make_mosfet_kernels_cpu(std::make_shared<PublishedNewton>());
+  const auto method = std::make_shared<PublishedNewton>();
+  const auto kernels = make_mosfet_kernels_cpu(method);
   load_point(point, 1, *kernels);
   std::vector<double> each_ms, newton_steps;
   for (int step = 0; step < a.warmup + a.steps; ++step) {
@@ -48,7 +50,8 @@ StepTime time_on_cpu(const Arguments& a, const BenchPoint& point) {
     each_ms.push_back(ms_since(from));
     newton_steps.push_back(advance.steps[0].chord_iterations / 3.0);
   }
-  return {.step_ms = median(each_ms), .newton_steps = median(newton_steps)};
+  return {
+      .step_ms = median(each_ms), .newton_steps = median(newton_steps), .parts = method->seconds()};
 }
 
 StepTime time_on_gpu(const Arguments& a, BenchPoint point, const Device& device) {
@@ -56,7 +59,8 @@ StepTime time_on_gpu(const Arguments& a, BenchPoint point, const Device& device)
   use_device(device);
   const auto kernels = make_mosfet_kernels(device);
   load_point(point, 1, *kernels);
-  const FieldIteration field(point.problem, std::make_shared<PublishedNewton>());
+  const auto method = std::make_shared<PublishedNewton>();
+  const FieldIteration field(point.problem, method);
   std::vector<double> transport_ms, field_ms, newton_steps;
   for (int step = 0; step < a.warmup + a.steps; ++step) {
     auto from = BenchClock::now();
@@ -76,7 +80,7 @@ StepTime time_on_gpu(const Arguments& a, BenchPoint point, const Device& device)
     newton_steps.push_back(report.iterations);
   }
   const double transport = median(transport_ms), one = median(field_ms);
-  return {transport, one, transport + 3.0 * one, median(newton_steps)};
+  return {transport, one, transport + 3.0 * one, median(newton_steps), method->seconds()};
 }
 
 void run(const Arguments& a) {
@@ -84,6 +88,7 @@ void run(const Arguments& a) {
   const Device device = find_device(a.device);
   const StepTime time =
       device.backend == Backend::kCpu ? time_on_cpu(a, point) : time_on_gpu(a, point, device);
+  const double field_s = time.parts.levels + time.parts.response + time.parts.linear;
   std::cout << nlohmann::json{{"case", "published step"},
                               {"device", device.name()},
                               {"model", device.model},
@@ -94,7 +99,11 @@ void run(const Arguments& a) {
                               {"step_ms", time.step_ms},
                               {"transport_ms", time.transport_ms},
                               {"field_ms", time.field_ms},
-                              {"newton_steps_per_stage", time.newton_steps}}
+                              {"newton_steps_per_stage", time.newton_steps},
+                              {"iter_shares",
+                               {{"schroedinger", time.parts.levels / field_s},
+                                {"kernel", time.parts.response / field_s},
+                                {"linear_system", time.parts.linear / field_s}}}}
                    .dump()
             << std::endl;
 }
