@@ -107,10 +107,12 @@ TEST(Deck, ParametersChooseThePublishedSetOrThatOfFilms) {
   EXPECT_NE(message.find("did you mean \"paper\""), std::string::npos) << message;
 }
 
-// With Maxwell statistics the mobility rises with the doping beyond 1e19 cm⁻³. A deck with
-// impurities notes it.
+// With Maxwell statistics the mobility of Brooks and Herring rises with the doping beyond
+// 1e19 cm⁻³. A deck notes it. The default model falls with either statistics.
 TEST(Deck, ImpuritiesBeyondMaxwellStatisticsGetANote) {
-  const std::string impurities = "[scattering]\nimpurities = true\n";
+  EXPECT_TRUE(parse("[scattering]\nimpurities = true\n").notes.empty());
+  const std::string impurities =
+      "[scattering]\nimpurities = true\nimpurity_model = \"brooks-herring\"\n";
   const Deck deck = parse(impurities);
   ASSERT_EQ(deck.notes.size(), 1u);
   EXPECT_EQ(deck.notes[0],

@@ -69,6 +69,20 @@ TEST(Derived, ErrorsOfTheCurrentsBecomeErrorsOfTheFigures) {
   EXPECT_NEAR(figures.dibl_mv_per_v->error, 1e3 * 2.0 * 0.02 / slope_per_v / 0.6, 1e-9);
 }
 
+// The ratio of the ends of a curve has the relative errors of both currents, added.
+TEST(Derived, TheRatioOfOnAndOffHasTheErrorsOfBothCurrents) {
+  std::vector<IvPoint> points;
+  for (const auto& [vgs_v, current, error] :
+       {std::tuple{0.5, 2000.0, 20.0}, {0.0, 0.1, 0.002}, {0.2, 5.0, 0.1}})
+    points.push_back({.bias = {vgs_v, 0.4}, .current_a_per_m = current, .error_a_per_m = error});
+  const auto ratio = derive_figures(points, 0.1).curves.at(0).on_off_ratio;
+  ASSERT_TRUE(ratio);
+  EXPECT_NEAR(ratio->value, 2e4, 1e-9);
+  EXPECT_NEAR(ratio->error / ratio->value, 0.02 + 0.01, 1e-12);
+  points[1].is_resolved = false;  // the current at V_GS = 0
+  EXPECT_FALSE(derive_figures(points, 0.1).curves.at(0).on_off_ratio);
+}
+
 // ln I with a bend: the chord misses the threshold by less than the stated error.
 TEST(Derived, TheCurvatureIsPartOfTheErrorOfTheThreshold) {
   std::vector<IvPoint> points;

@@ -124,7 +124,8 @@ TEST(Verdict, WenoBelowThresholdIsUnresolved) {
   }
   EXPECT_NE(job.table.find("unresolved"), std::string::npos);
   EXPECT_NE(job.table.find("times the electrons of equilibrium"), std::string::npos);
-  EXPECT_NE(job.text.find("ballistic_ratio,density_ratio,top_subband_share,top_share,status\n"),
+  EXPECT_NE(job.text.find(
+                "ballistic_ratio,density_ratio,top_subband_share,top_share,tunnel_share,status\n"),
             std::string::npos);
   EXPECT_NE(job.text.find(",unresolved\n"), std::string::npos);
   EXPECT_EQ(job.text.find(",converged\n"), std::string::npos);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -48,6 +49,41 @@ std::map<std::string, std::vector<double>> arrays_of(const std::string& xml) {
   return arrays;
 }
 
+/// Checks the nesting of all elements, and that every array is as long as the extent of its grid
+/// asks for, as the readers of VTK do.
+void expect_grid(const std::string& xml, std::size_t nx, std::size_t nz) {
+  std::vector<std::string> open;
+  std::size_t arrays = 0;
+  for (auto at = xml.find('<'); at != std::string::npos; at = xml.find('<', at + 1)) {
+    const std::string tag = xml.substr(at + 1, xml.find_first_of(" >", at) - at - 1);
+    if (tag == "?xml") continue;
+    if (tag[0] == '/') {
+      ASSERT_FALSE(open.empty());
+      ASSERT_EQ(tag.substr(1), open.back());
+      open.pop_back();
+      continue;
+    }
+    if (tag == "DataArray") {
+      const std::string parent = open.back();
+      const auto begin = xml.find('>', at) + 1;
+      std::istringstream text(xml.substr(begin, xml.find('<', begin) - begin));
+      std::size_t numbers = 0;
+      for (double x; text >> x;) ++numbers;
+      const std::array<std::size_t, 3> axes{nx, nz, 1};
+      if (parent == "Coordinates") {
+        EXPECT_EQ(numbers, axes.at(arrays));
+      } else {
+        EXPECT_EQ(parent, "PointData");
+        EXPECT_EQ(numbers, nx * nz);
+      }
+      ++arrays;
+    }
+    open.push_back(tag);
+  }
+  EXPECT_TRUE(open.empty());
+  EXPECT_GT(arrays, 3u);
+}
+
 // A drain bias makes the fields asymmetric in x, and a back gate asymmetric in z, so that no
 // exchange of axes or directions goes unnoticed.
 TEST(Vtk, FilesHoldTheFieldsOfTheResult) {
@@ -61,6 +97,7 @@ TEST(Vtk, FilesHoldTheFieldsOfTheResult) {
   for (const std::string k : {"0", "1"}) {
     const std::string xml = text_of(directory.path() / ("point_" + k + ".vtr"));
     EXPECT_NE(xml.find("WholeExtent=\"0 32 0 16 0 0\""), std::string::npos) << k;
+    expect_grid(xml, kNx, kNz);
     auto arrays = arrays_of(xml);
     EXPECT_EQ(arrays["x (nm)"], file.doubles("/points/" + k + "/x"));
     EXPECT_EQ(arrays["z (nm)"], file.doubles("/points/" + k + "/z"));
@@ -72,7 +109,13 @@ TEST(Vtk, FilesHoldTheFieldsOfTheResult) {
         for (int j = 0; j < kNz; ++j) EXPECT_EQ(shown[j * kNx + i], field[i * kNz + j]) << name;
     }
   }
+  const std::string line = text_of(directory.path() / "line_1.vtr");
+  expect_grid(line, kNx, 1);
+  const auto sheet = file.doubles("/points/1/sheet_density");
+  const auto first = sheet.begin() + (1 * 2 + 1) * kNx;  // valley 1, subband 1 of 2
+  EXPECT_EQ(arrays_of(line)["sheet_density 1 1 (nm^-2)"], std::vector<double>(first, first + kNx));
   const std::string list = text_of(directory.path() / "points.pvd");
+  EXPECT_NE(list.find("file=\"line_1.vtr\""), std::string::npos) << list;
   EXPECT_NE(list.find("name=\"V_GS 0.5 V, V_DS 0.2 V\" file=\"point_1.vtr\""), std::string::npos)
       << list;
 }

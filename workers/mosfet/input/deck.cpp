@@ -185,7 +185,11 @@ StreamingScheme read_scheme(TableReader& reader, const std::string& weno_key, De
 
 // Checks that the beam scheme gets a steady state and balanced scattering.
 void check_scheme(const TableReader& reader, const Deck& deck) {
-  if (deck.run.scheme != StreamingScheme::kBeam) return;
+  if (deck.run.scheme != StreamingScheme::kBeam) {
+    if (deck.run.tunnelling)
+      reader.fail("tunnelling", "= true needs run.scheme = \"beam\"; leave it out or change both");
+    return;
+  }
   if (deck.run.mode != RunMode::kSteady || deck.run.transport == TransportModel::kDriftDiffusion)
     reader.fail("scheme",
                 "= \"beam\" needs run.mode = \"steady\" and the Boltzmann equation; use \"weno\"");
@@ -237,6 +241,7 @@ void read_run(const toml::table* table, const std::string& where, const std::str
                     " changes the way to the steady state; it needs run.mode = \"steady\" "
                     "and the Boltzmann equation (0 elsewhere)");
   r.coarse_start = reader.boolean("coarse_start", steady);
+  r.tunnelling = reader.boolean("tunnelling", false);
   r.mesh_study = reader.boolean("converge", false);
   for (const auto& [key, on] :
        {std::pair{"coarse_start", r.coarse_start}, {"converge", r.mesh_study}})
@@ -293,16 +298,17 @@ void note_doping(Deck* deck) {
       "; dopings are in cm-3, and 1e19 m-3 are 1e13 cm-3");
 }
 
-// Notes impurities at dopings where the transport's Maxwell statistics let the mobility rise with
-// the doping (docs/theory/mosfet.md 15.3).
+// Notes impurities of Brooks and Herring at dopings where the transport's Maxwell statistics let
+// the mobility rise with the doping (docs/theory/mosfet.md 15.3).
 void note_impurities(Deck* deck) {
   constexpr double kDegenerate_nm3 = 1.000001e19 / kPerNm3_cm3;
   const Doping& d = deck->doping;
   double largest_nm3 = std::max(d.contact_nm3, d.channel_nm3);
   if (!d.profile_nm3.empty())
     largest_nm3 = *std::max_element(d.profile_nm3.begin(), d.profile_nm3.end());
-  if (!deck->scattering.impurities || deck->statistics == StatisticsKind::kFermi ||
-      largest_nm3 <= kDegenerate_nm3)
+  const bool rises = deck->scattering.impurities &&
+                     deck->scattering.impurity_model == ImpurityModel::kBrooksHerring;
+  if (!rises || deck->statistics == StatisticsKind::kFermi || largest_nm3 <= kDegenerate_nm3)
     return;
   deck->notes.push_back(
       "scattering.impurities is too weak beyond 1e19 cm-3 with Maxwell statistics, "

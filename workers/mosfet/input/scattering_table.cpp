@@ -98,6 +98,9 @@ void read_scattering(const toml::table* table, const std::string& where, Paramet
   }
   keep_enabled(reader, &s);
   s.impurities = reader.boolean("impurities", false);
+  s.impurity_model = reader.choice("impurity_model", 0, {"partial-waves", "brooks-herring"}) == 0
+                         ? ImpurityModel::kPartialWaves
+                         : ImpurityModel::kBrooksHerring;
   if (const toml::table* rough = reader.table("roughness"))
     s.roughness = read_roughness(rough, where);
   const bool beyond = s.impurities || s.roughness.height_nm > 0.0;

@@ -44,12 +44,16 @@ struct PhononProcess {
   double coupling_ev_per_nm = 0;  ///< D_tK; for the elastic process the potential D_ac in eV
 };
 
+/// Cross-section of ionised donors (docs/theory/mosfet.md 15.3).
+enum class ImpurityModel { kPartialWaves, kBrooksHerring };
+
 /// Processes that scatter electrons.
 struct Scattering {
   ScatteringScheme scheme = ScatteringScheme::kBalanced;
   std::vector<PhononProcess> processes;
   Roughness roughness;      ///< of both silicon/oxide interfaces; height 0: smooth
-  bool impurities = false;  ///< ionised donors relax momentum (Brooks and Herring)
+  bool impurities = false;  ///< ionised donors relax momentum
+  ImpurityModel impurity_model = ImpurityModel::kPartialWaves;
 };
 
 enum class StatisticsKind { kMaxwell, kFermi };

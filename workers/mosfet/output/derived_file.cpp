@@ -67,6 +67,7 @@ void write_derived(const DerivedFigures& figures, const std::filesystem::path& d
     write_figure(file, group + "/threshold", curve.threshold_v, "V");
     write_figure(file, group + "/threshold_extrapolated", curve.threshold_extrapolated_v, "V");
     write_figure(file, group + "/subthreshold_swing", curve.swing_mv_per_decade, "mV/decade");
+    write_figure(file, group + "/on_off_ratio", curve.on_off_ratio, "1");
     for (std::size_t k = 0; k < curve.vgs_v.size(); ++k) {
       std::snprintf(line, sizeof line, "%.17g,%.17g,%.17g,%.17g,%.17g\n", curve.vds_v,
                     curve.vgs_v[k], curve.current_a_per_m[k], curve.transconductance_s_per_m[k],
@@ -90,6 +91,7 @@ nlohmann::json derived_summary(const DerivedFigures& figures) {
     add_figure(&row, "threshold", "_v", curve.threshold_v);
     add_figure(&row, "threshold_extrapolated", "_v", curve.threshold_extrapolated_v);
     add_figure(&row, "subthreshold_swing", "_mv_per_decade", curve.swing_mv_per_decade);
+    add_figure(&row, "on_off_ratio", "", curve.on_off_ratio);
     summary["curves"].push_back(row);
   }
   add_figure(&summary, "dibl", "_mv_per_v", figures.dibl_mv_per_v);

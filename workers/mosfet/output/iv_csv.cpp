@@ -13,7 +13,7 @@ constexpr const char* kCsvHeader =
     "vgs_v,vds_v,current_a_per_m,current_source_a_per_m,current_drain_a_per_m,current_spread_a_per_"
     "m,"
     "current_drift_a_per_m,time_fs,steps,ballistic_ratio,density_ratio,top_subband_share,top_share,"
-    "status\n";
+    "tunnel_share,status\n";
 
 /// The shortest text that gives back every bit of a number: 0.3, not 0.29999999999999999.
 std::string shortest(double value) {
@@ -26,7 +26,8 @@ std::string csv_row(const PointResult& point) {
   for (const char* name : {"current_a_per_m", "current_source_a_per_m", "current_drain_a_per_m",
                            "current_spread_a_per_m", "current_drift_a_per_m", "time_fs", "steps"})
     line.append(",").append(shortest(point.numbers.at(name)));
-  for (const char* name : {"ballistic_ratio", "density_ratio", "top_subband_share", "top_share"}) {
+  for (const char* name :
+       {"ballistic_ratio", "density_ratio", "top_subband_share", "top_share", "tunnel_share"}) {
     const auto found = point.numbers.find(name);
     line.append(",").append(found == point.numbers.end() ? "" : shortest(found->second));
   }

@@ -66,6 +66,13 @@ std::string mesh_error_line(const json& point) {
 
 std::string remark_lines(const json& point) {
   std::string text;
+  if (point.contains("tunnel_share")) {
+    char line[100];
+    std::snprintf(line, sizeof line, "%21stunnelling carries %.3g A/m, %.2f %% of I\n", "",
+                  point["tunnel_current_a_per_m"].get<double>(),
+                  100.0 * point["tunnel_share"].get<double>());
+    text += line;
+  }
   if (point.contains("remarks"))
     for (const auto& remark : point["remarks"])
       text += std::string(20, ' ') + " " + remark.get<std::string>() + "\n";
@@ -94,6 +101,7 @@ std::string derived_lines(const json& derived) {
     const std::string swing =
         figure_text(curve, "subthreshold_swing", "_mv_per_decade", ", swing %.1f ± %.2g mV/decade");
     text += swing.empty() ? ", no swing: needs two resolved points below threshold" : swing;
+    text += figure_text(curve, "on_off_ratio", "", ", I_on/I_off %.4g ± %.2g");
     text += "\n";
   }
   return text + figure_text(derived, "dibl", "_mv_per_v", "DIBL %.1f ± %.2g mV/V\n");

@@ -33,13 +33,17 @@ void write_array(std::ofstream& out, const std::string& name, std::size_t n, con
   out << "</DataArray>\n";
 }
 
-void write_coordinates(std::ofstream& out, const std::vector<double>& x_nm,
-                       const std::vector<double>& z_nm) {
-  out << "<Coordinates>\n";
+// Opens a rectilinear grid over x and z with its coordinates and the element of its fields.
+void begin_grid(std::ofstream& out, const std::vector<double>& x_nm,
+                const std::vector<double>& z_nm) {
+  write_header(out, "RectilinearGrid");
+  const std::string extent = "Extent=\"0 " + std::to_string(x_nm.size() - 1) + " 0 " +
+                             std::to_string(z_nm.size() - 1) + " 0 0\"";
+  out << "<RectilinearGrid Whole" << extent << ">\n<Piece " << extent << ">\n<Coordinates>\n";
   write_array(out, "x (nm)", x_nm.size(), [&](std::size_t i) { return x_nm[i]; });
   write_array(out, "z (nm)", z_nm.size(), [&](std::size_t j) { return z_nm[j]; });
   write_array(out, "-", 1, [](std::size_t) { return 0.0; });
-  out << "</Coordinates>\n";
+  out << "</Coordinates>\n<PointData>\n";
 }
 
 void finish(std::ofstream& out, const std::string& name) {
@@ -49,26 +53,56 @@ void finish(std::ofstream& out, const std::string& name) {
                        "these files out");
 }
 
+void end_grid(std::ofstream& out, const std::string& name) {
+  out << "</PointData>\n</Piece>\n</RectilinearGrid>\n";
+  finish(out, name);
+}
+
 void write_point_file(const fs::path& directory, const std::string& name,
                       const PointResult& point) {
   const std::vector<double>& x_nm = point.arrays.at("x").values;
   const std::vector<double>& z_nm = point.arrays.at("z").values;
   const std::size_t nx = x_nm.size(), nz = z_nm.size();
-  const std::vector<std::int64_t> shape{static_cast<std::int64_t>(nx),
-                                        static_cast<std::int64_t>(nz)};
+  const std::vector<std::int64_t> shape{std::ssize(x_nm), std::ssize(z_nm)};
   std::ofstream out(directory / name);
-  write_header(out, "RectilinearGrid");
-  const std::string extent =
-      "Extent=\"0 " + std::to_string(nx - 1) + " 0 " + std::to_string(nz - 1) + " 0 0\"";
-  out << "<RectilinearGrid Whole" << extent << ">\n<Piece " << extent << ">\n";
-  write_coordinates(out, x_nm, z_nm);
-  out << "<PointData>\n";
+  begin_grid(out, x_nm, z_nm);
   for (const auto& [field, array] : point.arrays)
     if (array.shape == shape)  // VTK runs through x first, our arrays through z
       write_array(out, field + " (" + array.units + ")", nx * nz,
                   [&](std::size_t i) { return array.values[i % nx * nz + i / nx]; });
-  out << "</PointData>\n</Piece>\n</RectilinearGrid>\n";
-  finish(out, name);
+  end_grid(out, name);
+}
+
+// Returns true for an array over x, of up to two further indices: process, or valley and subband.
+bool is_over_x(const std::string& field, const std::vector<std::int64_t>& shape, std::int64_t nx,
+               std::int64_t nz) {
+  if (field == "x" || shape.empty() || shape.size() > 3 || shape.back() != nx) return false;
+  return field != "z" && shape != std::vector<std::int64_t>{nx, nz};
+}
+
+// Writes the fields over x alone, one array for each process, valley or subband. Indices follow the
+// name of the field.
+void write_line_file(const fs::path& directory, const std::string& name, const PointResult& point) {
+  const std::vector<double>& x_nm = point.arrays.at("x").values;
+  const std::size_t nx = x_nm.size();
+  const std::int64_t nz = std::ssize(point.arrays.at("z").values);
+  std::ofstream out(directory / name);
+  begin_grid(out, x_nm, {0.0});
+  for (const auto& [field, array] : point.arrays) {
+    const std::vector<std::int64_t>& shape = array.shape;
+    if (!is_over_x(field, shape, std::ssize(x_nm), nz)) continue;
+    for (std::size_t row = 0; row < array.values.size() / nx; ++row) {
+      std::string title = field;
+      if (shape.size() == 2) title += " " + std::to_string(row);
+      if (shape.size() == 3) {
+        const auto inner = static_cast<std::size_t>(shape[1]);
+        title += " " + std::to_string(row / inner) + " " + std::to_string(row % inner);
+      }
+      write_array(out, title + " (" + array.units + ")", nx,
+                  [&](std::size_t i) { return array.values[row * nx + i]; });
+    }
+  }
+  end_grid(out, name);
 }
 
 }  // namespace
@@ -78,13 +112,17 @@ void write_vtk(const fs::path& directory, const std::vector<PointResult>& points
   write_header(list, "Collection");
   list << "<Collection>\n";
   for (std::size_t k = 0; k < points.size(); ++k) {
-    const std::string name = "point_" + std::to_string(k) + ".vtr";
+    const std::string name = "point_" + std::to_string(k) + ".vtr",
+                      line = "line_" + std::to_string(k) + ".vtr";
     write_point_file(directory, name, points[k]);
+    write_line_file(directory, line, points[k]);
     char name_of_bias[80];
     std::snprintf(name_of_bias, sizeof name_of_bias, "V_GS %g V, V_DS %g V", points[k].bias.vgs_v,
                   points[k].bias.vds_v);
-    list << "<DataSet timestep=\"" << k << "\" part=\"0\" name=\"" << name_of_bias << "\" file=\""
-         << name << "\"/>\n";
+    int part = 0;
+    for (const std::string& file : {name, line})
+      list << "<DataSet timestep=\"" << k << "\" part=\"" << part++ << "\" name=\"" << name_of_bias
+           << "\" file=\"" << file << "\"/>\n";
   }
   list << "</Collection>\n";
   finish(list, "points.pvd");

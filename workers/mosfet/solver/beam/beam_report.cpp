@@ -5,6 +5,7 @@
 
 #include "workers/mosfet/physics/beam/face_energies.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
+#include "workers/mosfet/solver/beam/source_drain_tunnelling.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 #include "workers/mosfet/solver/transport/observables.hpp"
 #include "workers/mosfet/solver/verdict/point_verdict.hpp"
@@ -81,9 +82,26 @@ void add_electron_fields(const OutputSettings& output, const BeamDevice& device,
                "nm^-1/2");
 }
 
-void add_numbers(const BeamDevice& device, const BeamSteadyState& state, PointResult* point) {
+// Adds the current that tunnels to the fluxes through all faces, and its share to the numbers.
+void add_tunnelling(const BeamDevice& device, const BeamSteadyState& state, BeamFluxes* fluxes,
+                    PointResult* point) {
+  const Structure& s = device.structure;
+  BeamLevels levels{.valleys = s.valleys, .subbands = s.subbands, .nx = s.nx};
+  for (int v = 0; v < s.n_valleys(); ++v)
+    for (int p = 0; p < s.subbands; ++p)
+      for (int i = 0; i < s.nx; ++i) levels.edge_ev.push_back(state.field.energy(s, v, p, i));
+  const TunnelCurrent tunnelled = source_drain_tunnelling(state.grid, levels, state.mean);
+  for (double& current : fluxes->current) current += tunnelled.electrons;
+  for (double& flux : fluxes->energy_flux) flux += tunnelled.energy;
+  const double all = fluxes->current[fluxes->current.size() / 2];
+  point->numbers["tunnel_current_a_per_m"] = tunnelled.electrons * kCurrentUnit_a_m;
+  point->numbers["tunnel_share"] = all != 0.0 ? tunnelled.electrons / all : 0.0;
+}
+
+void add_numbers(const BeamDevice& device, const BeamSteadyState& state, const BeamFluxes& fluxes,
+                 PointResult* point) {
   auto& n = point->numbers;
-  const std::vector<double>& current = state.fluxes.current;
+  const std::vector<double>& current = fluxes.current;
   const auto [low, high] = std::minmax_element(current.begin(), current.end());
   n["current_a_per_m"] = n["current_mean_a_per_m"] = current[current.size() / 2] * kCurrentUnit_a_m;
   n["current_source_a_per_m"] = current.front() * kCurrentUnit_a_m;
@@ -104,7 +122,10 @@ void add_numbers(const BeamDevice& device, const BeamSteadyState& state, PointRe
     n["inflow_scale_source"] = state.inflow_scale[0];
     n["inflow_scale_drain"] = state.inflow_scale[1];
   }
-  n["ballistic_ratio"] = ballistic_ratio(n["current_a_per_m"], ballistic);
+  // Landauer's limit belongs to the electrons above the barrier.
+  const auto tunnelled = n.find("tunnel_current_a_per_m");
+  n["ballistic_ratio"] = ballistic_ratio(
+      n["current_a_per_m"] - (tunnelled == n.end() ? 0.0 : tunnelled->second), ballistic);
   n["gate_charge_per_nm"] = terminal_charge(device.problem, state.field.potential_v).gate;
   n["energy_defect_w_per_m"] = state.fluxes.energy_defect * kPowerUnit_w_m;
   n["top_share"] = top_share(state);
@@ -125,13 +146,15 @@ PointResult report_beam_point(const Deck& deck, const BeamDevice& device, const 
   const std::int64_t nx = s.nx, nz = s.nz, nv = s.n_valleys(), np = s.subbands;
   PointResult point;
   point.bias = bias;
-  add_numbers(device, state, &point);
+  BeamFluxes fluxes = state.fluxes;
+  if (deck.run.tunnelling) add_tunnelling(device, state, &fluxes, &point);
+  add_numbers(device, state, fluxes, &point);
   point.status =
       judge_point(deck.run, point).resolved ? PointStatus::kConverged : PointStatus::kUnresolved;
   point.add("x", s.x_nm, {nx}, "nm");
   point.add("z", s.z_nm, {nz}, "nm");
-  point.add("current_x", scaled(state.fluxes.current, kCurrentUnit_a_m), {nx + 1}, "A/m");
-  point.add("energy_flux", scaled(state.fluxes.energy_flux, kPowerUnit_w_m), {nx + 1}, "W/m");
+  point.add("current_x", scaled(fluxes.current, kCurrentUnit_a_m), {nx + 1}, "A/m");
+  point.add("energy_flux", scaled(fluxes.energy_flux, kPowerUnit_w_m), {nx + 1}, "W/m");
   // The roughness, which takes no power, follows the phonons of the deck.
   const std::int64_t phonons = std::ssize(deck.scattering.processes);
   if (phonons > 0 && !state.fluxes.phonon_power.empty()) {

@@ -85,7 +85,7 @@ std::vector<double> ElasticTables::relaxation_fs(const BeamGrid& grid,
   for (int state = 0; state < levels.n_states(); ++state)
     for (int i = 0; i < grid.nx; ++i)
       for (int k = 0; k < grid.n_h; ++k)
-        rates.push_back(impurities_.rate_fs(levels.valley_of(state), i,
+        rates.push_back(impurities_.rate_fs(state / levels.subbands, i,
                                             kinetic_ev(grid, k, levels.edge_of(state)[i])));
   return rates;
 }

@@ -106,6 +106,14 @@ std::optional<FigureOfMerit> smallest_swing(const std::vector<IvPoint>& row) {
   return smallest;
 }
 
+std::optional<FigureOfMerit> ratio_of_ends(const std::vector<IvPoint>& row) {
+  const IvPoint &off = row.front(), &on = row.back();
+  if (!off.is_resolved || !on.is_resolved || !(off.current_a_per_m > 0.0)) return {};
+  const double ratio = on.current_a_per_m / off.current_a_per_m;
+  return FigureOfMerit{ratio, std::fabs(ratio) * off.error_a_per_m / off.current_a_per_m +
+                                  on.error_a_per_m / off.current_a_per_m};
+}
+
 }  // namespace
 
 DerivedFigures derive_figures(const std::vector<IvPoint>& points, double threshold_a_per_m) {
@@ -132,6 +140,7 @@ DerivedFigures derive_figures(const std::vector<IvPoint>& points, double thresho
     curve.threshold_v = constant_current_threshold(row, threshold_a_per_m);
     curve.threshold_extrapolated_v = extrapolated_threshold(row, curve);
     curve.swing_mv_per_decade = smallest_swing(row);
+    curve.on_off_ratio = ratio_of_ends(row);
     figures.curves.push_back(std::move(curve));
   }
   const TransferCurve *low = nullptr, *high = nullptr;

@@ -38,6 +38,9 @@ struct TransferCurve {
   std::optional<FigureOfMerit> threshold_extrapolated_v;
   /// Smallest ΔV_GS/Δlog₁₀I of neighbours that are resolved and below threshold.
   std::optional<FigureOfMerit> swing_mv_per_decade;
+  /// I at the highest V_GS over I at the lowest. Defined if both points are resolved and carry a
+  /// current.
+  std::optional<FigureOfMerit> on_off_ratio;
 };
 
 /// A family of transfer curves.

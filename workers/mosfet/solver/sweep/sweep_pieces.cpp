@@ -186,8 +186,9 @@ std::string resume_key(const Deck& deck) {
         << p.coupling_ev_per_nm;
   const auto& rough = deck.scattering.roughness;
   key << '|' << rough.height_nm << ' ' << rough.length_nm << ' ' << static_cast<int>(rough.spectrum)
-      << ' ' << deck.scattering.impurities << '|' << static_cast<int>(deck.statistics) << ' '
-      << deck.pauli;
+      << ' ' << deck.scattering.impurities << ' '
+      << static_cast<int>(deck.scattering.impurity_model) << '|'
+      << static_cast<int>(deck.statistics) << ' ' << deck.pauli;
   key << '|' << static_cast<int>(deck.contact) << ' ' << deck.neutral_inflow;
   for (const auto& b : deck.points) key << '|' << b.vgs_v << ' ' << b.vds_v;
   for (const Waveform* wave : {&deck.gate_wave, &deck.drain_wave}) {
@@ -199,7 +200,8 @@ std::string resume_key(const Deck& deck) {
   key << '|' << static_cast<int>(r.mode) << ' ' << static_cast<int>(r.scheme) << ' '
       << static_cast<int>(r.transport) << ' ' << r.t_end_fs << ' ' << r.cfl << ' ' << r.steady_tol
       << ' ' << r.steady_floor_a_per_m << ' ' << r.window_fs << ' ' << r.weno_epsilon << ' '
-      << r.tol_v << ' ' << r.refresh_steps << ' ' << r.coarse_start << ' ' << r.plasma_damping;
+      << r.tol_v << ' ' << r.refresh_steps << ' ' << r.coarse_start << ' ' << r.plasma_damping
+      << ' ' << r.tunnelling;
   key << '|' << deck.output.every_fs;
   for (const auto& f : deck.output.fields) key << ' ' << f;
   for (const double t : deck.output.pdf_at_fs) key << ' ' << t;

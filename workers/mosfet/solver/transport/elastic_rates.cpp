@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "workers/mosfet/physics/impurity.hpp"
 #include "workers/mosfet/physics/statistics.hpp"
@@ -44,11 +45,14 @@ std::vector<double> roughness_spectrum(const Roughness& roughness, const ValleyP
   return spectrum;
 }
 
-double Impurities::rate_fs(const ValleyPair& valley, int column, double w_ev) const {
-  const auto i = static_cast<std::size_t>(column);
+double Impurities::rate_fs(int valley, int column, double w_ev) const {
+  const auto i = static_cast<std::size_t>(column), v = static_cast<std::size_t>(valley);
   if (!(donors_nm3[i] > 0.0 && w_ev > 0.0)) return 0.0;
-  return brooks_herring_rate(w_ev, donors_nm3[i], eps_r, std::sqrt(valley.mx_m0 * valley.my_m0),
-                             screening2_nm2[i]);
+  const double born =
+      brooks_herring_rate(w_ev, donors_nm3[i], eps_r, mass_m0[v], screening2_nm2[i]);
+  if (partial_waves.empty()) return born;
+  return born * partial_waves[v * donors_nm3.size() + i]->at(w_ev) *
+         electron_exchange_factor(donors_nm3[i]);
 }
 
 namespace {
@@ -79,21 +83,45 @@ double fermi_slope(const DeviceModel& model, const Structure& s, const Equilibri
   return sum.slope_nm2_ev;
 }
 
+// Adds the corrections to Born's approximation, one table for each mass and screening length.
+void add_partial_waves(Impurities* impurities) {
+  // Longer potentials differ from Born's approximation like this one.
+  constexpr double kLongest_nm = 20.0;
+  std::map<std::pair<double, double>, std::shared_ptr<const PartialWaveTable>> known;
+  for (const double mass_m0 : impurities->mass_m0)
+    for (const double screening2 : impurities->screening2_nm2) {
+      const double length_nm = std::min(kLongest_nm, 1.0 / std::sqrt(screening2));
+      auto& table = known[{mass_m0, length_nm}];
+      if (!table)
+        table = std::make_shared<const PartialWaveTable>(
+            donor_potential(mass_m0, impurities->eps_r, length_nm), mass_m0);
+      impurities->partial_waves.push_back(table);
+    }
+}
+
 }  // namespace
 
 Impurities make_impurities(const DeviceModel& model, const Structure& s) {
   const Equilibrium contact = solve_contact(model, s, 0);
   const double film_nm = (s.silicon_last - s.silicon_first) * s.dz_nm;
-  Impurities impurities{.donors_nm3 = {}, .screening2_nm2 = {}, .eps_r = model.material.eps_si};
+  const bool waves = model.scattering.impurity_model == ImpurityModel::kPartialWaves;
+  Impurities impurities{.eps_r = model.material.eps_si};
+  for (const ValleyPair& valley : s.valleys)
+    impurities.mass_m0.push_back(waves ? std::cbrt(valley.mx_m0 * valley.my_m0 * valley.mz_m0)
+                                       : std::sqrt(valley.mx_m0 * valley.my_m0));
   for (int i = 0; i < s.nx; ++i) {
     const double donors =
         s.doping_nm3[static_cast<std::size_t>(i) * s.nz + (s.silicon_first + s.silicon_last) / 2];
     impurities.donors_nm3.push_back(donors);
-    impurities.screening2_nm2.push_back(
-        donors > 0.0 ? kChargeOverEpsilon0_v_nm / model.material.eps_si *
-                           fermi_slope(model, s, contact, donors * film_nm) / film_nm
-                     : 0.0);
+    double screening2 = donors > 0.0
+                            ? kChargeOverEpsilon0_v_nm / model.material.eps_si *
+                                  fermi_slope(model, s, contact, donors * film_nm) / film_nm
+                            : 0.0;
+    if (waves && donors > 0.0)
+      screening2 = std::min(screening2, std::pow(multi_ion_length_nm(donors), -2.0));
+    impurities.screening2_nm2.push_back(screening2);
   }
+  if (waves) add_partial_waves(&impurities);
   return impurities;
 }
 

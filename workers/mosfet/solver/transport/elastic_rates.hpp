@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "workers/mosfet/model/device_model.hpp"
 #include "workers/mosfet/model/structure.hpp"
+#include "workers/mosfet/solver/transport/partial_waves.hpp"
 
 namespace quasi::mosfet {
 
@@ -18,16 +20,21 @@ std::vector<double> roughness_spectrum(const Roughness& roughness, const ValleyP
 /// Holds the ionised donors of every column and the screening of their potential.
 struct Impurities {
   std::vector<double> donors_nm3;      ///< [nx]
-  std::vector<double> screening2_nm2;  ///< β² of the carriers that neutralise the donors [nx]
+  std::vector<double> screening2_nm2;  ///< 1/λ² of the donors' potential [nx]
+  std::vector<double> mass_m0;         ///< [n_valleys]
   double eps_r = 0;
+  /// Corrections to Born's approximation [n_valleys][nx]; empty for Brooks and Herring.
+  std::vector<std::shared_ptr<const PartialWaveTable>> partial_waves;
 
   /// Returns the rate of momentum relaxation in a column, 1/fs; zero for w ≤ 0
-  /// (brooks_herring_rate()).
-  double rate_fs(const ValleyPair& valley, int column, double w_ev) const;
+  /// (docs/theory/mosfet.md 15.3).
+  double rate_fs(int valley, int column, double w_ev) const;
 };
 
 /// Returns the donors of a device. The carriers that screen them have Fermi statistics and the
-/// levels of the source's contact column.
+/// levels of the source's contact column. With ImpurityModel::kPartialWaves the mass is that of
+/// the bulk, ∛(m_x m_y m_z), because the potential is short compared with the film, and λ is at
+/// least multi_ion_length_nm().
 /// @throws NotConverged as solve_contact()
 Impurities make_impurities(const DeviceModel& model, const Structure& structure);
 

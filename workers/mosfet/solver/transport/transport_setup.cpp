@@ -48,10 +48,10 @@ std::vector<double> energies_of(const TransportProblem& problem) {
 // Returns the rate of momentum relaxation by impurities [n_valleys][nx][nw].
 std::vector<double> impurity_rates(const TransportProblem& problem, const Impurities& impurities) {
   std::vector<double> rates;
-  for (const ValleyPair& valley : problem.structure.valleys)
+  const std::vector<double> energies_ev = energies_of(problem);
+  for (int valley = 0; valley < problem.structure.n_valleys(); ++valley)
     for (int i = 0; i < problem.structure.nx; ++i)
-      for (const double w_ev : energies_of(problem))
-        rates.push_back(impurities.rate_fs(valley, i, w_ev));
+      for (const double w_ev : energies_ev) rates.push_back(impurities.rate_fs(valley, i, w_ev));
   return rates;
 }
 
