@@ -21,8 +21,12 @@ namespace {
 using Settings = std::vector<Setting>;
 
 const Settings kRough{{"scattering.enabled", "[]"}, {"scattering.roughness.height_nm", "0.5"}};
-const Settings kDoped{{"scattering.enabled", "[]"}, {"scattering.impurities", "true"}};
-const Settings kBoth{{"scattering.roughness.height_nm", "0.5"}, {"scattering.impurities", "true"}};
+// The weaker rates of Brooks and Herring, because GMRES needs a number of products that grows with
+// the length of the film in mean free paths.
+const Settings kImpurities{{"scattering.impurities", "true"},
+                           {"scattering.impurity_model", "brooks-herring"}};
+const Settings kDoped{{"scattering.enabled", "[]"}, kImpurities[0], kImpurities[1]};
+const Settings kBoth{{"scattering.roughness.height_nm", "0.5"}, kImpurities[0], kImpurities[1]};
 
 Settings joined(Settings all, const Settings& more) {
   all.insert(all.end(), more.begin(), more.end());
@@ -225,8 +229,7 @@ double mobility_of_weno(const Settings& settings) {
 TEST(BeamElastic, ALongFilmHasTheMobilityOfTheLinearResponse) {
   const double found = mobility_of_films(kAcoustic), expected = mobility_of_weno(kAcoustic);
   EXPECT_NEAR(found / expected, 1.0, 5e-2);
-  for (const Settings& settings :
-       {kSteep, joined(kAcoustic, {{"scattering.impurities", "true"}})}) {
+  for (const Settings& settings : {kSteep, joined(kAcoustic, kImpurities)}) {
     const double ratio = mobility_of_weno(settings) / expected;
     EXPECT_LT(ratio, 0.7);
     EXPECT_NEAR(mobility_of_films(settings) / found, ratio, 1.5e-2 * ratio);
