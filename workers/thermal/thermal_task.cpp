@@ -220,7 +220,10 @@ class ThermalTask : public Task {
             "fc2.hdf5",
             "force_constants.hdf5",
             "fc3.hdf5",
+            "fc4.hdf5",
             "*.yaml",
+            "*.yaml.xz",
+            "*.yaml.gz",
             "infile.*",
             "outfile.*"};
   }

@@ -188,12 +188,12 @@ std::vector<std::filesystem::path> read_phonopy(const std::filesystem::path& dir
   deck.second_order = std::move(phonopy.second);
   if (deck.control.renormalise && !phonopy.fourth)
     throw InvalidInput("'" + directory.string() +
-                       "': 'renormalise' = .true. needs fourth-order constants; add "
+                       "': 'renormalise' = .true. needs fourth-order constants; add fc4.hdf5 or "
                        "FORCE_CONSTANTS_4TH, without onlyharmonic, or set renormalise = .false.");
   if (deck.control.only_harmonic) return phonopy.files;
   deck.third_order = std::move(*phonopy.third);
   check_sparse(deck.third_order, phonopy.third_name, deck);
-  if (phonopy.fourth) take_fourth_order(std::move(*phonopy.fourth), "FORCE_CONSTANTS_4TH", deck);
+  if (phonopy.fourth) take_fourth_order(std::move(*phonopy.fourth), phonopy.fourth_name, deck);
   return phonopy.files;
 }
 

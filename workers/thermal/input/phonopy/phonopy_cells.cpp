@@ -9,6 +9,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/thermal/input/force_constants/text_scanner.hpp"
+#include "workers/thermal/input/phonopy/packed_text.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -65,7 +66,7 @@ PhonopyCell cell_of(const YAML::Node& root, const std::string& key, const std::s
 PhonopyCells read_phonopy_yaml(const std::filesystem::path& file) {
   const std::string name = name_of(file);
   try {
-    const YAML::Node root = YAML::LoadFile(file.string());
+    const YAML::Node root = YAML::Load(read_packed_text(file));
     if (!root.IsMap()) throw InvalidInput(name + " is not a yaml map");
     const PhonopyUnits units = units_of_yaml(root, name);
     const double length = units.length_angstrom;
@@ -87,8 +88,6 @@ PhonopyCells read_phonopy_yaml(const std::filesystem::path& file) {
       cells.epsilon = matrix_of(root["dielectric_constant"], name + ": 'dielectric_constant'");
     }
     return cells;
-  } catch (const YAML::BadFile&) {
-    throw InvalidInput(name + " cannot be opened");
   } catch (const YAML::Exception& failure) {
     const std::string line =
         failure.mark.is_null() ? "" : " line " + std::to_string(failure.mark.line + 1);

@@ -15,8 +15,6 @@ namespace fs = std::filesystem;
 
 const char* const kYamlNames[] = {"phono3py.yaml", "phono3py_disp.yaml", "phono3py_params.yaml",
                                   "phonopy.yaml",  "phonopy_disp.yaml",  "phonopy_params.yaml"};
-const char* const kPackedNames[] = {"phono3py_params.yaml.xz", "phono3py_params.yaml.gz",
-                                    "phonopy_params.yaml.xz", "phonopy_params.yaml.gz"};
 
 fs::path first_present(const fs::path& directory, std::initializer_list<const char*> names) {
   for (const char* name : names)
@@ -24,9 +22,12 @@ fs::path first_present(const fs::path& directory, std::initializer_list<const ch
   return {};
 }
 
+/// Returns the first yaml file of a directory, which may be packed; "" if there is none.
 fs::path yaml_of(const fs::path& directory) {
   for (const char* name : kYamlNames)
-    if (fs::exists(directory / name)) return directory / name;
+    for (const char* packed : {"", ".xz", ".gz"})
+      if (fs::exists(directory / (std::string(name) + packed)))
+        return directory / (std::string(name) + packed);
   return {};
 }
 
@@ -82,15 +83,15 @@ PhonopyCells read_cells(const fs::path& directory, const Index3& repeats,
   return cells;
 }
 
-/// Adds the third and fourth order to a deck that needs them.
-void read_anharmonic(const fs::path& directory, const PhonopyCells& cells, PhonopyDeck& deck) {
+TripletCentres centres_of(const PhonopyDeck& deck) {
+  return deck.control.mean_over_centres ? TripletCentres::kMean : TripletCentres::kFirst;
+}
+
+/// Adds the third order to a deck that needs it.
+void read_third(const fs::path& directory, const PhonopySupercell& cells, PhonopyDeck& deck) {
   const fs::path dense = directory / "fc3.hdf5", sparse = directory / "FORCE_CONSTANTS_3RD";
   if (fs::exists(dense)) {
-    const bool mean = deck.control.mean_over_centres;
-    deck.third = read_fc3(
-        dense,
-        {cells.primitive, cells.supercell, deck.files.front().filename().string(), cells.units},
-        mean ? TripletCentres::kMean : TripletCentres::kFirst);
+    deck.third = read_fc3(dense, cells, centres_of(deck));
   } else if (fs::exists(sparse)) {
     deck.third = read_sparse_force_constants(sparse, 3, deck.crystal);
   } else {
@@ -101,15 +102,34 @@ void read_anharmonic(const fs::path& directory, const PhonopyCells& cells, Phono
   }
   deck.files.push_back(fs::exists(dense) ? dense : sparse);
   deck.third_name = deck.files.back().filename().string();
-  if (!deck.control.four_phonon && !deck.control.renormalise) return;
-  const fs::path fourth = directory / "FORCE_CONSTANTS_4TH";
-  if (!fs::exists(fourth) && !deck.control.four_phonon) return;
-  if (!fs::exists(fourth))
+}
+
+/// Adds the fourth order to a deck that needs it. Without `four_phonon` the caller names what a
+/// missing file forbids.
+void read_fourth(const fs::path& directory, const PhonopySupercell& cells, PhonopyDeck& deck) {
+  const fs::path dense = directory / "fc4.hdf5", sparse = directory / "FORCE_CONSTANTS_4TH";
+  if (fs::exists(dense)) {
+    deck.fourth = read_fc4(dense, cells, centres_of(deck));
+  } else if (fs::exists(sparse)) {
+    deck.fourth = read_sparse_force_constants(sparse, 4, deck.crystal);
+  } else if (deck.control.four_phonon) {
     throw InvalidInput("'" + directory.string() +
-                       "' has no FORCE_CONSTANTS_4TH for the atoms of the primitive cell; add it, "
-                       "or set four_phonon = .false.");
-  deck.fourth = read_sparse_force_constants(fourth, 4, deck.crystal);
-  deck.files.push_back(fourth);
+                       "' has neither fc4.hdf5 nor FORCE_CONSTANTS_4TH for the atoms of the "
+                       "primitive cell; add one, or set four_phonon = .false.");
+  } else {
+    return;
+  }
+  deck.files.push_back(fs::exists(dense) ? dense : sparse);
+  deck.fourth_name = deck.files.back().filename().string();
+}
+
+/// Adds the third and fourth order to a deck that needs them.
+void read_anharmonic(const fs::path& directory, const PhonopyCells& cells, PhonopyDeck& deck) {
+  const PhonopySupercell of_constants{cells.primitive, cells.supercell,
+                                      deck.files.front().filename().string(), cells.units};
+  read_third(directory, of_constants, deck);
+  if (deck.control.four_phonon || deck.control.renormalise)
+    read_fourth(directory, of_constants, deck);
 }
 
 void read_force_constants(const fs::path& directory, const PhonopyCells& cells, PhonopyDeck& deck) {
@@ -194,11 +214,6 @@ PhonopyDeck read_phonopy_deck(const fs::path& directory,
                               const std::vector<NamelistAssignment>& overrides) {
   const PhonopySettings settings = split_settings(overrides);
   PhonopyDeck deck;
-  if (yaml_of(directory).empty())
-    for (const char* name : kPackedNames)
-      if (fs::exists(directory / name))
-        throw InvalidInput("'" + directory.string() + "': unpack " + name +
-                           " first (xz -d, gunzip): compressed yaml files are not read");
   const PhonopyCells cells = read_cells(directory, settings.repeats, deck.files);
   deck.control =
       parse_control(control_text(cells), deck.files.front().filename().string(), settings.control);

@@ -19,7 +19,8 @@ namespace quasi::thermal {
 /// - `phono3py.yaml`, `phonopy.yaml`, or with `_disp` or `_params`: cells, masses, Born charges.
 /// - `fc2.hdf5`, `force_constants.hdf5` or the text `FORCE_CONSTANTS`: [n_p or n_s][n_s][3][3].
 /// - `fc3.hdf5`: [n_p or n_s][n_s][n_s][3][3][3], or `FORCE_CONSTANTS_3RD`.
-/// - `FORCE_CONSTANTS_4TH`: with four phonons. Sparse files number the atoms of the primitive cell.
+/// - `fc4.hdf5`: [n_p or n_s][n_s][n_s][n_s][3][3][3][3], or `FORCE_CONSTANTS_4TH`, with four
+///   phonons. Sparse files number the atoms of the primitive cell.
 /// - `BORN`: dielectric tensor and charges of the symmetry-distinct atoms.
 /// - `POSCAR`: the primitive cell, where there is no yaml; `scell` then says how often it is
 ///   repeated.
@@ -34,6 +35,7 @@ struct PhonopyDeck {
   std::optional<SparseForceConstants> third;  ///< without it only harmonic quantities are asked for
   std::string third_name;                     ///< of its file
   std::optional<SparseForceConstants> fourth;  ///< with four phonons
+  std::string fourth_name;                     ///< of its file
   std::vector<std::filesystem::path> files;    ///< everything that was read, for the deck's digest
 };
 

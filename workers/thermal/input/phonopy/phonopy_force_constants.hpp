@@ -16,9 +16,9 @@ struct PhonopySupercell {
   PhonopyUnits units;  ///< of datasets that state none themselves
 };
 
-/// The atom of a triple from which the nearest images of the supercell atoms are taken.
+/// The atom of a triple or quartet from which nearest images of the supercell atoms are taken.
 enum class TripletCentres {
-  kMean,   ///< the mean over all three atoms as the centre, as phono3py has it since version 3
+  kMean,   ///< the mean over all atoms as the centre, as phono3py has it since version 3
   kFirst,  ///< the first atom
 };
 
@@ -34,6 +34,12 @@ SecondOrder read_fc2(const std::filesystem::path& file, const PhonopySupercell& 
 /// Reads third-order constants, [n_p or n_s][n_s][n_s][3][3][3], as blocks in eV/Å³ that are shared
 /// among nearest images. @throws InvalidInput as read_fc2.
 SparseForceConstants read_fc3(const std::filesystem::path& file, const PhonopySupercell& cells,
+                              TripletCentres centres);
+
+/// Reads fourth-order constants, [n_p or n_s][n_s][n_s][n_s][3][3][3][3], as blocks in eV/Å⁴ that
+/// are shared among nearest images, from one atom of the quartet or from all four.
+/// @throws InvalidInput as read_fc2.
+SparseForceConstants read_fc4(const std::filesystem::path& file, const PhonopySupercell& cells,
                               TripletCentres centres);
 
 }  // namespace quasi::thermal
