@@ -1,6 +1,7 @@
 """The jobs of a sweep as one set, and their results as a table.
 
-    jobs = client.submit_sweep("thermal", "silicon/", {"T": [200, 300], "ngrid": ["4,4,4", "6,6,6"]})
+    axes = {"T": [200, 300], "ngrid": ["4,4,4", "6,6,6"]}
+    jobs = client.submit_sweep("thermal", "silicon/", axes)
     rows = jobs.wait().table()                   # pandas.DataFrame(rows) is a table of them
 """
 
