@@ -22,7 +22,7 @@ from quasi.result import Result, open_result
 
 try:
     from quasi.v1 import blob_service_pb2, blob_service_pb2_grpc
-    from quasi.v1 import job_pb2, job_service_pb2, job_service_pb2_grpc
+    from quasi.v1 import job_pb2, job_service_pb2, job_service_pb2_grpc, sweep_pb2
 except ImportError as error:  # pragma: no cover - an installation without its stubs
     raise ImportError(
         "the gRPC stubs of quasi are missing; install python3-quasi, or run "
@@ -185,8 +185,8 @@ class Client:
         tuples of values. The last axis varies fastest; at most 10,000 combinations.
         """
         spec = self._spec(kind, deck, name or Path(deck).stem, device, settings)
-        sweep = job_pb2.Sweep(job=spec, max_concurrent=max_concurrent,
-                              stop_after_failures=stop_after_failures)
+        sweep = sweep_pb2.Sweep(job=spec, max_concurrent=max_concurrent,
+                                stop_after_failures=stop_after_failures)
         sweeps.add_axes(axes, sweep)
         request = job_service_pb2.SubmitJobsRequest(request_id=str(uuid.uuid4()), sweep=sweep)
         return sweeps.JobSet(self, self.call(self.jobs.SubmitJobs, request).job_set_id)
