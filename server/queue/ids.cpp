@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+#include "proto/wire/text/ids.hpp"
+
 namespace quasi::server {
 
 std::uint64_t SystemRandom::next() {
@@ -14,19 +16,7 @@ std::uint64_t SystemRandom::next() {
 }
 
 std::string make_id(char prefix, std::int64_t wall_ms, RandomSource& random) {
-  static constexpr char kAlphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-  std::string id(28, '0');
-  id[0] = prefix;
-  id[1] = '_';
-  auto time = static_cast<std::uint64_t>(wall_ms);
-  for (std::size_t i = 11; i >= 2; --i, time >>= 5) id[i] = kAlphabet[time & 31];
-  std::uint64_t bits = random.next();
-  for (std::size_t i = 12; i < 28; ++i) {
-    if (i == 20) bits = random.next();
-    id[i] = kAlphabet[bits & 31];
-    bits >>= 5;
-  }
-  return id;
+  return wire::make_id(prefix, wall_ms, {random.next(), random.next()});
 }
 
 }  // namespace quasi::server

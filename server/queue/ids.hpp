@@ -29,8 +29,7 @@ class SeededRandom : public RandomSource {
   std::mt19937_64 engine_;
 };
 
-/// A new id: `prefix`, '_' and 26 characters of Crockford's base32. They encode 48 bits of time in
-/// milliseconds, so that ids sort by age, and 80 random bits.
+/// A new id (proto/wire/text/ids.hpp).
 std::string make_id(char prefix, std::int64_t wall_ms, RandomSource& random);
 
 }  // namespace quasi::server

@@ -5,9 +5,11 @@
 #include <string_view>
 #include <utility>
 
+#include "proto/wire/text/log_line.hpp"
+
 namespace quasi::server {
 
-enum class Level { kDebug, kInfo, kWarning, kError };
+using Level = wire::LogLevel;
 
 /// Writes one line to stderr for each event: text on a terminal, JSON elsewhere. `event` is a
 /// stable name in snake_case. Thread-safe.

@@ -3,7 +3,7 @@ quasi_add_test(client_test
   SOURCES client/client_answers_test.cpp client/client_arguments_test.cpp
           client/client_config_test.cpp client/client_decks_test.cpp
           client/client_documents_test.cpp client/client_job_files_test.cpp
-          client/client_key_help_test.cpp client/client_text_test.cpp
+          client/client_key_help_test.cpp client/client_text_test.cpp client/log_line_test.cpp
           server/results/action_test.cpp server/wire_golden_test.cpp
   LIBS quasi_client LABELS service)
 # The tests ask the engine beside them which files a deck reads.

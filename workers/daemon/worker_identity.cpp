@@ -4,31 +4,26 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <random>
 
+#include "proto/wire/text/ids.hpp"
 #include "proto/wire/validate.hpp"
 #include "workers/daemon/error.hpp"
 
 namespace quasi {
 namespace {
 
-/// Makes an id of 48 bits of milliseconds and 80 random bits in Crockford's base32, like every id
-/// of the service.
 std::string make_worker_id() {
-  constexpr std::string_view kDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(
+                                std::chrono::system_clock::now().time_since_epoch())
+                                .count();
   std::random_device random;
-  auto milliseconds =
-      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                     std::chrono::system_clock::now().time_since_epoch())
-                                     .count());
-  std::array<char, 26> text{};
-  for (std::size_t i = 10; i-- > 0; milliseconds >>= 5) text[i] = kDigits[milliseconds & 31];
-  for (std::size_t i = 10; i < text.size(); ++i) text[i] = kDigits[random() & 31];
-  return "w_" + std::string(text.data(), text.size());
+  const auto draw = [&] { return std::uint64_t{random()} << 32 | random(); };
+  return wire::make_id('w', milliseconds, {draw(), draw()});
 }
 
 }  // namespace

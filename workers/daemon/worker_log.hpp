@@ -3,12 +3,14 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "proto/wire/text/log_line.hpp"
+
 namespace quasi {
 
 /// Log of the daemon. A line holds one event: a stable snake_case name and its facts.
 class WorkerLog {
  public:
-  enum class Level { kDebug, kInfo, kWarning, kError };
+  using Level = wire::LogLevel;
   virtual ~WorkerLog() = default;
   /// Writes one event. `name` is stable, and `facts` is a flat JSON object.
   virtual void event(Level level, std::string_view name, const nlohmann::json& facts) = 0;
