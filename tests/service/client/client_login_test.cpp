@@ -9,6 +9,7 @@
 #include <ctime>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "server/access/certificates.hpp"
 #include "tests/service/support/client_fixture.hpp"
@@ -141,14 +142,18 @@ class LoginByCode : public EndToEnd {
         path("worker"), std::vector<std::string>{});
   }
   /// Puts a certificate of the server's own CA in the place of the present one.
-  void replace_certificate(const std::string& name, int first_day, int last_day) {
-    const fs::path tls = path("data/tls");
+  static server::ValidTime days(int first, int last) {
     const std::int64_t now = std::time(nullptr);
-    const auto own = server::make_server_certificate(
-        {.certificate_pem = slurp(tls / "ca.pem"), .key_pem = slurp(tls / "ca.key")}, {name},
-        {.from_s = now + first_day * 86'400, .until_s = now + last_day * 86'400});
+    return {.from_s = now + first * 86'400, .until_s = now + last * 86'400};
+  }
+  void replace_certificate(const std::string& name, int first_day, int last_day,
+                           std::optional<server::KeyedCertificate> authority = {}) {
+    const fs::path tls = path("data/tls");
+    if (!authority)
+      authority = {.certificate_pem = slurp(tls / "ca.pem"), .key_pem = slurp(tls / "ca.key")};
+    const auto own = server::make_server_certificate(*authority, {name}, days(first_day, last_day));
     std::ofstream(tls / "server.key") << own.key_pem;
-    std::ofstream(tls / "server.pem") << own.certificate_pem << slurp(tls / "ca.pem");
+    std::ofstream(tls / "server.pem") << own.certificate_pem << authority->certificate_pem;
   }
   /// Waits until a call fails with these words, because the server reads its files every second.
   void await_failure(const std::string& says) {
@@ -303,6 +308,9 @@ TEST_F(LoginByCode, EveryRefusalNamesItsReason) {
   EXPECT_NE(plain.err.find("quasi login CODE"), std::string::npos) << plain.err;
   EXPECT_NE(plain.status, 0);
 
+  replace_certificate(machine_.server_host(), -1, 1,
+                      server::make_authority("another CA", days(-1, 1)));
+  await_failure("is not signed by the CA in");
   replace_certificate("gpu.example.org", -1, 1);
   await_failure("is for other names: gpu.example.org");
   replace_certificate(machine_.server_host(), 1, 2);
