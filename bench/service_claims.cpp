@@ -40,6 +40,8 @@ void fill_queue(QueueWorld& world, int n_jobs, int n_tenants) {
       NewJob job = simple_job("user" + std::to_string(i % 100) + "-" + std::to_string(i));
       job.row.priority = i % 7 - 3;
       job.row.memory_bytes = i % 5 == 0 ? 0 : std::int64_t{1} << (20 + i % 9);
+      job.row.action = wire::sha256_hex(job.row.name);  // No two jobs are equal.
+      job.row.cache = CachePolicy::kUse;
       command.jobs.push_back(std::move(job));
     }
     world.apply(command);

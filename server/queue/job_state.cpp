@@ -9,6 +9,8 @@ std::optional<JobState> next_state(JobState state, JobEvent event) {
       if (event == JobEvent::kDependencyFailed) return JobState::kFailed;
       if (event == JobEvent::kTakeResult) return JobState::kSucceeded;
       if (event == JobEvent::kHold) return JobState::kHeld;
+      if (event == JobEvent::kReinstateLeased) return JobState::kLeased;
+      if (event == JobEvent::kReinstateRunning) return JobState::kRunning;
       if (event == JobEvent::kCancel) return JobState::kCancelled;
       return std::nullopt;
     case JobState::kHeld:

@@ -33,7 +33,7 @@ enum class JobEvent : std::uint8_t {
   kHold,              ///< a user holds it
   kUnholdToQueued,    ///< a user releases it; no dependency blocks it
   kUnholdToBlocked,   ///< a user releases it; it still waits for other jobs
-  kWaitForEqual,      ///< an equal job runs, whose result it may take
+  kWaitForEqual,      ///< an equal job runs or comes first, whose result it may take
   kTakeResult,        ///< it takes the result of an equal job
   kGrant,             ///< a worker receives it
   kStart,             ///< the child process is running

@@ -26,6 +26,8 @@ void QueueCore::recover(Now now) {
                 now.monotonic_ms + options_.lease_ttl_ms + options_.restart_grace_ms);
     attempt_of_fence_[attempt.fence] = attempt.uid;
   }
+  unsettled_.clear();
+  for (const RowId job : store_.blocked_groups()) unsettled_.push_back({.job = job});
   retry_at_ms_.clear();
   for (const JobRow& job : store_.delayed_retries())
     retry_at_ms_[job.id] =
@@ -104,13 +106,13 @@ Deleted QueueCore::apply(const DeleteJobs& command, Now now) {
 }
 
 void QueueCore::move(JobRow& job, JobEvent event, const Note& note, Now now) {
-  const bool was_with_a_worker = job.state == JobState::kLeased || job.state == JobState::kRunning;
+  const bool others_waited = job.state == JobState::kQueued || job.state == JobState::kLeased ||
+                             job.state == JobState::kRunning;
   change_state(job, event, note, now);
   if (is_final(job.state) || job.state == JobState::kHeld) settle(job, now);
-  // A success offers its result first (CompleteAttempt).
-  if (was_with_a_worker && (job.state >= JobState::kFailed || job.state == JobState::kQueued ||
-                            job.state == JobState::kCancelling))
-    settle_equals(job, now);
+  // A success keeps its result first (CompleteAttempt).
+  if (others_waited && job.state != JobState::kRunning && job.state != JobState::kSucceeded)
+    settle_equals(job, 0, now);
 }
 
 void QueueCore::change_state(JobRow& job, JobEvent event, const Note& note, Now now) {
@@ -186,6 +188,7 @@ bool QueueCore::tick(Now now) {
     attempt_of_fence_.erase(fence);
   }
   end_back_offs(now);
+  settle_further_equals(now);
   refresh_shares(now);
   if (store_.promote_delayed(now.wall_ms) > 0) became_ready_ = true;
   return became_ready_;

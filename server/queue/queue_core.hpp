@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -115,18 +116,20 @@ class QueueCore {
   void change_state(JobRow& job, JobEvent event, const Note& note, Now now);
   // Equal jobs (docs/reference/cache.md).
   static constexpr char kTookResult[] = "took the result of an equal job";
-  static constexpr char kWaitsForEqual[] = "an equal job runs, whose result it takes";
-  /// Tells if a worker of this version has an equal job, whose result the job may take.
-  bool an_equal_job_runs(const JobRow& job);
+  static constexpr char kWaitsForEqual[] = "waits for an equal job, whose result it takes";
   /// Ends the job with the result of an equal one. The jobs that waited for it go on.
   void take_result(JobRow& job, RowId source, Now now);
   /// The same, but the caller lets the jobs go on.
   void give_result(JobRow& job, RowId source, Now now);
   /// Lets a job whose turn has come take a result, or wait for one. @return false: it is to be run
   bool needs_no_run(JobRow& job, Now now);
-  /// Gives the result of a job that no worker has any more to the waiting equal ones, or lets these
-  /// be granted.
-  void settle_equals(const JobRow& ended, Now now);
+  /// Gives a kept result to the jobs that wait for one of this job's action, or lets those be
+  /// granted that have nothing to wait for any more. It looks at the first blocked jobs after
+  /// `after`; ticks go on with the others. @return the number of jobs that it looked at
+  std::size_t settle_equals(const JobRow& job, RowId after, Now now);
+  void settle_further_equals(Now now);
+  /// Names the equal jobs that a blocked one waits for.
+  void explain_equals(const Scope& scope, Explanation& explanation);
   // Jobs that wait for others (server/queue/dependencies).
   static constexpr char kDependenciesMet[] = "the jobs for which it waited have ended";
   static constexpr char kSetHasRoom[] = "another job of its set has ended or is held";
@@ -182,6 +185,12 @@ class QueueCore {
   /// Ends of back-offs on the monotonic clock, because the wall clock may have been wrong when one
   /// began.
   std::map<RowId, std::int64_t> retry_at_ms_;
+  /// Equal jobs that a tick looks at, from an id on.
+  struct Unsettled {
+    RowId job = 0;
+    RowId after = 0;
+  };
+  std::deque<Unsettled> unsettled_;
   std::int64_t shares_refreshed_ms_ = 0;  ///< monotonic
   bool became_ready_ = false;
 };

@@ -13,6 +13,8 @@ namespace {
 /// Highest fence that a worker may report. A store never grants so many, and higher fences remain
 /// available.
 constexpr std::int64_t kMostFence = std::int64_t{1} << 53;
+/// Jobs that take a result at their turn while one request waits for a grant.
+constexpr std::size_t kMostPassed = 64;
 
 }  // namespace
 
@@ -40,7 +42,8 @@ std::optional<QueueCore::Held> QueueCore::find_current(const AttemptKey& key, No
   if (!job || job->fence != key.fence) return std::nullopt;
   Held held{.job = std::move(*job), .attempt = std::move(*attempt)};
   if (held.attempt.outcome == AttemptOutcome::kOpen) return held;
-  const bool waits = held.job.state == JobState::kQueued || held.job.state == JobState::kHeld;
+  const bool waits = held.job.state == JobState::kQueued || held.job.state == JobState::kHeld ||
+                     held.job.state == JobState::kBlocked;
   if (held.attempt.outcome == AttemptOutcome::kExpired && waits && has_room_for(held.attempt) &&
       RunningQuotas(store_, options_.quotas, now).why_not(held.job, held.attempt.gpus).empty()) {
     reinstate(held, now);
@@ -251,8 +254,13 @@ std::optional<Grant> QueueCore::grant_one(const AcquireLeases& command,
   TurnRules rules = turn_rules(now);
   rules.time_left_ms = command.time_left_ms;
   auto choice = choose_job(store_, fleet_, member, slots, rules);
-  while (choice && needs_no_run(choice->job, now))
+  for (std::size_t passed = 0; choice && needs_no_run(choice->job, now);) {
+    if (++passed == kMostPassed) {
+      became_ready_ = true;  // The worker asks again.
+      return std::nullopt;
+    }
     choice = choose_job(store_, fleet_, member, slots, rules);
+  }
   if (!choice) return std::nullopt;
   JobRow& job = choice->job;
   if (choice->is_aged) ageing_.granted(job.pool, job.tenant, now);

@@ -6,6 +6,7 @@
 #include "proto/wire/limits.hpp"
 #include "server/queue/queue_core.hpp"
 #include "server/queue/refused.hpp"
+#include "server/queue/turns/change_checks.hpp"
 
 namespace quasi::server {
 namespace {
@@ -13,11 +14,6 @@ namespace {
 constexpr std::string_view kLogCut = "\n[the log reached its limit and is cut here]\n";
 constexpr std::int64_t kDetailIntervalMs =
     1'000;  ///< at most one progress and one log event a second for a job
-Refused wrong_state(const JobRow& job, const std::string& what) {
-  return Refused(Refusal::kFailedPrecondition, "WRONG_STATE",
-                 "job " + job.uid + " is " + std::string(name_of(job.state)) + ": " + what)
-      .with("state", std::string(name_of(job.state)));
-}
 
 }  // namespace
 
@@ -214,9 +210,8 @@ JobAfter QueueCore::apply(const CompleteAttempt& command, Now now) {
   job.open_attempt.reset();
   job.failure = {};
   move(job, JobEvent::kSucceed, {.attempt = &attempt}, now);
-  const Fleet::Member* worker = fleet_.find(command.key.worker_id);
-  keep_result(store_, options_.results, job, worker != nullptr ? worker->worker.version : "");
-  settle_equals(job, now);
+  keep_result(store_, options_.results, job, store_.worker_version(command.key.worker_id));
+  settle_equals(job, 0, now);
   return {job.state};
 }
 

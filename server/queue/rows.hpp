@@ -92,13 +92,19 @@ struct JobRow {
   Visibility visibility = Visibility::kPrivate;
   std::string action;  ///< digest of what decides the result; empty: jobs do not share it
   CachePolicy cache = CachePolicy::kOff;
-  std::optional<RowId> taken_from;  ///< job whose result it took at its submission
+  std::optional<RowId> taken_from;  ///< job whose result it took
   std::int32_t unmet = 0;           ///< jobs that it still waits for
   std::optional<RowId> set_id;      ///< the set that it belongs to
   bool set_waits = false;           ///< as many jobs of its set run as may at a time
 
   Placement placement() const;
   bool operator==(const JobRow&) const = default;
+};
+
+/// Jobs of one action that share their results with each other.
+struct SharedAction {
+  std::string share;  ///< "tenant NAME" or "owner ID"
+  std::string action;
 };
 
 /// The jobs of one sweep. A limit of 0 is none.

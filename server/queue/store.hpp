@@ -33,21 +33,23 @@ class Store {
   /// go. Its row, attempts and state events stay, and find_job does not find it any more.
   virtual void mark_deleted(RowId job, std::int64_t now_ms) = 0;
 
-  // Results that later jobs take (docs/reference/cache.md). `share` names the jobs that share them.
+  // Results that equal jobs take (docs/reference/cache.md).
   /// The job whose result a new job of this action takes. Empty if there is none whole.
-  virtual std::optional<RowId> find_result(const std::string& share, const std::string& action) = 0;
+  virtual std::optional<RowId> find_result(const SharedAction& equals) = 0;
   /// Makes the result of a job that of its action.
-  virtual void keep_result(const std::string& share, const JobRow& job) = 0;
+  virtual void keep_result(const SharedAction& equals, RowId job) = 0;
   /// Names the job whose result a waiting one takes next.
   virtual void set_source(RowId job, RowId source) = 0;
   /// Gives the artefacts and the summary of `source` to a job that succeeds by them.
   virtual void take_result(RowId job, RowId source) = 0;
-  /// The jobs of this action that a worker has and that offer their result to `share`.
-  virtual std::vector<JobRow> running_equals(const std::string& share,
-                                             const std::string& action) = 0;
-  /// The blocked and queued jobs of this action that may take a result of `share`, oldest first.
-  virtual std::vector<JobRow> waiting_equals(const std::string& share,
-                                             const std::string& action) = 0;
+  /// The jobs of this action that a worker has and that offer their result.
+  virtual std::vector<JobRow> running_equals(const SharedAction& equals) = 0;
+  /// The first jobs after `after` that wait in this state and may take a result of this action,
+  /// oldest first.
+  virtual std::vector<JobRow> waiting_equals(const SharedAction& equals, JobState state,
+                                             RowId after, std::size_t limit) = 0;
+  /// One blocked job of each owner and action.
+  virtual std::vector<RowId> blocked_groups() = 0;
 
   // Jobs that wait for others (docs/reference/sweeps.md).
   virtual void insert_dependency(RowId job, RowId on, Condition condition) = 0;
@@ -149,6 +151,8 @@ class Store {
   virtual void save_worker(const WorkerRow& worker) = 0;
   /// Every worker that ever registered.
   virtual std::vector<WorkerRow> workers() = 0;
+  /// The version of a worker when it registered last; "" if it never did.
+  virtual std::string worker_version(const std::string& worker_id) = 0;
 
   // Accounts. The store counts them in the transaction of each change of a job, attempt or blob.
   /// The stored allowance; all values are empty if none was set.

@@ -58,12 +58,14 @@ class SqliteStore : public Store {
   std::optional<AttemptRow> find_attempt(std::string_view uid) override;
   std::optional<AttemptRow> attempt(RowId id) override;
   std::vector<AttemptRow> open_attempts() override;
-  std::optional<RowId> find_result(const std::string& share, const std::string& action) override;
-  void keep_result(const std::string& share, const JobRow& job) override;
+  std::optional<RowId> find_result(const SharedAction& equals) override;
+  void keep_result(const SharedAction& equals, RowId job) override;
   void set_source(RowId job, RowId source) override;
   void take_result(RowId job, RowId source) override;
-  std::vector<JobRow> running_equals(const std::string& share, const std::string& action) override;
-  std::vector<JobRow> waiting_equals(const std::string& share, const std::string& action) override;
+  std::vector<JobRow> running_equals(const SharedAction& equals) override;
+  std::vector<JobRow> waiting_equals(const SharedAction& equals, JobState state, RowId after,
+                                     std::size_t limit) override;
+  std::vector<RowId> blocked_groups() override;
   void insert_dependency(RowId job, RowId on, Condition condition) override;
   void insert_artifact_input(RowId job, RowId on, const ArtifactInput& input) override;
   std::vector<Dependent> dependents_of(RowId job) override;
@@ -113,6 +115,7 @@ class SqliteStore : public Store {
   void drop_old_checkpoints(RowId job, std::int32_t keep) override;
   void save_worker(const WorkerRow& worker) override;
   std::vector<WorkerRow> workers() override;
+  std::string worker_version(const std::string& worker_id) override;
   /// Digest and size of the first present blob whose digest comes after this one.
   std::optional<std::pair<std::string, std::int64_t>> next_blob(const std::string& after);
   std::optional<RequestRow> find_request(const std::string& request_id) override;

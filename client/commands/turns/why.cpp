@@ -34,8 +34,9 @@ std::string explanation_text(const Console& console, const v1::ExplainJobRespons
     text += "  " + console.paint(Colour::kDim, name) + value + "\n";
   };
   if (answer.position() > 0) line("position   ", std::to_string(answer.position()));
-  const std::string by =
-      answer.reason() == v1::WAIT_REASON_DEPENDENCY ? "waits for  " : "taken by   ";
+  const bool waits =
+      answer.reason() == v1::WAIT_REASON_DEPENDENCY || answer.reason() == v1::WAIT_REASON_EQUAL_JOB;
+  const std::string by = waits ? "waits for  " : "taken by   ";
   for (const std::string& id : answer.blocking_job_ids()) line(by, id);
   const auto named = static_cast<std::uint64_t>(answer.blocking_job_ids_size());
   if (answer.blocking_jobs() > named && named > 0)

@@ -79,7 +79,8 @@ void QueueCore::queue_or_take(JobRow& job, const char* why, Now now) {
   if (const auto source = result_for(store_, options_.results, job))
     return give_result(job, *source, now);
   job.set_waits = is_full(job.set_id);
-  if (job.set_waits || (job.ready && an_equal_job_runs(job))) return store_.update_job(job);
+  const bool waits = job.ready && waits_for_an_equal(store_, options_.results, job);
+  if (job.set_waits || waits) return store_.update_job(job);
   change_state(job, JobEvent::kDependenciesMet, {.message = why}, now);
 }
 

@@ -146,6 +146,7 @@ void QueueCore::insert(NewJob& job, Now now) {
   const bool is_taken = row.taken_from.has_value();
   row.uid = make_id('j', now.wall_ms, random_);
   row.ready = !is_taken && row.not_before_ms <= now.wall_ms;
+  if (row.max_runtime_ms == 0) row.max_runtime_ms = options_.default_max_runtime_ms;
   EventRow event{.job_seq = 1, .time_ms = now.wall_ms, .message = {}};
   if (is_taken) {
     row.state = JobState::kSucceeded;
@@ -158,14 +159,13 @@ void QueueCore::insert(NewJob& job, Now now) {
   } else if (row.set_waits) {
     row.state = JobState::kBlocked;
     event.message = "as many jobs of its set run as may at a time";
-  } else if (row.ready && an_equal_job_runs(row)) {
+  } else if (row.ready && waits_for_an_equal(store_, options_.results, row)) {
     row.state = JobState::kBlocked;
     event.message = kWaitsForEqual;
   } else {
     row.state = JobState::kQueued;
   }
   if (!is_taken && !row.ready) event.not_before_ms = row.not_before_ms;
-  if (row.max_runtime_ms == 0) row.max_runtime_ms = options_.default_max_runtime_ms;
   row.revision = 1;
   row.job_seq = 1;
   row.created_ms = now.wall_ms;

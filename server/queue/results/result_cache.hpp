@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -29,14 +30,23 @@ struct ResultCacheOptions {
       action_of = {};
 };
 
+/// Equal jobs that one transaction reads or moves.
+inline constexpr std::size_t kMostEquals = 256;
+
+/// Returns the action of a job with the jobs that share it, whatever its policy is.
+SharedAction shared_action_of(const ResultCacheOptions& options, const JobRow& job);
 /// Returns the job whose result this one may take.
 std::optional<RowId> result_for(Store& store, const ResultCacheOptions& options, const JobRow& job);
-/// Returns the running jobs whose result this one may take when they succeed.
-std::vector<JobRow> running_equals_of(Store& store, const ResultCacheOptions& options,
-                                      const JobRow& job);
-/// Returns the waiting jobs that may take the result of this one.
-std::vector<JobRow> waiting_equals_of(Store& store, const ResultCacheOptions& options,
-                                      const JobRow& job);
+/// True if a worker of this version has an equal job that offers its result.
+bool an_equal_runs(Store& store, const ResultCacheOptions& options, const JobRow& job);
+/// Returns the queued equal jobs, oldest first, at most `kMostEquals`.
+std::vector<JobRow> queued_equals(Store& store, const ResultCacheOptions& options,
+                                  const JobRow& job);
+/// True if one of these queued jobs is granted before the job on any worker: it waits in the same
+/// queue for the same device with the same limits.
+bool one_comes_first(const std::vector<JobRow>& queued, const JobRow& job);
+/// True if a new job waits for the result of an equal one that runs or comes first.
+bool waits_for_an_equal(Store& store, const ResultCacheOptions& options, const JobRow& job);
 
 /// Keeps the result of a job that has just succeeded.
 /// @param worker_version  of the worker that computed it; "" if unknown

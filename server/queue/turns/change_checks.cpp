@@ -45,7 +45,8 @@ void require_owner(const Scope& scope, const JobRow& job) {
 
 Refused wrong_state(const JobRow& job, const std::string& rule) {
   return Refused(Refusal::kFailedPrecondition, "WRONG_STATE",
-                 "job " + job.uid + " is " + std::string(name_of(job.state)) + "; " + rule);
+                 "job " + job.uid + " is " + std::string(name_of(job.state)) + "; " + rule)
+      .with("state", std::string(name_of(job.state)));
 }
 
 }  // namespace quasi::server

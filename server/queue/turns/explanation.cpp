@@ -12,11 +12,6 @@ namespace {
 constexpr std::size_t kMostWorkers = 16;
 constexpr std::size_t kMostBlocking = 16;
 
-bool contains(const Scope& scope, const JobRow& job) {
-  return scope.is_everything || job.owner_id == scope.principal_id ||
-         (job.visibility == Visibility::kTenant && job.tenant == scope.tenant);
-}
-
 /// Returns the workers of the job's pool that are online, run its kind and do not drain.
 std::vector<const Fleet::Member*> candidates(const JobRow& job, const Moment& moment) {
   std::vector<const Fleet::Member*> found;
@@ -80,7 +75,7 @@ class Blockers {
       const std::int64_t began = attempt.started_ms > 0 ? attempt.started_ms : attempt.granted_ms;
       ends.push_back(began + other->max_runtime_ms);
       ++count_;
-      if (uids_.size() < kMostBlocking && contains(scope_, *other)) uids_.push_back(other->uid);
+      if (uids_.size() < kMostBlocking && is_visible(scope_, *other)) uids_.push_back(other->uid);
     }
     // All attempts in the way have ended by then, so every slot is free.
     if (ends.empty()) return;
@@ -162,10 +157,15 @@ void explain_wait(Store& store, const Scope& scope, Explanation& explanation) {
                         (explanation.job.unmet == 1 ? " other job has" : " other jobs have") +
                         " ended";
   for (const JobRow& other : store.awaited_by(explanation.job.id, kMostBlocking))
-    if (contains(scope, other)) explanation.blocking.push_back(other.uid);
+    if (is_visible(scope, other)) explanation.blocking.push_back(other.uid);
 }
 
 }  // namespace
+
+bool is_visible(const Scope& scope, const JobRow& job) {
+  return scope.is_everything || job.owner_id == scope.principal_id ||
+         (job.visibility == Visibility::kTenant && job.tenant == scope.tenant);
+}
 
 Explanation explain(Store& store, const Scope& scope, const JobRow& job, const Moment& moment) {
   Explanation explanation{.job = job, .reason = WaitReason::kNotWaiting, .message = {}};
@@ -181,7 +181,7 @@ Explanation explain(Store& store, const Scope& scope, const JobRow& job, const M
                           " jobs at a time";
   } else if (job.state == JobState::kBlocked) {
     explanation.reason = WaitReason::kEqualJob;
-    explanation.message = "an equal job runs; this one ends with its result";
+    explanation.message = "it waits for an equal job and ends with its result";
   } else if (job.state != JobState::kQueued) {
     explanation.message = is_final(job.state) ? "it has ended" : "a worker has it";
   } else if (job.ready) {

@@ -35,9 +35,10 @@ struct Explanation {
   WaitReason reason = WaitReason::kNotWaiting;
   std::string message;                       ///< the reason as a sentence
   std::vector<std::string> worker_ids = {};  ///< of kNow: workers whose next request gets the job
-  std::vector<std::string> blocking =
-      {};                          ///< of kBusy and kDependency: uids that the scope contains
-  std::int64_t blocking_jobs = 0;  ///< number of all such jobs
+  /// Uids of jobs that the scope contains. Of kBusy: those in the slots that fit. Of kDependency:
+  /// those that have not ended. Of kEqualJob: the running equal ones.
+  std::vector<std::string> blocking = {};
+  std::int64_t blocking_jobs = 0;  ///< number of all these jobs
   std::int64_t earliest_ms = 0;    ///< of kNotBefore and kBackOff: time of readiness, wall clock
   std::int64_t latest_ms = 0;      ///< of kBusy: time limits of running jobs free enough slots
 };
@@ -48,6 +49,9 @@ struct Moment {
   TurnRules rules;
   std::optional<std::int64_t> back_off_left_ms = {};  ///< of a job in a back-off
 };
+
+/// True if the scope contains the job.
+bool is_visible(const Scope& scope, const JobRow& job);
 
 /// Explains a job that the scope contains. It asks choose_job() for each worker that fits, at most
 /// 16 of them, as if the worker offered all of its free slots.

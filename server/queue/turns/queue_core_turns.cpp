@@ -84,6 +84,9 @@ void QueueCore::reprioritise(JobRow& job, const ChangeTurns& command, Now now) {
   job.priority = command.priority;
   ++job.revision;
   store_.update_job(job);
+  if (job.state != JobState::kQueued && job.state != JobState::kBlocked) return;
+  settle_equals(job, 0, now);
+  job = *store_.job(job.id);
 }
 
 void QueueCore::apply(const SetAllowance& command, Now) {
@@ -125,7 +128,9 @@ Explanation QueueCore::explain(const Scope& scope, const std::string& uid, Now n
   Moment moment{.fleet = fleet_, .rules = turn_rules(now)};
   if (const auto end = retry_at_ms_.find(job->id); end != retry_at_ms_.end())
     moment.back_off_left_ms = std::max<std::int64_t>(end->second - now.monotonic_ms, 0);
-  return server::explain(store_, scope, *job, moment);
+  Explanation explanation = server::explain(store_, scope, *job, moment);
+  explain_equals(scope, explanation);
+  return explanation;
 }
 
 }  // namespace quasi::server

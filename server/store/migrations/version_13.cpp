@@ -10,7 +10,7 @@ ALTER TABLE jobs ADD COLUMN action TEXT NOT NULL DEFAULT '' CHECK (length(action
 ALTER TABLE jobs ADD COLUMN cache INTEGER NOT NULL DEFAULT 3 CHECK (cache BETWEEN 1 AND 3);
 ALTER TABLE jobs ADD COLUMN taken_from INTEGER REFERENCES jobs (id);
 CREATE INDEX jobs_that_took_results ON jobs (action) WHERE taken_from IS NOT NULL;
-CREATE INDEX jobs_of_actions ON jobs (action) WHERE action <> '' AND state < 7;
+CREATE INDEX jobs_of_actions ON jobs (action, state) WHERE action <> '' AND state < 7;
 
 CREATE TABLE results (
   share  TEXT    NOT NULL,

@@ -5,16 +5,16 @@
 
 namespace quasi::server {
 
-std::optional<RowId> SqliteStore::find_result(const std::string& share, const std::string& action) {
+std::optional<RowId> SqliteStore::find_result(const SharedAction& equals) {
   return one<RowId>(sql("SELECT job_id FROM results r WHERE share=? AND action=? AND NOT EXISTS "
                         "(SELECT 1 FROM artifacts a LEFT JOIN blobs b ON b.digest=a.digest "
                         "WHERE a.job_id=r.job_id AND b.state IS NOT 1)")
-                        .bind(share, action),
+                        .bind(equals.share, equals.action),
                     [](const Statement& row) { return row.integer(0); });
 }
 
-void SqliteStore::keep_result(const std::string& share, const JobRow& job) {
-  sql("INSERT OR REPLACE INTO results VALUES (?,?,?)").bind(share, job.action, job.id).run();
+void SqliteStore::keep_result(const SharedAction& equals, RowId job) {
+  sql("INSERT OR REPLACE INTO results VALUES (?,?,?)").bind(equals.share, equals.action, job).run();
 }
 
 void SqliteStore::set_source(RowId job, RowId source) {
@@ -33,28 +33,40 @@ void SqliteStore::take_result(RowId job, RowId source) {
 
 namespace {
 
-/// Selects unfinished jobs of an action that share results, by the index of actions.
+/// Selects unfinished jobs of a shared action, by the index of actions and states.
 std::string equals_that(const char* condition) {
   return "SELECT " + std::string(kJobColumns) +
-         " FROM jobs j WHERE j.action=?1 AND j.action<>'' AND j.state<7 AND "
-         "?2 IN ('tenant ' || j.tenant, 'owner ' || j.owner_id) AND " +
-         condition + " ORDER BY j.id";
+         " FROM jobs j INDEXED BY jobs_of_actions WHERE j.action=?1 AND j.action<>'' AND "
+         "j.state<7 AND ?2 IN ('tenant ' || j.tenant, 'owner ' || j.owner_id) AND " +
+         condition;
 }
 
 }  // namespace
 
-std::vector<JobRow> SqliteStore::running_equals(const std::string& share,
-                                                const std::string& action) {
+std::vector<JobRow> SqliteStore::running_equals(const SharedAction& equals) {
   static const std::string kQuery = equals_that("j.state IN (4, 5) AND j.cache<>3");
-  return all<JobRow>(sql(kQuery).bind(action, share), read_job);
+  return all<JobRow>(sql(kQuery).bind(equals.action, equals.share), read_job);
 }
 
-std::vector<JobRow> SqliteStore::waiting_equals(const std::string& share,
-                                                const std::string& action) {
+std::vector<JobRow> SqliteStore::waiting_equals(const SharedAction& equals, JobState state,
+                                                RowId after, std::size_t limit) {
   static const std::string kQuery = equals_that(
-      "j.state IN (1, 3) AND j.cache=1 AND j.unmet=0 AND "
-      "j.set_waits=0");
-  return all<JobRow>(sql(kQuery).bind(action, share), read_job);
+      "j.state=?3 AND j.id>?4 AND j.cache=1 AND j.unmet=0 AND j.set_waits=0 "
+      "ORDER BY j.id LIMIT ?5");
+  return all<JobRow>(
+      sql(kQuery).bind(equals.action, equals.share, state, after, static_cast<std::int64_t>(limit)),
+      read_job);
+}
+
+std::vector<RowId> SqliteStore::blocked_groups() {
+  return all<RowId>(sql("SELECT min(id) FROM jobs WHERE state=1 AND state<7 AND action<>'' "
+                        "GROUP BY tenant, owner_id, action ORDER BY 1"),
+                    [](const Statement& row) { return row.integer(0); });
+}
+
+std::string SqliteStore::worker_version(const std::string& worker_id) {
+  return one<std::string>(sql("SELECT version FROM workers WHERE id=?").bind(worker_id), first_text)
+      .value_or("");
 }
 
 }  // namespace quasi::server

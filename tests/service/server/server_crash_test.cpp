@@ -103,6 +103,15 @@ void expect_consistent_rows(Database& database) {
       << "I13";
 }
 
+/// I1: each blocked job waits for an equal one that runs or is queued.
+void expect_no_job_forgotten(Database& database) {
+  EXPECT_EQ(number(database,
+                   "SELECT count(*) FROM jobs j WHERE state=1 AND NOT EXISTS (SELECT 1 FROM jobs o "
+                   "WHERE o.action=j.action AND o.tenant=j.tenant AND o.state IN (3, 4, 5))"),
+            0)
+      << "I1: a job waits for nothing";
+}
+
 /// I9: every event that a watcher saw is still there.
 void expect_events_kept(ServerStory& story) {
   Database& database = story.database();
@@ -197,6 +206,7 @@ void check(ServerStory& story) {
   expect_sound_database(story.database());
   expect_promises_kept(story);
   expect_consistent_rows(story.database());
+  expect_no_job_forgotten(story.database());
   expect_events_kept(story);
   expect_audit_kept(story.database());
   expect_quotas_kept(story.database());

@@ -23,6 +23,8 @@ TEST(JobStates, EveryPair) {
       {{S::kBlocked, E::kDependencyFailed}, S::kFailed},
       {{S::kBlocked, E::kTakeResult}, S::kSucceeded},
       {{S::kBlocked, E::kHold}, S::kHeld},
+      {{S::kBlocked, E::kReinstateLeased}, S::kLeased},
+      {{S::kBlocked, E::kReinstateRunning}, S::kRunning},
       {{S::kBlocked, E::kCancel}, S::kCancelled},
       {{S::kHeld, E::kUnholdToQueued}, S::kQueued},
       {{S::kHeld, E::kUnholdToBlocked}, S::kBlocked},

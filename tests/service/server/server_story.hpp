@@ -5,41 +5,18 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "server/service/retention/result_limits.hpp"
 #include "server/store/read_store.hpp"
+#include "tests/service/server/results/acknowledged.hpp"
 #include "tests/service/support/power_cut_disk.hpp"
 #include "tests/service/support/queue_world.hpp"
 
 namespace quasi::server::test {
 
 inline const std::string kServerRoot = "/data";
-
-/// Answers that a client or worker got, and therefore relies on.
-struct Acknowledged {
-  std::map<std::string, std::string> job_of_request;  ///< request id → uid
-  std::map<std::string, JobState> final_states;
-  std::map<std::string, std::set<std::string>> artifacts;  ///< uid → digests
-  std::set<std::string> cancelled;
-  std::set<std::string> deleted;
-  std::set<std::string> held;                       ///< held, and not released since
-  std::set<std::string> released;                   ///< released after they were held
-  std::map<std::string, std::int32_t> priorities;   ///< uid → as changed
-  std::map<std::string, std::string> blobs;         ///< digest → bytes
-  std::map<std::string, std::string> logs;          ///< attempt → bytes
-  std::map<std::string, std::int64_t> checkpoints;  ///< uid → newest sequence
-  std::set<std::int64_t> fences;
-  std::map<std::int64_t, std::string> events;  ///< seq → event, as a watcher saw it
-};
-
-/// The parts of an event that a watcher sees, as one text.
-inline std::string essence(const EventRow& event) {
-  return std::to_string(event.job_id) + "/" + std::to_string(event.job_seq) + "/" +
-         std::to_string(static_cast<int>(event.to)) + "/" + std::to_string(event.fence);
-}
 
 /// The life of a server: a fixed sequence of commands, until the power is cut.
 class ServerStory {
@@ -63,7 +40,8 @@ class ServerStory {
             .requeue_delay_ms = 100,
             .retry_back_off_ms = 100,
             .quotas = {.user = {.unfinished_jobs = 3, .running_gpus = 2},
-                       .tenant = {.running_gpus = 2}}};
+                       .tenant = {.running_gpus = 2}},
+            .results = {.version = "test"}};
   }
 
   /// Submits a job with a request id that a client would repeat after a crash.
@@ -142,8 +120,31 @@ class ServerStory {
     world_->apply(simple_gpu_worker("w_A", 2, 4));  // The worker restarts.
     see_events();
     world_->engine.checkpoint(Database::Checkpoint::kTruncate);
+    live_of_equal_jobs(simple_worker("w_C", 4, 8));
     submit(8);
     change_turns(told_.job_of_request.at(uuid_of(8)));
+  }
+
+  /// Submits equal jobs of two users of a tenant. The first fails, the next succeeds, and the
+  /// others take its result.
+  void live_of_equal_jobs(const RegisterWorker& worker) {
+    world_->apply(worker);
+    const auto run = [&](std::uint64_t acquire_id, std::size_t slots, const std::string& result) {
+      for (const Grant& grant : acquire(worker, acquire_id, slots)) {
+        world_->apply(StartAttempt{key_of(grant)});
+        result.empty() ? fail(grant, FailureReason::kInvalidInput) : succeed(grant, result);
+      }
+    };
+    run(200, 8, "of jobs before them");
+    for (const int number : {61, 62, 64}) submit(number);
+    run(201, 1, "");
+    run(202, 1, "of equal jobs");
+    submit(65);
+    for (const std::uint64_t number : {61, 62, 64, 65}) {
+      const std::string uid = told_.job_of_request.at(uuid_of(number));
+      if (!told_.final_states.try_emplace(uid, JobState::kSucceeded).second) continue;
+      told_.artifacts[uid] = {wire::sha256_hex("of equal jobs")};
+    }
   }
 
   /// After the restart of the server: repeats the request that was in flight and finishes all work.

@@ -117,13 +117,18 @@ inline Scope user_scope(std::int64_t principal_id, const std::string& tenant) {
   return {.is_everything = false, .principal_id = principal_id, .tenant = tenant};
 }
 
-/// A request of one of three users of two tenants, by its number.
+/// A request of one of three users of two tenants, by its number. From 60 on the jobs are equal.
 inline SubmitJobs story_submission(const std::string& request, int number) {
   const int user = number % 3;
+  NewJob job = simple_job(std::to_string(number));
+  if (number >= 60) {
+    job.row.action = std::string(64, 'e');
+    job.row.cache = CachePolicy::kUse;
+  }
   return {.scope = user_scope(1 + user, user == 0 ? "phonons" : "devices"),
           .request_id = request,
           .body_sha256 = "body",
-          .jobs = {simple_job(std::to_string(number))}};
+          .jobs = {job}};
 }
 
 inline RegisterWorker simple_worker(const std::string& id, std::uint64_t incarnation,

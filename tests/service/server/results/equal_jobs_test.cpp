@@ -1,37 +1,10 @@
 // Tests that one of several equal jobs runs at a time, and that the others take its result or go on
 // by themselves.
 
-#include <map>
-#include <set>
-
 #include "tests/service/server/results/results_fixture.hpp"
 
 namespace quasi::server::test {
 namespace {
-
-class EqualJobs : public ResultsTest {
- protected:
-  std::string add(CachePolicy cache = CachePolicy::kUse, std::int64_t owner = 1,
-                  const std::string& tenant = "phonons") {
-    return submit(job(cache), user_scope(owner, tenant)).uids.at(0);
-  }
-  JobState state(const std::string& uid) { return row(uid).state; }
-  void cancel(const std::string& uid) {
-    world_.apply(CancelJobs{.scope = Scope::everything(),
-                            .request_id = "",
-                            .body_sha256 = "",
-                            .uids = {uid},
-                            .reason = ""});
-  }
-  void change(const std::string& uid, ChangeTurns::Act act) {
-    world_.apply(ChangeTurns{.scope = Scope::everything(),
-                             .request_id = "",
-                             .body_sha256 = "",
-                             .uids = {uid},
-                             .act = act,
-                             .reason = ""});
-  }
-};
 
 TEST_F(EqualJobs, ALaterJobTakesTheResultOfTheRunningOne) {
   const std::string first = add();
@@ -44,6 +17,12 @@ TEST_F(EqualJobs, ALaterJobTakesTheResultOfTheRunningOne) {
     why = write.queue.explain(Scope::everything(), later, write.now);
   });
   EXPECT_EQ(why.reason, WaitReason::kEqualJob);
+  EXPECT_EQ(why.blocking, std::vector<std::string>{first});
+  world_.run([&](WriteContext& write) {
+    why = write.queue.explain(user_scope(2, "phonons"), later, write.now);
+  });
+  EXPECT_EQ(why.blocking_jobs, 1);
+  EXPECT_TRUE(why.blocking.empty()) << "the job of another owner is named";
   end(grant, "result");
   EXPECT_EQ(state(later), JobState::kSucceeded);
   EXPECT_EQ(row(later).taken_from, row(first).id);
@@ -52,9 +31,9 @@ TEST_F(EqualJobs, ALaterJobTakesTheResultOfTheRunningOne) {
   EXPECT_EQ(text("SELECT unfinished_jobs FROM usage_totals WHERE owner_id=?", "2"), "0 ");
 }
 
-// Jobs of one submission are all queued. The first is granted, and the others wait at their turn.
+// Queued jobs that may run on other devices, or at another time, wait at their turn.
 TEST_F(EqualJobs, QueuedOnesWaitAtTheirTurn) {
-  const std::vector<std::string> uids{add(), add(), add()};
+  const std::vector<std::string> uids{add(), add_limited(60'000), add_limited(90'000)};
   const Grant grant = start().value();
   EXPECT_EQ(state(uids[1]), JobState::kQueued);
   EXPECT_FALSE(start());
@@ -62,6 +41,70 @@ TEST_F(EqualJobs, QueuedOnesWaitAtTheirTurn) {
   EXPECT_EQ(state(uids[2]), JobState::kBlocked);
   end(grant, "result");
   for (const std::string& uid : uids) EXPECT_EQ(digest_of(uid), digest("result"));
+}
+
+// A job behind an equal one in the same queue waits at once, and goes on when that one leaves.
+TEST_F(EqualJobs, OneOfAQueueIsQueued) {
+  const std::vector<std::string> uids{add(), add(), add(), add(), add()};
+  EXPECT_EQ(count("3"), 1U);
+  cancel(uids[0]);
+  EXPECT_EQ(state(uids[1]), JobState::kQueued);
+  change(uids[1], ChangeTurns::Act::kHold);
+  EXPECT_EQ(state(uids[2]), JobState::kQueued);
+  EXPECT_EQ(change(uids[2], ChangeTurns::Act::kReprioritise, -5).jobs[0].state, JobState::kQueued);
+  EXPECT_EQ(state(uids[3]), JobState::kQueued);
+  EXPECT_EQ(change(uids[4], ChangeTurns::Act::kReprioritise, 5).jobs[0].state, JobState::kQueued);
+  EXPECT_EQ(start().value().job.uid, uids[4]);
+  EXPECT_FALSE(start());
+  EXPECT_EQ(count("1"), 2U);
+  change(uids[1], ChangeTurns::Act::kRelease);
+  EXPECT_FALSE(start());
+  EXPECT_EQ(count("1"), 3U);
+}
+
+// A failure costs the changes of one waiting job and not of all.
+TEST_F(EqualJobs, AFailureMovesOneOfManyTwins) {
+  for (int i = 0; i < 50; ++i) add();
+  for (int failed = 1; failed <= 20; ++failed) {
+    end(start().value(), "", AttemptOutcome::kFailed);
+    EXPECT_EQ(count("3"), 1U);
+    EXPECT_EQ(count("1"), static_cast<std::size_t>(49 - failed));
+  }
+  EXPECT_EQ(text("SELECT count(*) FROM events WHERE to_state=?", "1"), "49 ");
+}
+
+TEST_F(EqualJobs, OneTransactionMovesABoundedNumber) {
+  const std::string first = add();
+  const Grant grant = start().value();
+  for (int i = 0; i < 600; ++i) add();
+  EXPECT_EQ(count("1"), 600U);
+  end(grant, "result");
+  EXPECT_EQ(count("7"), 257U);
+  tick();
+  EXPECT_EQ(count("7"), 513U);
+  tick();
+  tick();
+  EXPECT_EQ(count("7"), 601U);
+}
+
+TEST_F(EqualJobs, OneRequestOfAWorkerPassesABoundedNumber) {
+  const std::string first = add();
+  const Grant grant = start().value();
+  std::vector<std::string> held;
+  for (int i = 0; i < 100; ++i) change(held.emplace_back(add()), ChangeTurns::Act::kHold);
+  end(grant, "result");
+  for (const std::string& uid : held) change(uid, ChangeTurns::Act::kRelease);
+  add(CachePolicy::kRefresh);
+  bool is_asked_again = false;
+  world_.run([&](WriteContext& write) {
+    write.queue.take_ready_flag();
+    EXPECT_TRUE(write.queue.apply(simple_acquire(worker_, ++calls_, 1), write.now).grants.empty());
+    is_asked_again = write.queue.take_ready_flag();
+  });
+  EXPECT_TRUE(is_asked_again) << "the worker would sleep beside a job that it could run";
+  EXPECT_EQ(count("7"), 65U);
+  EXPECT_TRUE(start());
+  EXPECT_EQ(count("7"), 101U);
 }
 
 TEST_F(EqualJobs, AResultIsTakenAtTheTurnToo) {
@@ -120,6 +163,72 @@ TEST_F(EqualJobs, ALostWorkerLetsTheOthersRun) {
   EXPECT_EQ(state(later), JobState::kQueued);
 }
 
+// The worker of the first job is silent, an equal job runs elsewhere, and the worker comes back.
+TEST_F(EqualJobs, ABlockedJobIsReinstated) {
+  const std::string first = add();
+  const Grant lost = start().value();
+  const std::string second = add();
+  clock_.advance(QueueOptions().lease_ttl_ms + 1);
+  tick();
+  worker_ = simple_worker("w_2", 2, 1'000);
+  world_.apply(worker_);
+  const Grant grant = start().value();
+  EXPECT_EQ(grant.job.uid, second);
+  clock_.advance(QueueOptions().requeue_delay_ms);
+  world_.apply(Heartbeat{.worker_id = "w_2",
+                         .incarnation = worker_.worker.incarnation,
+                         .attempts = {{.attempt_uid = grant.attempt.uid,
+                                       .fence = grant.attempt.fence,
+                                       .progress = {}}},
+                         .devices = {}});
+  tick();
+  EXPECT_FALSE(start());
+  EXPECT_EQ(state(first), JobState::kBlocked);
+  world_.apply(simple_worker("w_1", 1, 1'000));
+  const auto answer = world_.apply(Heartbeat{
+      .worker_id = "w_1",
+      .incarnation = lost.attempt.incarnation,
+      .attempts = {{.attempt_uid = lost.attempt.uid, .fence = lost.attempt.fence, .progress = {}}},
+      .devices = {}});
+  EXPECT_EQ(answer.directives.at(0), Directive::kContinue);
+  EXPECT_EQ(state(first), JobState::kRunning);
+  end(lost, "result");
+  end(grant, "result");
+  EXPECT_EQ(state(first), JobState::kSucceeded);
+  EXPECT_EQ(state(second), JobState::kSucceeded);
+}
+
+// A worker that was cut off while the result was taken from another one is fenced.
+TEST_F(EqualJobs, ALateWorkerOfAJobThatTookAResultIsFenced) {
+  const std::string first = add();
+  const Grant lost = start().value();
+  const std::string second = add();
+  clock_.advance(QueueOptions().lease_ttl_ms + 1);
+  tick();
+  worker_ = simple_worker("w_2", 2, 1'000);
+  world_.apply(worker_);
+  end(start().value(), "result");
+  EXPECT_EQ(state(first), JobState::kSucceeded) << "a job in its back-off takes a result, too";
+  EXPECT_THROW(end(lost, "another"), Refused);
+  EXPECT_EQ(digest_of(first), digest("result"));
+}
+
+TEST_F(EqualJobs, AGrantToAWorkerOfAnotherVersionLetsTheOthersRun) {
+  const std::vector<std::string> uids{add(), add(), add()};
+  worker_.worker.version = "older";
+  world_.apply(worker_);
+  const Grant older = start().value();
+  EXPECT_EQ(state(uids[1]), JobState::kQueued);
+  worker_ = simple_worker("w_2", 2, 1'000);
+  world_.apply(worker_);
+  const Grant newer = start().value();
+  EXPECT_EQ(newer.job.uid, uids[1]);
+  end(older, "older");
+  EXPECT_EQ(state(uids[2]), JobState::kBlocked);
+  end(newer, "newer");
+  EXPECT_EQ(digest_of(uids[2]), digest("newer"));
+}
+
 TEST_F(EqualJobs, OthersRunBeside) {
   add();
   start();
@@ -141,55 +250,6 @@ TEST_F(EqualJobs, NobodyWaitsForAResultThatIsNotKept) {
   world_.apply(worker_);
   start();
   EXPECT_EQ(state(add()), JobState::kQueued) << "a worker of another version offers nothing";
-}
-
-// Random stories of equal jobs: at most one of an action runs, none waits for nothing, and every
-// success has files of its action.
-TEST_F(EqualJobs, RandomStoriesEndForAll) {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    SeededRandom random(seed);
-    std::map<std::string, std::string> action_of;
-    std::map<std::string, Grant> running;
-    const auto below = [&](std::size_t n) { return random.next() % n; };
-    const auto pick = [&](const auto& from) { return std::next(from.begin(), below(from.size())); };
-    const auto finish_one = [&](bool well) {
-      const auto at = pick(running);
-      if (state(at->first) == JobState::kCancelling) well = false;
-      end(at->second, action_of.at(at->first),
-          well ? AttemptOutcome::kSucceeded : AttemptOutcome::kFailed);
-      running.erase(at);
-    };
-    for (int step = 0; step < 150; ++step) {
-      const std::uint64_t act = below(8);
-      if (act < 3) {
-        const std::string action =
-            std::to_string(10 + seed) + std::string(62, static_cast<char>('a' + below(6)));
-        const auto cache = below(4) == 0 ? CachePolicy::kRefresh : CachePolicy::kUse;
-        action_of[submit(job(cache, action)).uids.at(0)] = action;
-      } else if (act < 5) {
-        if (const auto grant = start()) running.emplace(grant->job.uid, *grant);
-      } else if (act == 5 && !action_of.empty()) {
-        cancel(pick(action_of)->first);
-      } else if (!running.empty()) {
-        finish_one(below(3) > 0);
-      }
-      std::map<std::string, int> runs;
-      for (const auto& [uid, action] : action_of) {
-        const JobRow job = row(uid);
-        const bool with_worker = job.state == JobState::kLeased || job.state == JobState::kRunning;
-        if (with_worker && job.cache == CachePolicy::kUse) ++runs[action];
-        if (job.state == JobState::kSucceeded) ASSERT_EQ(digest_of(uid), digest(action));
-      }
-      for (const auto& [action, count] : runs) ASSERT_LE(count, 1) << "step " << step;
-    }
-    for (int left = 0; left < 400; ++left) {
-      while (const auto grant = start()) running.emplace(grant->job.uid, *grant);
-      if (running.empty()) break;
-      finish_one(true);
-    }
-    for (const auto& [uid, action] : action_of) EXPECT_TRUE(is_final(state(uid))) << uid;
-  }
 }
 
 }  // namespace

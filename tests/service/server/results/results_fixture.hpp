@@ -105,4 +105,56 @@ class ResultsTest : public testing::Test {
   std::uint64_t calls_ = 100;
 };
 
+/// The same queue with the changes that people and time make to equal jobs.
+class EqualJobs : public ResultsTest {
+ protected:
+  std::string add(CachePolicy cache = CachePolicy::kUse, std::int64_t owner = 1,
+                  const std::string& tenant = "phonons") {
+    return submit(job(cache), user_scope(owner, tenant)).uids.at(0);
+  }
+  JobState state(const std::string& uid) { return row(uid).state; }
+  void cancel(const std::string& uid) {
+    world_.apply(CancelJobs{.scope = Scope::everything(),
+                            .request_id = "",
+                            .body_sha256 = "",
+                            .uids = {uid},
+                            .reason = ""});
+  }
+  TurnsChanged change(const std::string& uid, ChangeTurns::Act act, std::int32_t priority = 0) {
+    return world_.apply(ChangeTurns{.scope = Scope::everything(),
+                                    .request_id = "",
+                                    .body_sha256 = "",
+                                    .uids = {uid},
+                                    .act = act,
+                                    .reason = "",
+                                    .priority = priority,
+                                    .may_raise = true});
+  }
+  /// Changes the turn of a job that has not ended, or cancels it, by a number below 12.
+  void disturb(const std::string& uid, std::uint64_t number) {
+    using Act = ChangeTurns::Act;
+    if (number % 4 == 0)
+      change(uid, Act::kReprioritise, static_cast<std::int32_t>(number / 4) - 1);
+    else if (number % 4 == 1 && !row(uid).open_attempt)
+      change(uid, Act::kHold);
+    else if (number % 4 == 2 && state(uid) == JobState::kHeld)
+      change(uid, Act::kRelease);
+    else
+      cancel(uid);
+  }
+  /// Adds a job with a time limit of its own.
+  std::string add_limited(std::int64_t max_runtime_ms) {
+    NewJob limited = job();
+    limited.row.max_runtime_ms = max_runtime_ms;
+    return submit(limited).uids.at(0);
+  }
+  void tick() {
+    world_.run([](WriteContext& write) { write.queue.tick(write.now); });
+  }
+  std::size_t count(const std::string& states) {
+    return std::stoul(
+        text("SELECT count(*) FROM jobs WHERE state IN (" + states + ") AND action=?", kAction));
+  }
+};
+
 }  // namespace quasi::server::test
