@@ -124,6 +124,40 @@ TEST(Lint, PlansTheTimeThatIsNeeded) {
   EXPECT_TRUE(came_true);
 }
 
+// The plan of a sample names its draws and their time, not the time of the sums over all processes.
+// Uniform draws cost the same each, and a sample by weight goes over all processes twice. One of
+// three tries must agree within a factor of three.
+TEST(Lint, PlansASampleOfFourPhonons) {
+  SilentProgress silent;
+  for (const char* sampling : {"sampling=uniform", "sampling=by-weight"}) {
+    const bool uniform = std::string(sampling) == "sampling=uniform";
+    const std::vector<std::string> settings{
+        "ngrid=5,5,5",
+        "four_phonon=T",
+        "scalebroad=0.5",
+        "T=300",
+        sampling,
+        "convergence=F",
+        uniform ? "num_sample_process_4ph=3000" : "num_sample_process_4ph=10"};
+    bool came_true = false;
+    for (int attempt = 0; attempt < 3 && !came_true; ++attempt) {
+      const auto plan = validate(settings)["plan"];
+      EXPECT_EQ(plan.contains("draws_4ph"), uniform);
+      if (uniform) EXPECT_EQ(plan["draws_4ph"].get<int>(), 3000);
+      const auto s = test::solve_deck(silicon(), settings);
+      const auto start = std::chrono::steady_clock::now();
+      run_four_phonon(s->transport(), *s->deck.fourth_order, s->deck.control.four_phonon_options(),
+                      {}, s->run, silent);
+      const double seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const double ratio = plan["seconds_4ph_estimate"].get<double>() / seconds;
+      std::printf("    %s: seconds planned over needed %.2f (%.2f s)\n", sampling, ratio, seconds);
+      came_true = ratio > 1.0 / 3.0 && ratio < 3.0;
+    }
+    EXPECT_TRUE(came_true) << sampling;
+  }
+}
+
 TEST(Lint, NoticesAWidthTooSmallForTheMesh) {
   const auto report = validate({"ngrid=5,5,5", "scalebroad=0.02", "allow_few_processes=T"});
   EXPECT_FALSE(report["checks"]["broadening"]["ok"].get<bool>());

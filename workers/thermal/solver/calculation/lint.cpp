@@ -7,6 +7,7 @@
 
 #include "workers/thermal/solver/calculation/case_checks.hpp"
 #include "workers/thermal/solver/four_phonon/four_phonon_run.hpp"
+#include "workers/thermal/solver/four_phonon/sampling_4ph.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 #include "workers/thermal/solver/four_phonon/tile_plan_4ph.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
@@ -67,24 +68,30 @@ void plan_iteration_4ph(double limit, ConductivityRun& run, const Problem4ph& pr
                            ": it is not checkpointed, and a job that is killed builds it again");
 }
 
-void plan_4ph(const LatticeModel& model, const CaseOptions& options, ConductivityRun& run,
-              const Device& device, nlohmann::json& plan) {
-  const auto processes =
-      estimate_processes_4ph(model.symmetry, options.four_phonon, run.modes, 2'000'000);
-  plan["processes_4ph_estimate"] = {{"recombination", std::llround(processes[0])},
-                                    {"redistribution", std::llround(processes[1])},
-                                    {"splitting", std::llround(processes[2])}};
-  const Problem4ph problem =
-      make_problem_4ph(model.crystal, run.modes, model.symmetry, options.four_phonon,
-                       *model.fourth_order, model.symmetry.irreducible);
-  const auto kernels = make_scattering_kernels_4ph(device, options.four_phonon.memory_budget_bytes);
-  kernels->load(problem);
-  plan["memory_4ph_bytes"] = kernels->memory_bytes(problem);
-  if (options.four_phonon.iteration)
-    plan_iteration_4ph(options.collision_checkpoint_limit_bytes, run, problem, *kernels, plan);
+/// Estimates the seconds of `draws` uniform draws for each mode and channel from the first of them.
+double seconds_of_draws(ScatteringKernels4ph& kernels, std::int64_t draws) {
+  constexpr double kEnough_s = 0.3;
+  for (std::int64_t first = 8;; first *= 4) {
+    const std::int64_t some = std::min(first, draws);
+    const auto start = std::chrono::steady_clock::now();
+    kernels.sample_uniform(1, 0, some, true);
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (seconds > kEnough_s || some == draws)
+      return seconds * static_cast<double>(draws) / static_cast<double>(some);
+  }
+}
+
+/// Estimates the seconds of one pass over all four-phonon processes from some total momenta.
+/// @param weights_only  true: the pass of a sample, which evaluates no matrix elements
+double seconds_of_all(const Problem4ph& problem, ScatteringKernels4ph& kernels,
+                      const Device& device, bool weights_only) {
   const auto seconds_of = [&](std::int32_t first, std::int32_t last) {
     const auto start = std::chrono::steady_clock::now();
-    kernels->sums(first, last);
+    if (weights_only)
+      kernels.thinned_sums({}, first, last);
+    else
+      kernels.sums(first, last);
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
   double seconds = 0.0;
@@ -104,7 +111,35 @@ void plan_4ph(const LatticeModel& model, const CaseOptions& options, Conductivit
     seconds = seconds_of(tiles.first_total(place), tiles.last_total(place));
     share = tiles.work(place) / tiles.work_before.back();
   }
-  plan["seconds_4ph_estimate"] = seconds / share;
+  return seconds / share;
+}
+
+void plan_4ph(const LatticeModel& model, const CaseOptions& options, ConductivityRun& run,
+              const Device& device, nlohmann::json& plan) {
+  const auto processes =
+      estimate_processes_4ph(model.symmetry, options.four_phonon, run.modes, 2'000'000);
+  plan["processes_4ph_estimate"] = {{"recombination", std::llround(processes[0])},
+                                    {"redistribution", std::llround(processes[1])},
+                                    {"splitting", std::llround(processes[2])}};
+  const Problem4ph problem =
+      make_problem_4ph(model.crystal, run.modes, model.symmetry, options.four_phonon,
+                       *model.fourth_order, model.symmetry.irreducible);
+  const auto kernels = make_scattering_kernels_4ph(device, options.four_phonon.memory_budget_bytes);
+  kernels->load(problem);
+  plan["memory_4ph_bytes"] = kernels->memory_bytes(problem);
+  if (options.four_phonon.iteration)
+    plan_iteration_4ph(options.collision_checkpoint_limit_bytes, run, problem, *kernels, plan);
+  const SamplingOptions& sampling = options.four_phonon.sampling;
+  if (sampling.enabled && sampling.estimator == Sampling::kUniform) {
+    const std::int64_t draws = sampling.draws > 0 ? sampling.draws : kFirstUniformDraws4ph;
+    plan["draws_4ph"] = draws;
+    plan["seconds_4ph_estimate"] = seconds_of_draws(*kernels, draws);
+    return;
+  }
+  // A sample by weight goes over all processes twice, for their weights and for the draws.
+  const double passes = sampling.enabled ? 2.0 : 1.0;
+  plan["seconds_4ph_estimate"] =
+      passes * seconds_of_all(problem, *kernels, device, sampling.enabled);
 }
 
 }  // namespace

@@ -39,7 +39,6 @@ class RateStep4ph {
   /// Rates of a sample that reaches the target of the options.
   Rates4ph sampled() const {
     constexpr std::int64_t kFirstDraws = 32;  // by weight, where only an error is asked for
-    constexpr std::int64_t kFirstUniform = 10000;
     const SamplingOptions& sampling = options_.sampling;
     const auto good_enough = [this](const Rates4ph& rates) { return reaches_target(rates); };
     if (sampling.estimator == Sampling::kByWeight)
@@ -47,7 +46,8 @@ class RateStep4ph {
           problem_, options_.constants,
           {sampling.seed, sampling.draws > 0 ? sampling.draws : kFirstDraws, good_enough}, team_,
           progress_, checkpoint_rule_));
-    for (std::int64_t draws = sampling.draws > 0 ? sampling.draws : kFirstUniform;; draws *= 2) {
+    for (std::int64_t draws = sampling.draws > 0 ? sampling.draws : kFirstUniformDraws4ph;;
+         draws *= 2) {
       const std::int64_t phase_spaces =
           sampling.phase_space_draws > 0 ? sampling.phase_space_draws : draws;
       Rates4ph rates = uniform({sampling.seed, draws, phase_spaces});

@@ -9,6 +9,9 @@
 
 namespace quasi::thermal {
 
+/// Uniform draws for each mode and channel of a deck that gives no number.
+inline constexpr std::int64_t kFirstUniformDraws4ph = 10000;
+
 /// Numbers of uniform draws for each mode and channel.
 struct UniformDraws4ph {
   std::uint64_t seed;
