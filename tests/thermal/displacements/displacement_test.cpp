@@ -184,6 +184,29 @@ class DisplacementFiles : public ::testing::Test {
     return file.string();
   }
 
+  /// Numbers of a file of the deck.
+  std::vector<double> content(const char* name) const {
+    std::ifstream in(deck() / name);
+    std::vector<double> numbers;
+    for (double x; in >> x;) numbers.push_back(x);
+    return numbers;
+  }
+
+  /// Writes FORCES_FC3 as phono3py does. @param shift  of the order of the cells
+  std::string with_phono3py_forces(std::size_t shift) const {
+    const DisplacementPlan plan(read_poscar(poscar()), options_);
+    const std::size_t n = plan.cells().size();
+    const fs::path file = directory_.path() / "FORCES_FC3";
+    std::ofstream out(file);
+    out.precision(17);
+    for (std::size_t cell = 0; cell < n; ++cell) {
+      out << "# File: " << cell + 1 << "    \n# 1  0.01 0.0 0.0\n";
+      for (const Vec3& f : stillinger_weber_forces(plan.displaced((cell + shift) % n)))
+        out << "   " << f[0] << "   " << f[1] << "   " << f[2] << '\n';
+    }
+    return file.string();
+  }
+
   void expect_refusal(const std::string& forces, const std::string& part) const {
     try {
       collected(forces);
@@ -217,12 +240,6 @@ TEST_F(DisplacementFiles, KappaOfDisplacementsEqualsThatOfAnalyticConstants) {
 }
 
 TEST_F(DisplacementFiles, ForcesOfAFileGiveTheConstantsOfThePotential) {
-  const auto content = [&](const char* name) {
-    std::ifstream in(deck() / name);
-    std::vector<double> numbers;
-    for (double x; in >> x;) numbers.push_back(x);
-    return numbers;
-  };
   collected("stillinger-weber");
   const auto second = content("FORCE_CONSTANTS_2ND"), third = content("FORCE_CONSTANTS_3RD");
   ASSERT_GT(third.size(), 1000U);
@@ -233,6 +250,23 @@ TEST_F(DisplacementFiles, ForcesOfAFileGiveTheConstantsOfThePotential) {
   ASSERT_EQ(third_again.size(), third.size());
   for (std::size_t i = 0; i < second.size(); ++i) ASSERT_NEAR(second_again[i], second[i], 1e-9);
   for (std::size_t i = 0; i < third.size(); ++i) ASSERT_NEAR(third_again[i], third[i], 1e-5);
+}
+
+// Files of phono3py hold forces alone. Those of cells in another order do not drive the displaced
+// atoms back.
+TEST_F(DisplacementFiles, FilesOfPhono3pyGiveTheForces) {
+  collected("stillinger-weber");
+  const auto third = content("FORCE_CONSTANTS_3RD");
+  collected(with_phono3py_forces(0));
+  const auto third_again = content("FORCE_CONSTANTS_3RD");
+  ASSERT_EQ(third_again.size(), third.size());
+  for (std::size_t i = 0; i < third.size(); ++i) ASSERT_NEAR(third_again[i], third[i], 1e-5);
+  expect_refusal(with_phono3py_forces(1), "do not drive the displaced atoms back");
+  const fs::path file = directory_.path() / "FORCES_FC2";
+  std::ofstream(file) << "# File: 1\n 0.0 0.0 nan\n";
+  expect_refusal(file.string(), "FORCES_FC2 line 2: three finite numbers");
+  std::ofstream(file) << "0.0 0.0 0.0\n";
+  expect_refusal(file.string(), "FORCES_FC2 line 1: a comment '# File: 1'");
 }
 
 /// Writes the vasprun.xml of a cell, as VASP does after one ionic step. NELM is 60.

@@ -6,6 +6,7 @@
 #include "workers/thermal/input/displacements/espresso_output.hpp"
 #include "workers/thermal/input/displacements/extended_xyz.hpp"
 #include "workers/thermal/input/displacements/outcar.hpp"
+#include "workers/thermal/input/displacements/phono3py_forces.hpp"
 #include "workers/thermal/input/displacements/vasprun.hpp"
 
 namespace quasi::thermal {
@@ -32,6 +33,8 @@ std::vector<ForceFrame> read_force_file(const std::filesystem::path& file) {
   if (contains("Program PWSCF")) return {read_espresso_text(file)};
   if (contains("vasp.") && head.find("vasp.") == head.find_first_not_of(' '))
     return {read_outcar(file)};
+  if (head.rfind("# File:", 0) == 0 || file.filename().string().rfind("FORCES_FC", 0) == 0)
+    return read_phono3py_forces(file);
   return read_extended_xyz(file);
 }
 

@@ -74,6 +74,23 @@ void check_positions(const PhonopyCell& planned, const ForceFrame& frame, double
   }
 }
 
+/// Checks forces without positions: those on displaced atoms must drive them back. This notices
+/// frames or atoms in another order.
+void check_work(const PhonopyCell& at_rest, const PhonopyCell& planned, const ForceFrame& frame,
+                const std::string& where) {
+  const Mat3 columns = transpose(planned.lattice_angstrom);
+  double work = 0.0, largest = 0.0;
+  for (int site = 0; site < planned.n_atoms(); ++site) {
+    const Vec3 move = columns * (planned.position[site] - at_rest.position[site]);
+    work += dot(move, frame.force_ev_per_angstrom[static_cast<std::size_t>(site)]);
+    largest = std::max(largest, length(move));
+  }
+  if (largest > 0.0 && !(work < 0.0))
+    throw InvalidInput(where +
+                       "the forces do not drive the displaced atoms back: give the forces of the "
+                       "cells of displacements.xyz, and keep the order of frames and atoms");
+}
+
 void check_sum(const ForceFrame& frame, const std::string& where) {
   Vec3 sum{};
   double largest = 0.0;
@@ -135,12 +152,16 @@ PlanForces checked_forces(const DisplacementPlan& plan, const std::vector<ForceF
   for (std::size_t cell = 0; cell < frames.size(); ++cell) {
     const PhonopyCell planned = plan.displaced(cell);
     const std::string where = frame_name(file, cell);
-    if (frames[cell].position_angstrom.size() != planned.position.size())
-      throw InvalidInput(where + std::to_string(frames[cell].position_angstrom.size()) +
+    if (frames[cell].force_ev_per_angstrom.size() != planned.position.size())
+      throw InvalidInput(where + std::to_string(frames[cell].force_ev_per_angstrom.size()) +
                          " atoms, and the supercell has " +
                          std::to_string(planned.position.size()));
-    check_lattice(planned, frames[cell], where);
-    check_positions(planned, frames[cell], kSameMove * plan.options().distance_angstrom, where);
+    if (frames[cell].position_angstrom.empty()) {
+      check_work(plan.group().supercell(), planned, frames[cell], where);
+    } else {
+      check_lattice(planned, frames[cell], where);
+      check_positions(planned, frames[cell], kSameMove * plan.options().distance_angstrom, where);
+    }
     if (cell > 0) check_sum(frames[cell], where);
     forces.push_back(frames[cell].force_ev_per_angstrom);
   }
