@@ -7,6 +7,7 @@
 #include "workers/backend/checkpoint/checkpoint.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/io/common_keys.hpp"
+#include "workers/thermal/input/force_constants/covariance.hpp"
 #include "workers/thermal/output/bte_files.hpp"
 #include "workers/thermal/output/convergence_file.hpp"
 #include "workers/thermal/output/dataset_table.hpp"
@@ -36,6 +37,16 @@ nlohmann::json json_of(const PrecisionError& error) {
           {"kappa_error", error.kappa_error}};
 }
 
+/// Reads the covariance of the third order that lies beside a deck with `derivative`, if there is
+/// one.
+std::optional<ConstantsCovariance> covariance_beside(const Deck& deck,
+                                                     const std::filesystem::path& path) {
+  const std::filesystem::path file =
+      (std::filesystem::is_directory(path) ? path : path.parent_path()) / "covariance.hdf5";
+  if (!deck.control.derivative || !std::filesystem::exists(file)) return {};
+  return read_covariance(file, deck.third_order);
+}
+
 /// Writes result.h5 and the exports of one case into `directory`. Returns its summary.
 /// @param study  null: the case has none
 nlohmann::json write_case(const Deck& deck, const SolvedCase& solved, const ConvergenceStudy* study,
@@ -45,7 +56,8 @@ nlohmann::json write_case(const Deck& deck, const SolvedCase& solved, const Conv
   write_result(deck, result, out);
   if (solved.four_phonon) write_result_4ph(deck, *solved.four_phonon, out);
   if (solved.derived) write_result_derived(deck, result, *solved.derived, out);
-  write_derivative(deck, solved, out);
+  const std::optional<ConstantsCovariance> covariance = covariance_beside(deck, options.deck.path);
+  write_derivative(deck, solved, covariance, out);
   if (study) write_study(deck, *study, out);
   write_path(deck, result, directory, out);
   const auto write_precision = [&](const std::string& where, const PrecisionError& error) {
@@ -66,7 +78,7 @@ nlohmann::json write_case(const Deck& deck, const SolvedCase& solved, const Conv
   summary["checks"] = solved.checks;
   if (solved.four_phonon) summarise_4ph(*solved.four_phonon, summary);
   if (solved.derived) summarise_derived(deck, *solved.derived, summary);
-  summarise_derivative(deck, solved, summary);
+  summarise_derivative(deck, solved, covariance, summary);
   if (solved.precision) {
     summary["precision"] = json_of(*solved.precision);
     summary["precision"]["name"] = "mixed";
@@ -156,6 +168,7 @@ class ThermalTask : public Task {
   nlohmann::json validate(const DeckSource& source, const Device& device) const override {
     Deck deck = read_deck(source.path, source.settings, computed_constants);
     require_possible_study(deck.control.case_options());
+    covariance_beside(deck, source.path);
     const std::vector<double> temperatures_k = deck.control.temperatures_k;
     const nlohmann::json ladder = deck.control.renormalise ? plan_ladder(deck) : nlohmann::json();
     const CaseOptions options = deck.control.case_options();
@@ -185,6 +198,7 @@ class ThermalTask : public Task {
       throw InvalidInput(
           "on GPUs only four-phonon sums and samples are shared out, and 'four_phonon' = .false.: "
           "name one device and start one rank");
+    covariance_beside(deck, options.deck.path);  // refuses a broken file before the sums
     const CommonKeys common{.memory_budget_mib = deck.control.memory_budget_mib,
                             .device_memory_fraction = deck.control.device_memory_fraction,
                             .threads = deck.control.threads};
@@ -221,6 +235,7 @@ class ThermalTask : public Task {
             "force_constants.hdf5",
             "fc3.hdf5",
             "fc4.hdf5",
+            "covariance.hdf5",
             "*.yaml",
             "*.yaml.xz",
             "*.yaml.gz",

@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "tests/thermal/decks/checked_deck.hpp"
 #include "tests/thermal/decks/model_deck.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/io/hdf5.hpp"
+#include "workers/thermal/input/force_constants/covariance.hpp"
+#include "workers/thermal/solver/transport/derivative/constants_error.hpp"
 #include "workers/thermal/solver/transport/derivative/kappa_derivative.hpp"
 
 namespace quasi::thermal {
@@ -72,6 +75,120 @@ TEST(DerivativeJob, WritesTheDerivativeOfEveryConstant) {
     EXPECT_NE(table.find(iterated ? "change of κ (BTE)" : "change of κ (RTA)"), std::string::npos);
     EXPECT_NE(table.find("     200.00     -2.0000 %"), std::string::npos) << table;
   }
+}
+
+/// A copy of the deck silicon-sw with a covariance of one parameter, the size of all constants.
+class DeckWithCovariance {
+ public:
+  DeckWithCovariance() {
+    std::filesystem::copy(test::model("silicon-sw"), place_.path(),
+                          std::filesystem::copy_options::recursive);
+    const SparseForceConstants& constants =
+        read_deck(place_.path(), test::settings_of(kSettings)).third_order;
+    for (std::int64_t i = 0; i < 27 * constants.n_blocks(); ++i) {
+      const std::int64_t block = i / 27;
+      parameter.push_back(0);
+      for (std::int64_t k = 0; k < 3; ++k) atom.push_back(constants.atom[3 * block + k]);
+      for (std::int64_t k = 0; k < 6; ++k) cell.push_back(constants.cell[6 * block + k]);
+      for (const std::int64_t x : {i / 9 % 3, i / 3 % 3, i % 3}) component.push_back(x);
+      value.push_back(constants.tensor[i]);
+    }
+  }
+
+  std::filesystem::path write() const {
+    const auto m = static_cast<std::int64_t>(value.size());
+    const auto n = static_cast<std::int64_t>(std::lround(std::sqrt(covariance.size())));
+    H5Writer out(place_.path() / "covariance.hdf5");
+    out.write("/covariance", covariance, {n, n}, "1");
+    out.write("/basis/parameter", parameter, {m}, "1");
+    out.write("/basis/atom", atom, {m, 3}, "1");
+    out.write("/basis/cell", cell, {m, 2, 3}, "1");
+    out.write("/basis/component", component, {m, 3}, "1");
+    out.write("/basis/value", value, {m}, "eV/angstrom^3");
+    out.commit();
+    return place_.path();
+  }
+
+  std::vector<std::int64_t> parameter, atom, cell, component;
+  std::vector<double> value, covariance{1e-4};
+
+ private:
+  quasi::test::TemporaryDirectory place_;
+};
+
+// An error of 1 % of all constants is one of 2 % of κ, since three phonons alone scatter.
+TEST(DerivativeJob, WritesTheErrorBarOfACovariance) {
+  const DeckWithCovariance deck;
+  const quasi::test::TemporaryDirectory out;
+  SilentProgress silent;
+  const auto settings = with({"convergence=F"});
+  const nlohmann::json summary = make_thermal_task()->run(
+      {.deck = {.path = deck.write(), .settings = test::settings_of(settings)},
+       .devices = {Device{}},
+       .output_directory = out.path(),
+       .checkpoint_directory = out.path()},
+      silent);
+  const H5Reader file(out.path() / "result.h5");
+  const auto error = file.doubles("/derivative/kappa_error");
+  const auto gradient = file.doubles("/derivative/by_parameter");
+  EXPECT_EQ(file.shape("/derivative/by_parameter"), (std::vector<std::int64_t>{2, 1}));
+  for (std::size_t t = 0; t < 2; ++t) {
+    const double euler = summary["derivative"]["euler_w_per_mk"][t].get<double>();
+    const double kappa = summary["kappa_rta_w_per_mk"][t][0][0].get<double>();
+    EXPECT_NEAR(gradient[t] / euler, 1.0, 1e-10);
+    EXPECT_NEAR(error[t] / (0.02 * kappa), 1.0, 1e-8);
+    EXPECT_EQ(summary["derivative"]["kappa_error_w_per_mk"][t].get<double>(), error[t]);
+  }
+  const std::string table = make_thermal_task()->table(summary);
+  EXPECT_NE(table.find("standard error of κ from the covariance"), std::string::npos) << table;
+}
+
+TEST(DerivativeJob, RefusesCovariancesThatAreNone) {
+  const auto refusal = [](const DeckWithCovariance& deck,
+                          const std::vector<std::string>& settings) {
+    try {
+      const std::filesystem::path place = deck.write();
+      read_covariance(place / "covariance.hdf5",
+                      read_deck(place, test::settings_of(settings)).third_order);
+    } catch (const InvalidInput& failure) {
+      return std::string(failure.what());
+    }
+    return std::string("no refusal");
+  };
+  const auto expect = [&](const DeckWithCovariance& deck, const char* part) {
+    const std::string message = refusal(deck, kSettings);
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+    EXPECT_NE(message.find("covariance.hdf5"), std::string::npos) << message;
+  };
+  DeckWithCovariance deck;
+  EXPECT_EQ(refusal(deck, kSettings), "no refusal");
+  deck.covariance = {1.0, 0.1, 0.2, 1.0};
+  expect(deck, "is not symmetric");
+  deck.covariance = {-1.0};
+  expect(deck, "negative variance, of parameter 0");
+  deck.covariance = {1.0};
+  deck.parameter[3] = 1;
+  expect(deck, "holds 1; parameters count from 0 to 0");
+  deck.parameter[3] = 0;
+  deck.component[5] = 3;
+  expect(deck, "components are 0, 1 or 2");
+  deck.component[5] = 0;
+  deck.cell[0] = 7;
+  expect(deck, "names a triple that the third order does not have");
+  for (const bool derivative : {true, false}) {
+    const DeckSource source{
+        .path = deck.write(),
+        .settings = test::settings_of(with({derivative ? "derivative=T" : "derivative=F"}))};
+    if (derivative)
+      EXPECT_THROW(make_thermal_task()->validate(source, Device{}), InvalidInput);
+    else
+      EXPECT_NO_THROW(make_thermal_task()->validate(source, Device{}));
+  }
+  EXPECT_THROW(kappa_error_of_constants({.n_parameters = 2,
+                                         .basis = {{0, 0, 1.0}, {1, 0, 1.0}},
+                                         .covariance = {1.0, -2.0, -2.0, 1.0}},
+                                        {1.0}),
+               InvalidInput);
 }
 
 TEST(DerivativeJob, IsAbsentUnlessAskedFor) {

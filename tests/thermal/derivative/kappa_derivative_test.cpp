@@ -6,12 +6,14 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 
 #include "tests/thermal/decks/model_deck.hpp"
 #include "tests/thermal/support/solved_deck.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/thermal/solver/transport/derivative/constants_error.hpp"
 #include "workers/thermal/solver/transport/derivative/kappa_derivative.hpp"
 
 namespace quasi::thermal {
@@ -127,6 +129,61 @@ TEST_P(DerivativeOfKappa, HasTheSameBitsWithAnyNumberOfThreads) {
   const auto three = kappa_derivative(terms_of(*base, transport), GetParam(), kMixed);
   omp_set_num_threads(threads);
   EXPECT_EQ(one, three);
+}
+
+/// Two parameters: the size of the constants of a bond with its neighbours, and that of all others.
+/// A triple belongs to the first where all its atoms lie within 0.25 nm of the first atom. Both
+/// obey the space group.
+ConstantsCovariance covariance_of_ranges(const test::SolvedDeck& base) {
+  const SparseForceConstants& constants = base.problem.fc3;
+  const Crystal& crystal = base.deck.crystal;
+  ConstantsCovariance result{
+      .n_parameters = 2, .basis = {}, .covariance = {4e-4, -1e-4, -1e-4, 1e-4}};
+  for (std::int64_t b = 0; b < constants.n_blocks(); ++b) {
+    const int* atom = &constants.atom[static_cast<std::size_t>(3 * b)];
+    const int* cell = &constants.cell[static_cast<std::size_t>(6 * b)];
+    bool near = true;
+    for (int slot = 1; slot < 3; ++slot) {
+      const Index3 at{cell[3 * slot - 3], cell[3 * slot - 2], cell[3 * slot - 1]};
+      const Vec3 apart = crystal.cartesian_nm(crystal.position[atom[slot]]) +
+                         crystal.lattice_vector_nm(at) -
+                         crystal.cartesian_nm(crystal.position[atom[0]]);
+      near = near && length(apart) < 0.25;
+    }
+    for (std::int64_t e = 27 * b; e < 27 * b + 27; ++e)
+      result.basis.push_back({near ? 0 : 1, e, constants.tensor[static_cast<std::size_t>(e)]});
+  }
+  return result;
+}
+
+// The error bar of κ is that of central differences along the parameters. κ bends along them, since
+// each alone breaks the sum rule: steps of 1e-5 leave 1e-7 of the derivative.
+TEST_P(DerivativeOfKappa, GivesTheErrorBarOfTheConstants) {
+  const auto base = solved({"boundary_length_nm=200"});
+  const Transport transport = base->transport();
+  const ConstantsCovariance covariance = covariance_of_ranges(*base);
+  const ConstantsError found = kappa_error_of_constants(
+      covariance, kappa_derivative(terms_of(*base, transport), GetParam(), kMeanOfTrace));
+  constexpr double kStep = 1e-5;
+  std::array<double, 2> gradient{};
+  for (std::int64_t parameter = 0; parameter < 2; ++parameter) {
+    std::array<double, 2> kappa{};
+    for (int side = 0; side < 2; ++side) {
+      std::vector<double> tensor = base->problem.fc3.tensor;
+      for (const auto& entry : covariance.basis)
+        if (entry.parameter == parameter)
+          tensor[static_cast<std::size_t>(entry.element)] +=
+              (side == 0 ? kStep : -kStep) * entry.value;
+      kappa[side] =
+          weighted(kMeanOfTrace, kappa_of(with_constants(*base, transport, tensor), GetParam()));
+    }
+    gradient[parameter] = (kappa[0] - kappa[1]) / (2.0 * kStep);
+    EXPECT_GT(std::fabs(gradient[parameter]), 1.0);
+    EXPECT_NEAR(found.gradient[parameter] / gradient[parameter], 1.0, 1e-6);
+  }
+  const double variance = 4e-4 * gradient[0] * gradient[0] + 1e-4 * gradient[1] * gradient[1] -
+                          2e-4 * gradient[0] * gradient[1];
+  EXPECT_NEAR(found.kappa_w_per_mk / std::sqrt(variance), 1.0, 1e-6);
 }
 
 std::string name_of(const ::testing::TestParamInfo<KappaSolution>& solution) {

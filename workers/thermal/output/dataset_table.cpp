@@ -30,6 +30,7 @@ constexpr ResultAxis kAxes[] = {
     {"block"},
     {"triplet_member"},
     {"second_or_third"},
+    {"parameter"},
     {"cartesian_3", "", "x y z"},
 };
 
@@ -219,6 +220,10 @@ constexpr DatasetDescription kDatasets[] = {
      "cells of the second and the third atom in units of the lattice vectors"},
     {"/derivative/third_order", "temperature block cartesian cartesian_2 cartesian_3",
      "derivative of the mean diagonal element of the conductivity by each third-order constant"},
+    {"/derivative/by_parameter", "temperature parameter",
+     "derivative of the mean diagonal element of the conductivity by each parameter"},
+    {"/derivative/kappa_error", "temperature",
+     "standard error of the conductivity from the covariance of the third-order constants"},
     {"/ladder/temperature", "temperature", "temperatures of the job"},
     {"/ladder/level", "level", "phonons, scattering and solution of each level of theory"},
     {"/ladder/kappa", "level temperature cartesian cartesian_2", "conductivity by level of theory"},

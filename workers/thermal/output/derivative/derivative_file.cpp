@@ -4,9 +4,12 @@
 #include <cstdio>
 #include <numeric>
 
+#include "workers/thermal/solver/transport/derivative/constants_error.hpp"
+
 namespace quasi::thermal {
 
-void write_derivative(const Deck& deck, const SolvedCase& solved, H5Writer& out) {
+void write_derivative(const Deck& deck, const SolvedCase& solved,
+                      const std::optional<ConstantsCovariance>& covariance, H5Writer& out) {
   if (solved.kappa_derivative.empty()) return;
   const double factor = sheet_factor(deck.crystal, deck.control.sheet_options());
   const std::int64_t n_blocks = deck.third_order.n_blocks();
@@ -17,9 +20,21 @@ void write_derivative(const Deck& deck, const SolvedCase& solved, H5Writer& out)
   out.write("/derivative/cell", deck.third_order.cell, {n_blocks, 2, 3}, "1");
   out.write("/derivative/third_order", values,
             {std::ssize(solved.kappa_derivative), n_blocks, 3, 3, 3}, "W angstrom^3/(m K eV)");
+  if (!covariance) return;
+  std::vector<double> gradient, error;
+  for (const std::vector<double>& derivative : solved.kappa_derivative) {
+    const ConstantsError of_constants = kappa_error_of_constants(*covariance, derivative);
+    for (const double g : of_constants.gradient) gradient.push_back(factor * g);
+    error.push_back(factor * of_constants.kappa_w_per_mk);
+  }
+  out.write("/derivative/by_parameter", gradient, {std::ssize(error), covariance->n_parameters},
+            "W/(m K)");
+  out.write("/derivative/kappa_error", error, {std::ssize(error)}, "W/(m K)");
 }
 
-void summarise_derivative(const Deck& deck, const SolvedCase& solved, nlohmann::json& summary) {
+void summarise_derivative(const Deck& deck, const SolvedCase& solved,
+                          const std::optional<ConstantsCovariance>& covariance,
+                          nlohmann::json& summary) {
   if (solved.kappa_derivative.empty()) return;
   const double factor = sheet_factor(deck.crystal, deck.control.sheet_options());
   const std::vector<double>& constants = deck.third_order.tensor;
@@ -31,6 +46,11 @@ void summarise_derivative(const Deck& deck, const SolvedCase& solved, nlohmann::
   summary["derivative"] = {{"solution", deck.control.converge ? "iterated" : "relaxation-time"},
                            {"euler_w_per_mk", euler},
                            {"norm", norm}};
+  if (!covariance) return;
+  std::vector<double> error;
+  for (const std::vector<double>& d : solved.kappa_derivative)
+    error.push_back(factor * kappa_error_of_constants(*covariance, d).kappa_w_per_mk);
+  summary["derivative"]["kappa_error_w_per_mk"] = error;
 }
 
 std::string derivative_table(const nlohmann::json& summary) {
@@ -47,6 +67,14 @@ std::string derivative_table(const nlohmann::json& summary) {
     std::snprintf(line, sizeof line, "%11.2f%12.4f %%\n",
                   summary["temperatures_k"][t].get<double>(),
                   derivative["euler_w_per_mk"][t].get<double>() / mean);
+    text += line;
+  }
+  if (!derivative.contains("kappa_error_w_per_mk")) return text;
+  text += "standard error of κ from the covariance of the third-order constants (W/m/K)\n";
+  for (std::size_t t = 0; t < kappa.size(); ++t) {
+    char line[80];
+    std::snprintf(line, sizeof line, "%11.2f%12.5g\n", summary["temperatures_k"][t].get<double>(),
+                  derivative["kappa_error_w_per_mk"][t].get<double>());
     text += line;
   }
   return text;
