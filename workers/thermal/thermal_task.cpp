@@ -16,6 +16,7 @@
 #include "workers/thermal/output/ladder_file.hpp"
 #include "workers/thermal/output/path/path_file.hpp"
 #include "workers/thermal/output/phono3py_file.hpp"
+#include "workers/thermal/output/phonopy/phonopy_files.hpp"
 #include "workers/thermal/output/result_4ph.hpp"
 #include "workers/thermal/output/result_derived.hpp"
 #include "workers/thermal/output/result_file.hpp"
@@ -72,7 +73,9 @@ nlohmann::json write_case(const Deck& deck, const SolvedCase& solved, const Conv
   out.commit();
   for (const std::string& format : options.exports) {
     if (format == "bte") write_bte_files(deck, solved, directory);
-    if (format == "phono3py") write_phono3py_file(deck, solved, directory);
+    if (format != "phono3py") continue;
+    write_phono3py_file(deck, solved, directory);
+    write_phonopy_files(deck, solved, directory);
   }
   nlohmann::json summary = summarise(deck, result, options.devices.front());
   summary["checks"] = solved.checks;

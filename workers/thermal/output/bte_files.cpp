@@ -260,6 +260,21 @@ void write_sweep(const BteExport& x) {
   if (converged) converged->close();
 }
 
+/// Writes κ of populations, iterated where it is, and coherences together.
+void write_totals(const BteExport& x, const Derived& derived) {
+  const double factor = sheet_factor(x.deck.crystal, x.deck.control.sheet_options());
+  TextFile file(x.directory / "BTE.KappaTensorVsT_total");
+  for (std::size_t t = 0; t < x.run.by_temperature.size(); ++t) {
+    const TemperatureResult& r = x.run.by_temperature[t];
+    Mat3 total = r.converged ? r.kappa_w_per_mk : r.kappa_rta_w_per_mk;
+    for (int i = 0; i < 3; ++i) total[i] = total[i] + derived.coherence[t].kappa_w_per_mk[i];
+    file.fixed(r.temperature_k, 7, 1);
+    tensor(file, scaled(total, factor), 14, 5);
+    file.end();
+  }
+  file.close();
+}
+
 }  // namespace
 
 void write_bte_files(const Deck& deck, const SolvedCase& solved,
@@ -277,6 +292,7 @@ void write_bte_files(const Deck& deck, const SolvedCase& solved,
     write_temperature(x, t, run.by_temperature[t]);
   write_sweep(x);
   if (solved.derived) write_gruneisen(x, *solved.derived);
+  if (solved.derived && !solved.derived->coherence.empty()) write_totals(x, *solved.derived);
   if (solved.four_phonon) write_bte_files_4ph(x, solved.four_phonon->rates);
 }
 

@@ -18,6 +18,8 @@ void append_voigt(const Mat3& k, double factor, std::vector<double>& out) {
     out.push_back(factor * x);
 }
 
+Mat3 sum_of(const Mat3& a, const Mat3& b) { return {a[0] + b[0], a[1] + b[1], a[2] + b[2]}; }
+
 std::vector<double> scaled(const std::vector<double>& values, double factor) {
   std::vector<double> result(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) result[i] = factor * values[i];
@@ -136,7 +138,7 @@ void write_rates(const Deck& deck, const SolvedCase& solved, const Transport& t,
 void write_kappa(const Deck& deck, const SolvedCase& solved, H5Writer& out) {
   const std::vector<TemperatureResult>& results = solved.run.by_temperature;
   const auto n_q = static_cast<double>(solved.run.modes.n_q);
-  std::vector<double> kappa, mode_kappa, kappa_rta, mode_kappa_rta, kappa_c;
+  std::vector<double> kappa, mode_kappa, kappa_rta, mode_kappa_rta, kappa_c, total, total_rta;
   bool converged = true;
   for (std::size_t k = 0; k < results.size(); ++k) {
     const TemperatureResult& r = results[k];
@@ -147,8 +149,11 @@ void write_kappa(const Deck& deck, const SolvedCase& solved, H5Writer& out) {
       append_voigt(r.kappa_w_per_mk, 1.0, kappa);
       for (const Mat3& share : r.mode_kappa) append_voigt(share, n_q, mode_kappa);
     }
-    if (solved.derived && !solved.derived->coherence.empty())
-      append_voigt(solved.derived->coherence[k].kappa_w_per_mk, 1.0, kappa_c);
+    if (!solved.derived || solved.derived->coherence.empty()) continue;
+    const Mat3& coherence = solved.derived->coherence[k].kappa_w_per_mk;
+    append_voigt(coherence, 1.0, kappa_c);
+    append_voigt(sum_of(r.kappa_rta_w_per_mk, coherence), 1.0, total_rta);
+    append_voigt(sum_of(r.kappa_w_per_mk, coherence), 1.0, total);
   }
   const auto n_t = static_cast<std::int64_t>(results.size());
   const std::vector<std::int64_t> by_mode{n_t, deck.symmetry.n_irreducible(),
@@ -159,7 +164,10 @@ void write_kappa(const Deck& deck, const SolvedCase& solved, H5Writer& out) {
   }
   out.write(converged ? "/kappa_RTA" : "/kappa", kappa_rta, {n_t, 6}, "W/(m K)");
   out.write(converged ? "/mode_kappa_RTA" : "/mode_kappa", mode_kappa_rta, by_mode, "W/(m K)");
-  if (!kappa_c.empty()) out.write("/kappa_C", kappa_c, {n_t, 6}, "W/(m K)");
+  if (kappa_c.empty()) return;
+  out.write("/kappa_C", kappa_c, {n_t, 6}, "W/(m K)");
+  out.write("/kappa_TOT_RTA", total_rta, {n_t, 6}, "W/(m K)");
+  if (converged) out.write("/kappa_TOT_exact", total, {n_t, 6}, "W/(m K)");
 }
 
 }  // namespace
