@@ -6,10 +6,10 @@
 #include <iostream>
 
 #include "proto/wire/access/core_dumps.hpp"
+#include "proto/wire/manager/service_manager.hpp"
 #include "server/api/probe.hpp"
 #include "server/server.hpp"
 #include "server/service/log.hpp"
-#include "server/service/notify.hpp"
 #include "server/setup/check.hpp"
 #include "server/setup/setup.hpp"
 #include "server/store/data_directory.hpp"
@@ -41,17 +41,24 @@ quasi::server::Level level_of(const std::string& name) {
   return Level::kInfo;
 }
 
+void tell_manager(const std::string& state) {
+  using namespace quasi::server;
+  const std::string failure = quasi::wire::notify_manager(state);
+  if (!failure.empty())
+    log(Level::kWarning, "manager_not_told", {{"state", state}, {"why", failure}});
+}
+
 int serve(const quasi::server::ServerOptions& options, const sigset_t& signals) {
   using namespace quasi::server;
   set_log_level(level_of(options.log_level));
   Server server(options);
   log(Level::kInfo, "ready",
       {{"version", QUASI_VERSION}, {"data_directory", options.data_directory}});
-  notify_manager("READY=1");
+  tell_manager("READY=1");
   int signal = 0;
   sigwait(&signals, &signal);
   log(Level::kInfo, "stopping", {{"signal", std::to_string(signal)}});
-  notify_manager("STOPPING=1");
+  tell_manager("STOPPING=1");
   server.stop();
   log(Level::kInfo, "stopped");
   return kOk;

@@ -1,5 +1,7 @@
 #include "server/options_table.hpp"
 
+#include <pwd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -23,13 +25,22 @@ using option::shown;
 using option::shown_number;
 using option::to_integer;
 
+/// The id of a user of this machine, given by number or by name.
+std::int64_t uid_of(const std::string& text) {
+  const bool is_number = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || c == '-' || c == '+';
+  });
+  if (is_number) return to_integer("worker_uids", text, 0, 4'294'967'294);
+  if (const passwd* user = ::getpwnam(text.c_str())) return user->pw_uid;
+  bad("worker_uids", text, "numbers or names of users of this machine");
+}
+
 void set_worker_uids(O& o, const std::string& text) {
   o.api.worker_uids.clear();
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = std::min(text.find(',', start), text.size());
     const std::size_t first = text.find_first_not_of(' ', start);
-    o.api.worker_uids.push_back(
-        to_integer("worker_uids", text.substr(first, end - first), 0, 4'294'967'294));
+    o.api.worker_uids.push_back(uid_of(text.substr(first, end - first)));
     start = end + 1;
   }
 }

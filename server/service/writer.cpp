@@ -4,6 +4,8 @@
 #include <chrono>
 #include <iterator>
 
+#include "proto/wire/manager/service_manager.hpp"
+
 namespace quasi::server {
 namespace {
 
@@ -66,11 +68,16 @@ void Writer::count(std::size_t size, std::chrono::steady_clock::time_point begun
 void Writer::run() {
   std::vector<WriteTask> group;
   auto last_wrote = std::chrono::steady_clock::now();
+  // Each turn of the loop tells the service manager that the thread makes progress.
+  wire::Watchdog watchdog;
   try {
+    const std::chrono::milliseconds idle =
+        std::min<std::chrono::milliseconds>(kIdle, watchdog.turn_limit().value_or(kIdle));
     for (;;) {
+      watchdog.turned();
       {
         std::unique_lock lock(mutex_);
-        if (!changed_.wait_for(lock, kIdle, [&] { return closed_ || !waiting_.empty(); })) {
+        if (!changed_.wait_for(lock, idle, [&] { return closed_ || !waiting_.empty(); })) {
           lock.unlock();
           if (engine_.wal_pages() > 0) engine_.checkpoint(Database::Checkpoint::kTruncate);
           continue;

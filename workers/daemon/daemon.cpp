@@ -11,9 +11,11 @@
 #include <random>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "proto/wire/channel.hpp"
 #include "proto/wire/chunks.hpp"
+#include "proto/wire/manager/service_manager.hpp"
 #include "workers/daemon/devices/engine_facts.hpp"
 #include "workers/daemon/error.hpp"
 #include "workers/daemon/ports/event_loop.hpp"
@@ -202,6 +204,12 @@ std::unique_ptr<DeviceSource> make_devices_for(const WorkerConfig& config, const
   return make_cpu_slots(static_cast<int>(config.slots));
 }
 
+/// Tells the service manager the state of the daemon.
+void tell_manager(const std::string& state, WorkerLog& log) {
+  const std::string failure = wire::notify_manager(state);
+  if (!failure.empty()) log.warning("manager_not_told", {{"state", state}, {"why", failure}});
+}
+
 DaemonExit run(const WorkerConfig& config, StopSignals& signals, WorkerLog& log) {
   PosixFileSystem files;
   const fs::path state = config.state_directory;
@@ -250,11 +258,20 @@ DaemonExit run(const WorkerConfig& config, StopSignals& signals, WorkerLog& log)
     if (!give_up) give_up = clock.now() + kStopLimit;
   });
   supervisor.start();
+  tell_manager("READY=1", log);
+  wire::Watchdog watchdog;
+  bool said_stopping = false;
   while (!supervisor.finished() && !(give_up && clock.now() >= *give_up)) {
     auto deadline = supervisor.next_deadline();
-    if (give_up) deadline = deadline ? std::min(*deadline, *give_up) : *give_up;
+    const auto bound = [&](MonotonicTime time) {
+      deadline = deadline ? std::min(*deadline, time) : time;
+    };
+    if (give_up) bound(*give_up);
+    if (watchdog.turn_limit()) bound(clock.now() + *watchdog.turn_limit());
     loop.run_once(deadline);
     supervisor.tick();
+    watchdog.turned();
+    if (n_signals > 0 && !std::exchange(said_stopping, true)) tell_manager("STOPPING=1", log);
   }
   log.info("stopped", {{"attempts_left", supervisor.attempts()}});
   return DaemonExit::kClean;

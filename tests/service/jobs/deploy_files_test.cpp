@@ -42,7 +42,7 @@ class Deploy : public EndToEnd {
 
 TEST_F(Deploy, UnitsStartTheProgramsWithWhatTheyUnderstand) {
   const std::string config =
-      file("worker-gpu.toml", "server = \"unix:/run/quasi/worker.sock\"\ndevices = \"nvml\"\n")
+      file("gpu.toml", "server = \"unix:/run/quasi-worker/worker.sock\"\ndevices = \"nvml\"\n")
           .string();
   for (const char* unit : {"quasi-server.service", "quasi-worker@.service"}) {
     // systemd joins a line that ends with a backslash to the next line.
@@ -51,11 +51,37 @@ TEST_F(Deploy, UnitsStartTheProgramsWithWhatTheyUnderstand) {
     const auto starts = matches(text, "ExecStart=/usr/local/bin/([^\n]+)");
     ASSERT_EQ(starts.size(), 1u) << unit;
     std::string command = std::regex_replace(starts[0][1].str(), std::regex("%i"), "gpu");
-    command = std::regex_replace(command, std::regex("/etc/quasi/worker-gpu.toml"), config);
+    command = std::regex_replace(command, std::regex("/etc/quasi-worker/gpu.toml"), config);
+    // The user of workers need not exist where the tests run.
+    command =
+        std::regex_replace(command, std::regex("--worker-uids quasi-worker"), "--worker-uids root");
     const auto checked = bash(unit, kBin + "/" + command + " --check-config");
     EXPECT_EQ(checked->wait_at_most(), 0) << command << '\n' << checked->err();
     EXPECT_NE(checked->out().find("sound"), std::string::npos) << checked->out();
   }
+}
+
+// The server and its workers are two users, so that no engine reaches the data of the server. The
+// socket of workers lies in a folder of their group.
+TEST_F(Deploy, UnitsKeepServerAndWorkersApart) {
+  const std::string server = source("deploy/systemd/quasi-server.service"),
+                    worker = source("deploy/systemd/quasi-worker@.service");
+  EXPECT_EQ(matches(server, "\nUser=quasi\n").size(), 1u);
+  EXPECT_EQ(matches(worker, "\nUser=quasi-worker\n").size(), 1u);
+  EXPECT_EQ(
+      matches(server, "install -d -m 2750 -o quasi -g quasi-worker /run/quasi-worker\n").size(),
+      1u);
+  EXPECT_EQ(matches(server, "--worker-listen unix:/run/quasi-worker/worker.sock ").size(), 1u);
+  for (const std::string& unit : {server, worker}) {
+    EXPECT_EQ(matches(unit, "\nWatchdogSec=\\d+s\n").size(), 1u);
+    EXPECT_EQ(matches(unit, "\nMemoryMax=[0-9]+[G%]\n").size(), 1u);
+  }
+  const auto unknown =
+      bash("unknown", kBin + "/quasi-server --check-config --worker-uids nobody-here");
+  EXPECT_EQ(unknown->wait_at_most(), 78);
+  EXPECT_NE(unknown->err().find("names of users of this machine, got \"nobody-here\""),
+            std::string::npos)
+      << unknown->err();
 }
 
 // In a user namespace of its own the server would take all users of its socket for one.
