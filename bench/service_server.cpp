@@ -2,7 +2,10 @@
 // large result fetched over a connection that is cut twice. One JSON line a case. Callers use a
 // Unix socket, or with `tls` TCP on 127.0.0.1 with TLS 1.3 and the token of a user.
 //
-//   service_server [submits per caller = 200] [GiB to fetch = 0] [unix | tls]
+// With a number of jobs it also measures single submissions beside a backup of a store of so many
+// jobs, and the restoration of that backup.
+//
+//   service_server [submits per caller = 200] [GiB to fetch = 0] [unix | tls] [jobs = 0]
 
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
@@ -75,9 +78,12 @@ double processor_seconds(pid_t pid) {
   return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
+std::string program_path() {
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "quasi-server").string();
+}
+
 pid_t start_server(const std::string& directory, const std::vector<std::string>& listen) {
-  const std::string program =
-      (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "quasi-server").string();
+  const std::string program = program_path();
   std::vector<std::string> words = {
       program,   "--data-directory",     directory, "--log-level",
       "warning", "--enable-test-work",   "true",    "--storage-low-bytes",
@@ -211,6 +217,73 @@ void fetch(const Door& door, const std::string& directory, pid_t server, std::ui
   if (!right) std::exit(1);
 }
 
+/// Runs `quasi-server` with these arguments. @return its seconds
+double run_command(const std::string& arguments) {
+  const auto start = Clock::now();
+  if (std::system((program_path() + " " + arguments + " > /dev/null").c_str()) != 0) std::exit(1);
+  return seconds_since(start);
+}
+
+/// Callers submit one job after the other until `stop`. @return the latencies in milliseconds
+std::vector<double> submit_until(const Door& door, int callers, const std::function<bool()>& stop) {
+  std::vector<std::vector<double>> per_caller(static_cast<std::size_t>(callers));
+  std::vector<std::thread> threads;
+  const auto channel = door.open();
+  for (std::vector<double>& latencies : per_caller)
+    threads.emplace_back([&] {
+      const auto stub = v1::JobService::NewStub(channel);
+      while (!stop()) {
+        grpc::ClientContext context;
+        v1::SubmitJobsRequest request;
+        request.set_request_id(wire::make_uuid());
+        request.add_jobs()->mutable_test()->mutable_noop();
+        v1::SubmitJobsResponse response;
+        const auto begin = Clock::now();
+        if (stub->SubmitJobs(&context, request, &response).ok())
+          latencies.push_back(1e3 * seconds_since(begin));
+        // A load of people and scripts: fast, and below what the server can do.
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::vector<double> all;
+  for (const auto& list : per_caller) all.insert(all.end(), list.begin(), list.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+double share_of(const std::vector<double>& sorted, double share) {
+  return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
+}
+
+/// Backs a store of `jobs` jobs up while callers submit, and restores the backup.
+void backup(const Door& door, pid_t server, const std::string& directory, int jobs) {
+  constexpr int kCallers = 16;
+  submits(door, server, 4, std::max(1, jobs / 4'000), 1'000);
+  const std::string data = directory + "/data";
+  const auto stop_time = Clock::now() + std::chrono::seconds(10);
+  const auto before = submit_until(door, kCallers, [&] { return Clock::now() > stop_time; });
+  std::atomic<bool> done{false};
+  double backup_seconds = 0;
+  std::thread maker([&] {
+    backup_seconds = run_command("backup " + directory + "/backups --data-directory " + data);
+    done = true;
+  });
+  const auto during = submit_until(door, kCallers, [&] { return done.load(); });
+  maker.join();
+  const auto bytes = static_cast<double>(std::filesystem::file_size(data + "/quasi.db"));
+  const double restore_seconds =
+      run_command("restore " + directory + "/backups --data-directory " + directory + "/restored");
+  std::printf(
+      "{\"case\":\"backup\",\"jobs\":%d,\"database_mb\":%.0f,\"backup_s\":%.2f,\"callers\":%d,"
+      "\"submits_before\":%zu,\"p50_before_ms\":%.2f,\"p99_before_ms\":%.2f,"
+      "\"submits_during\":%zu,\"p50_during_ms\":%.2f,\"p99_during_ms\":%.2f,"
+      "\"restore_s\":%.2f,\"restore_s_per_gb\":%.1f}\n",
+      jobs, bytes / 1e6, backup_seconds, kCallers, before.size(), share_of(before, 0.5),
+      share_of(before, 0.99), during.size(), share_of(during, 0.5), share_of(during, 0.99),
+      restore_seconds, restore_seconds / (bytes / 1e9));
+}
+
 /// True once the server has opened its store.
 bool answers(const std::shared_ptr<grpc::Channel>& channel) {
   grpc::ClientContext context;
@@ -219,7 +292,7 @@ bool answers(const std::shared_ptr<grpc::Channel>& channel) {
 }
 
 /// Runs all cases through a door of a server whose files lie in `directory`.
-void measure(const std::string& directory, bool tls, int each, double gib) {
+void measure(const std::string& directory, bool tls, int each, double gib, int jobs) {
   const std::string address = "unix:" + directory + "/server.sock";
   const test::TlsDoor tls_door(directory);
   const pid_t server = start_server(directory + "/data", tls_door.server_flags(address));
@@ -230,12 +303,13 @@ void measure(const std::string& directory, bool tls, int each, double gib) {
   const Door door = {.name = tls ? "tls" : "unix", .open = [&] {
                        return tls ? tls_door.open(token) : wire::open_channel(address);
                      }};
-  submits(door, server, 64, each, 1);
-  submits(door, server, 4, std::max(1, each / 10), 1'000);
+  if (each > 0) submits(door, server, 64, each, 1);
+  if (each > 0) submits(door, server, 4, std::max(1, each / 10), 1'000);
   const auto bytes = static_cast<std::uint64_t>(gib * static_cast<double>(1ULL << 30));
   // Files of different sizes are different blobs, so that each is uploaded.
   if (bytes > 1) fetch(door, directory, server, bytes, 1);
   if (bytes > 1) fetch(door, directory, server, bytes - 1, 3);
+  if (jobs > 0) backup(door, server, directory, jobs);
   kill(server, SIGTERM);
   waitpid(server, nullptr, 0);
 }
@@ -252,6 +326,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s is there already; remove it\n", directory.c_str());
     return 1;
   }
-  quasi::measure(directory, argc > 3 && std::string(argv[3]) == "tls", each, gib);
+  quasi::measure(directory, argc > 3 && std::string(argv[3]) == "tls", each, gib,
+                 argc > 4 ? std::atoi(argv[4]) : 0);
   std::filesystem::remove_all(directory);
 }

@@ -4,13 +4,16 @@
 
 #include <csignal>
 #include <iostream>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "proto/wire/access/core_dumps.hpp"
 #include "proto/wire/manager/service_manager.hpp"
 #include "server/api/probe.hpp"
+#include "server/backup/commands.hpp"
 #include "server/server.hpp"
 #include "server/service/log.hpp"
-#include "server/setup/check.hpp"
 #include "server/setup/setup.hpp"
 #include "server/store/data_directory.hpp"
 #include "server/store/file_system.hpp"
@@ -26,6 +29,14 @@ enum Exit {
   kNotServing = 75,
   kPermissions = 77,
   kConfiguration = 78,
+};
+
+/// Commands that start no server.
+constexpr std::pair<std::string_view, int (*)(int, const char* const*)> kCommands[] = {
+    {"init", quasi::server::init_command},
+    {"backup", quasi::server::backup_command},
+    {"restore", quasi::server::restore_command},
+    {"check", quasi::server::check_command},
 };
 
 int fail(int status, const std::string& what) {
@@ -78,8 +89,9 @@ int main(int argc, char** argv) {
   quasi::wire::forbid_core_dumps();
   ::umask(0077);  // only the owner may read the database, jobs and results
   try {
-    if (argc > 1 && std::string(argv[1]) == "init") return init_command(argc - 1, argv + 1);
-    if (argc > 1 && std::string(argv[1]) == "check") return check_command(argc - 1, argv + 1);
+    if (argc > 1)
+      for (const auto& [name, command] : kCommands)
+        if (argv[1] == name) return command(argc - 1, argv + 1);
     const CommandLine line = parse_command_line(argc, argv);
     switch (line.action) {
       case Action::kExit:

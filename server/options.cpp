@@ -112,8 +112,8 @@ void check_tls(const CommandLine& line) {
 }
 
 constexpr char kAbout[] =
-    "The front server of Quasi. For others to reach it: quasi-server init --help. Who did what: "
-    "quasi-server check --audit";
+    "The front server of Quasi. Commands of an administrator, each with --help: quasi-server init, "
+    "backup, restore, check.";
 
 }  // namespace
 

@@ -135,6 +135,7 @@ struct Server::Parts {
         worker_access(services) {
     directory_of_callers.replace(engine.access().all());
   }
+    options.retention.data_directory = options.data_directory;
 
   void listen();
   /// Binds addresses and serves these services at them.
@@ -155,8 +156,7 @@ struct Server::Parts {
   DataDirectory directory;
   Identities identities;                         ///< bound before the server's own addresses
   std::shared_ptr<grpc::ServerCredentials> tls;  ///< of the TCP addresses; null: plain text
-  std::unique_ptr<StartingServer>
-      starting;  ///< until the store is open; requires the lock of the directory
+  std::unique_ptr<StartingServer> starting;      ///< until the store is open; requires the lock
   LogStore logs;
   BlobStore blobs;
   Uploads uploads;

@@ -85,6 +85,7 @@ void choose_garbage(WriteContext& write, const RetentionOptions& options, Garbag
   found.more = write.audit.prune(now - options.audit_ms, kStep) >= kStep || found.more;
   found.more =
       write.store.prune(now, now - options.passing_events_ms, kStep) >= kStep || found.more;
+  if (found.files_stay) return;
   found.blobs = write.store.unreferenced_blobs(now - options.blob_grace_ms, kStep);
   for (const std::string& digest : found.blobs)
     write.store.set_blob_state(digest, BlobState::kDeleting);
@@ -159,6 +160,10 @@ void fold_logs(Writer& writer, WorkPool& files, LogStore& logs, std::atomic<bool
 void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs, LogStore& logs,
                      const RetentionOptions& options) {
   auto found = std::make_shared<Garbage>();
+  if (!options.data_directory.empty()) {
+    found->lock = FilesLock::for_removal(options.data_directory);
+    found->files_stay = found->lock == nullptr;
+  }
   writer.post(
       {.body = [found, options](WriteContext& write) { choose_garbage(write, options, *found); },
        .done =
@@ -166,6 +171,7 @@ void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs, LogStore
              report(error);
              if (error) return;
              const auto go_on = [found, options, &writer, &files, &blobs, &logs] {
+               found->lock.reset();  // the next step takes it again
                if (found->more) collect_garbage(writer, files, blobs, logs, options);
              };
              if (found->blobs.empty() && found->uploads.empty() && found->jobs.empty())

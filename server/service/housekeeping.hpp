@@ -9,6 +9,7 @@
 
 #include "server/service/readers.hpp"
 #include "server/service/writer.hpp"
+#include "server/store/backup/files_lock.hpp"
 #include "server/store/blob_store.hpp"
 
 namespace quasi::server {
@@ -23,6 +24,7 @@ struct RetentionOptions {
   std::int64_t user_result_bytes = 0;    ///< most bytes of one owner's ended jobs; 0: no limit
   std::int64_t total_result_bytes = 0;   ///< most bytes of all ended jobs; 0: no limit
   std::int64_t result_grace_ms = 86'400'000LL;  ///< least life of ended jobs under these limits
+  std::string data_directory = {};  ///< whose FilesLock guards removals; "": nobody else reads
 };
 
 /// Removes staging files that belong to no recorded upload. It runs at start before the first write
@@ -48,7 +50,9 @@ struct Garbage {
   std::vector<std::pair<RowId, std::vector<std::string>>> jobs;
   std::vector<std::string> blobs;
   std::vector<std::string> uploads;
-  bool more = false;  ///< a step was full, so there may be more rows of its kind
+  bool more = false;        ///< a step was full, so there may be more rows of its kind
+  bool files_stay = false;  ///< another process reads the files, so rows alone are removed
+  std::unique_ptr<FilesLock> lock = nullptr;  ///< for the removal of files
 };
 
 /// The three parts of a step of a collection. The writer runs the first and the last, a file thread
@@ -70,8 +74,9 @@ void finish_deletions(SqliteStore& store, BlobStore& blobs);
 
 /// Deletes jobs that ended too long ago. Removes expired answers, passing events, broken uploads,
 /// unreferenced blobs and the logs of deleted jobs. A blob is marked
-/// first, then unlinked, then its row is deleted. The work runs in small steps on the writer's
-/// thread and a file thread and lets other writes in between. The call itself returns at once.
+/// first, then unlinked, then its row is deleted. Files stay while a backup reads them. The work
+/// runs in small steps on the writer's thread and a file thread and lets other writes in between.
+/// The call itself returns at once.
 void collect_garbage(Writer& writer, WorkPool& files, BlobStore& blobs, LogStore& logs,
                      const RetentionOptions& options);
 

@@ -7,6 +7,8 @@
 namespace quasi::server {
 namespace {
 
+constexpr int kBusyMs = 5'000;
+
 [[noreturn]] void fail(sqlite3* handle, int code, const std::string& what) {
   const int extended = handle != nullptr ? sqlite3_extended_errcode(handle) : code;
   const char* message = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
@@ -31,7 +33,7 @@ Database::Database(const std::string& path, Mode mode, const std::string& vfs) {
     sqlite3_close_v2(handle_);
     throw SqliteError(code, "open " + path + ": " + message);
   }
-  sqlite3_busy_timeout(handle_, 5'000);
+  sqlite3_busy_timeout(handle_, kBusyMs);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   // The mode is FULL because NORMAL loses acknowledged work when the power fails.
   execute(
@@ -70,10 +72,14 @@ std::int64_t Database::changes() const { return sqlite3_changes64(handle_); }
 std::int32_t Database::checkpoint(Checkpoint mode) {
   int log = 0;
   int done = 0;
+  // A copy of the database may read one moment of it for a long time, and the writer must not wait
+  // for its end.
+  sqlite3_busy_timeout(handle_, 0);
   const int code = sqlite3_wal_checkpoint_v2(
       handle_, nullptr,
       mode == Checkpoint::kPassive ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE, &log,
       &done);
+  sqlite3_busy_timeout(handle_, kBusyMs);
   // A concurrent reader is no failure: the next checkpoint moves the rest of the log.
   if (code != SQLITE_OK && (code & 0xFF) != SQLITE_BUSY) fail(handle_, code, "checkpoint");
   if (code == SQLITE_OK) wal_pages_ = log - done;

@@ -33,16 +33,23 @@ quasi_add_test(server_calls_test
           server/server_storage_test.cpp server/server_tls_test.cpp server/server_watch_test.cpp
           server/server_worker_address_test.cpp server/turns/server_usage_test.cpp
   LIBS quasi_server_lib LABELS service)
-# Metrics over HTTP.
+# Backups, restored data directories and checks of both, without a server.
+quasi_add_test(server_backup_test
+  SOURCES server/backup/backup_test.cpp server/backup/store_check_test.cpp
+  LIBS quasi_backup LABELS service)
+# Metrics and the status page over HTTP.
 quasi_add_test(server_web_test
   SOURCES server/web/metrics_test.cpp server/web/http.cpp
   LIBS quasi_server_lib LABELS service)
-foreach(test server_crash_test server_queue_test server_calls_test server_web_test)
+foreach(test server_crash_test server_queue_test server_backup_test server_calls_test
+        server_web_test)
   # GCC 12 sees uninitialised strings in every designated initializer that leaves one out.
   target_compile_options(${test} PRIVATE -Wno-maybe-uninitialized)
 endforeach()
-target_compile_definitions(server_crash_test PRIVATE
-  QUASI_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
+foreach(test server_crash_test server_backup_test)
+  target_compile_definitions(${test} PRIVATE
+    QUASI_GOLDEN_DIR="${CMAKE_CURRENT_SOURCE_DIR}/golden")
+endforeach()
 # A million malformed requests in eight parts, by their seeds.
 foreach(part RANGE 1 8)
   add_test(NAME server_fuzz_part_${part}

@@ -354,6 +354,7 @@ TEST(Docs, OptionsThatAreNamedExist) {
                       "--ts",
                       "--wigner"};
   for (const fs::path& page : pages())
+                      "--check",
     for (const std::string& option : matches(text_of(page), "(?:^|[^-\\w])(--[a-z][a-z0-9-]+)")) {
       if (foreign.contains(option)) continue;
       EXPECT_TRUE(std::regex_search(code, std::regex(option + "(?![a-z0-9-])")))

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "server/store/turns/usage_check.hpp"
+#include "server/store/check/usage_check.hpp"
 #include "tests/service/files/power_cut_sweep.hpp"
 #include "tests/service/server/server_story.hpp"
 

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <iostream>
 
+#include "server/store/check/usage_check.hpp"
 #include "server/store/migrations/migrations.hpp"
 #include "server/store/schema.hpp"
-#include "server/store/turns/usage_check.hpp"
 #include "tests/service/server/migrations/golden_database.hpp"
 #include "tests/service/support/power_cut_disk.hpp"
 #include "tests/service/support/queue_world.hpp"

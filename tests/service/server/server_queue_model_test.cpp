@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "server/store/turns/usage_check.hpp"
+#include "server/store/check/usage_check.hpp"
 #include "tests/service/support/queue_world.hpp"
 #include "tests/support/temporary_directory.hpp"
 

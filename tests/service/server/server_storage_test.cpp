@@ -1,5 +1,6 @@
 // Tests the server's disk: announced sizes, staged bytes, idle uploads, locks, sockets and logs.
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -108,6 +109,38 @@ TEST_F(Storage, TheShareOfTheDiskToKeepFreeIsAKey) {
   restart_with(set_share("0"));
   std::this_thread::sleep_for(std::chrono::milliseconds(1'200));  // one look at the disk
   EXPECT_TRUE(submit_once().ok());
+}
+
+// A file of another program fills the disk for a while. New work is refused before the disk is
+// full, a running job ends properly, and new work is taken again once the file is gone.
+TEST_F(Storage, ANearlyFullDiskRefusesNewWorkUntilSpaceReturns) {
+  constexpr std::uint64_t kRoom = 2 * kGiB, kFile = 8 * kGiB;
+  const auto free_bytes = fs::space(root_).available;
+  if (free_bytes < 20 * kGiB) GTEST_SKIP() << "needs 20 GiB of free space to reserve for a moment";
+  restart_with([&](ServerOptions& options) {
+    options.api.storage_low_bytes = static_cast<std::int64_t>(free_bytes - kRoom);
+  });
+  const auto try_to_submit = [&] {
+    grpc::ClientContext context;
+    limit(context);
+    v1::SubmitJobsRequest request;
+    request.set_request_id(wire::make_uuid());
+    request.add_jobs()->mutable_test()->mutable_noop();
+    v1::SubmitJobsResponse response;
+    return jobs_->SubmitJobs(&context, request, &response);
+  };
+  const std::string id = submit();
+  const std::string path = root_ + "/of_another_program";
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);
+  const int reserved = ::posix_fallocate(file, 0, static_cast<off_t>(kFile));
+  ::close(file);
+  if (reserved != 0) GTEST_SKIP() << "this file system reserves no space";
+  EXPECT_TRUE(
+      wait_for([&] { return wire::reason_of(try_to_submit()) == wire::reason::kStorageLow; }));
+  EXPECT_EQ(wire::reason_of(Upload(*blobs_, 1'000).finish()), wire::reason::kStorageLow);
+  cancel(id);  // ends work, and is taken
+  fs::remove(path);
+  EXPECT_TRUE(wait_for([&] { return try_to_submit().ok(); }));
 }
 
 // Staged bytes that no row of the database records are removed, however the upload ends.

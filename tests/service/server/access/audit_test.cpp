@@ -4,7 +4,7 @@
 #include <functional>
 #include <sstream>
 
-#include "server/setup/check.hpp"
+#include "server/backup/commands.hpp"
 #include "server/store/schema.hpp"
 #include "tests/service/support/people/access_fixture.hpp"
 #include "tests/service/support/people/person.hpp"
@@ -316,7 +316,7 @@ TEST_F(Audit, TheCommandChecksARunningServer) {
 }
 
 TEST_F(Audit, TheCommandNamesWhatItNeeds) {
-  EXPECT_EQ(check({}).first, 2);
+  EXPECT_EQ(check({"--no-such-flag"}).first, 2);
   EXPECT_THROW(check({"--audit", "--data-directory=/no/such/directory"}), BadConfiguration);
   server_.reset();
   Database(data() + "/quasi.db", Database::Mode::kWriter).execute("PRAGMA user_version = 3");

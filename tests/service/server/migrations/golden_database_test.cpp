@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "server/store/audit/audit_store.hpp"
+#include "server/store/check/usage_check.hpp"
 #include "server/store/schema.hpp"
-#include "server/store/turns/usage_check.hpp"
 #include "tests/service/server/migrations/golden_database.hpp"
 #include "tests/service/support/queue_world.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -1,4 +1,4 @@
-#include "server/store/turns/usage_check.hpp"
+#include "server/store/check/usage_check.hpp"
 
 namespace quasi::server {
 namespace {

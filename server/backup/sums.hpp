@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "server/store/file_system.hpp"
+
+/// Begin here: server/backup copies a data directory while its server runs, and makes a new data
+/// directory from such a copy. backup.hpp describes the folder of backups, and restore.hpp what
+/// changes in a restored store. Nothing here needs a running server.
+namespace quasi::server {
+
+/// SHA-256 of files by their names below a folder, as `sha256sum` writes and checks it.
+using Sums = std::map<std::string, std::string>;
+std::string to_text(const Sums& sums);
+/// @throws BadConfiguration naming the line that is no sum
+Sums parse_sums(const std::string& text);
+
+/// How a file is copied.
+struct FileCopy {
+  std::string from, to;
+  std::int64_t most_bytes = INT64_MAX;  ///< the file is copied up to here
+};
+struct CopiedFile {
+  std::string sha256;
+  std::int64_t size_bytes = 0;
+};
+/// Copies a file through `to` + ".part", syncs it and gives it its name. The caller syncs its
+/// directory. @throws FileError
+CopiedFile copy_file(FileSystem& files, const FileCopy& copy);
+/// Hashes a file. @throws FileError
+CopiedFile hash_file(FileSystem& files, const std::string& path);
+
+/// Writes a small file through another name, and syncs it. The caller syncs its directory.
+void write_text(FileSystem& files, const std::string& path, const std::string& text);
+/// @throws FileError
+std::string read_text(FileSystem& files, const std::string& path);
+
+/// Makes a directory with its parents below `root`, which exists.
+void make_directories(FileSystem& files, const std::string& root, const std::string& relative);
+
+}  // namespace quasi::server
