@@ -16,6 +16,7 @@
 #include "server/api/access/access_service.hpp"
 #include "server/api/access/act.hpp"
 #include "server/api/access/admin_service.hpp"
+#include "server/api/access/admit.hpp"
 #include "server/api/access/identities.hpp"
 #include "server/api/bind.hpp"
 #include "server/api/blob_service.hpp"
@@ -134,8 +135,8 @@ struct Server::Parts {
         access(services),
         worker_access(services) {
     directory_of_callers.replace(engine.access().all());
-  }
     options.retention.data_directory = options.data_directory;
+  }
 
   void listen();
   /// Binds addresses and serves these services at them.
@@ -247,10 +248,12 @@ void Server::Parts::open_web() {
                .clock = clock,
                .directory = directory_of_callers,
                .failed_logins = services.failed_logins,
+               .call_rates = services.call_rates,
                .calls = call_figures,
                .writer = writer_figures,
                .files = services.file_figures,
                .fleet = fleet,
+               .logs = logs,
                .state =
                    [this] {
                      const DataDirectory::Space space = directory.space();
@@ -261,6 +264,7 @@ void Server::Parts::open_web() {
                                         .watches = services.watches,
                                         .corrupt_files = blobs.n_put_aside()};
                    },
+               .scope_of = scope_of,
                .on_refused_login =
                    [this](const std::string& peer, const std::string& reason) {
                      record_failed_login(writer, peer, "StatusPage", reason);

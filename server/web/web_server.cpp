@@ -101,7 +101,11 @@ struct WebServer::Parts {
     try {
       return send(connection,
                   static_cast<Parts*>(self)->answer(
-                      {.path = url, .token = token_of(connection), .peer = peer_of(connection)}));
+                      {.path = url,
+                       .refreshes = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND,
+                                                                "refresh") != nullptr,
+                       .token = token_of(connection),
+                       .peer = peer_of(connection)}));
     } catch (const std::exception& error) {
       log(Level::kError, "page_failed", {{"what", error.what()}});
       return send(connection, {.status = 500, .body = "the server could not make this page\n"});

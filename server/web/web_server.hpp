@@ -6,12 +6,13 @@
 #include <utility>
 #include <vector>
 
-/// Begin here: server/web serves metrics over HTTP. This class alone uses
+/// Begin here: server/web serves metrics and the status page over HTTP. This class alone uses
 /// libmicrohttpd; web_site.hpp says which page answers a request, and who may see it.
 namespace quasi::server {
 
 struct WebRequest {
   std::string path;
+  bool refreshes = false;  ///< the query asks for a page that loads itself again
   /// The token of the header `Authorization`: of the scheme Bearer, or the password of Basic.
   std::string token;
   std::string peer;  ///< as gRPC names it, e.g. "ipv4:127.0.0.1:40312"

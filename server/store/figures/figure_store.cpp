@@ -1,6 +1,7 @@
 #include "server/store/figures/figure_store.hpp"
 
 #include "server/store/query.hpp"
+#include "server/store/sqlite_store.hpp"
 
 namespace quasi::server {
 
@@ -19,6 +20,30 @@ std::vector<UnfinishedJobs> FigureStore::unfinished() {
                               .jobs = row.integer(2),
                               .oldest_created_ms = row.integer(3)};
       });
+}
+
+std::vector<UnfinishedJobs> FigureStore::unfinished(const Scope& scope) {
+  return all<UnfinishedJobs>(
+      statements_
+          .get("SELECT j.state, j.pool, count(*), min(j.created_ms) FROM jobs j WHERE j.state<7 "
+               "AND " +
+               std::string(kJobInScope) + " GROUP BY j.state, j.pool")
+          .bind(scope.is_everything, scope.principal_id, scope.tenant),
+      [](const Statement& row) {
+        return UnfinishedJobs{.state = static_cast<JobState>(row.small(0)),
+                              .pool = row.text(1),
+                              .jobs = row.integer(2),
+                              .oldest_created_ms = row.integer(3)};
+      });
+}
+
+std::vector<EventRow> FigureStore::state_changes_of(RowId job, std::int32_t limit) {
+  return all<EventRow>(
+      statements_
+          .get("SELECT " + std::string(kEventColumns) +
+               " FROM events e WHERE e.job_id=? AND e.job_seq>0 ORDER BY e.job_seq DESC LIMIT ?")
+          .bind(job, limit),
+      read_event);
 }
 
 std::int64_t FigureStore::newest_event() {

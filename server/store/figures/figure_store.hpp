@@ -8,7 +8,7 @@
 #include "server/queue/rows.hpp"
 #include "server/store/sqlite.hpp"
 
-/// Begin here: server/store/figures reads what metrics show.
+/// Begin here: server/store/figures reads what metrics and the status page show.
 namespace quasi::server {
 
 /// Unfinished jobs of one state in one pool.
@@ -49,6 +49,10 @@ class FigureStore {
 
   /// By state and pool. One pass over the index of unfinished jobs.
   std::vector<UnfinishedJobs> unfinished();
+  /// Those that a caller of this scope may see.
+  std::vector<UnfinishedJobs> unfinished(const Scope& scope);
+  /// Changes of the state of a job that the caller may see, the newest first.
+  std::vector<EventRow> state_changes_of(RowId job, std::int32_t limit);
   std::int64_t newest_event();
   /// Changes of state after event `seq`, the oldest first.
   std::vector<StateChange> changes_after(std::int64_t seq, std::int32_t limit);
