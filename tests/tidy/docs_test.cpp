@@ -174,6 +174,26 @@ TEST(Docs, TestsThatAreNamedExist) {
     }
 }
 
+// Each of the thirty promises has a row with its tests and a figure, or says that there is none.
+TEST(Docs, PromisesHaveATestAndAFigure) {
+  std::istringstream lines(text_of(source_dir() / "docs/reference/promises.md"));
+  int rows = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!std::regex_search(line, std::regex("^\\| \\d"))) continue;
+    std::vector<std::string> cells;
+    std::istringstream parts(line.substr(1));
+    for (std::string cell; std::getline(parts, cell, '|');) cells.push_back(cell);
+    ASSERT_EQ(cells.size(), 5u) << line;
+    EXPECT_EQ(std::stoi(cells[0]), ++rows) << line;
+    const bool has_test = !backtick_words(cells[2]).empty();
+    EXPECT_TRUE(has_test || cells[2] == " none ") << line;
+    const bool is_unmeasured = cells[4].find("not measured") != std::string::npos;
+    EXPECT_TRUE(is_unmeasured || std::regex_search(cells[4], std::regex("\\d|each|every"))) << line;
+    if (!has_test) EXPECT_EQ(cells[4], " not measured ") << line;
+  }
+  EXPECT_EQ(rows, 30);
+}
+
 /// Words in backticks in one column of the tables with this header. A list between backticks counts
 /// as several words.
 Names words_of_tables(const std::string& text, const std::string& header, int column) {
@@ -333,6 +353,7 @@ TEST(Docs, OptionsThatAreNamedExist) {
       code += " --" + key + ' ';
     }
   const Names foreign{"--preset",
+                      "--check",
                       "--append",
                       "--groups",
                       "--system",
@@ -354,7 +375,6 @@ TEST(Docs, OptionsThatAreNamedExist) {
                       "--ts",
                       "--wigner"};
   for (const fs::path& page : pages())
-                      "--check",
     for (const std::string& option : matches(text_of(page), "(?:^|[^-\\w])(--[a-z][a-z0-9-]+)")) {
       if (foreign.contains(option)) continue;
       EXPECT_TRUE(std::regex_search(code, std::regex(option + "(?![a-z0-9-])")))
