@@ -171,15 +171,14 @@ class Run {
     const std::string relative = to.substr(folder_.path().size() + 1);
     make_directories(files_, folder_.path(), relative.substr(0, relative.rfind('/')));
     CopiedFile taken;
+    bool is_copy = options_.copies;
     const std::string part = to + ".part";
     try {
-      std::error_code cannot_link = std::make_error_code(std::errc::not_supported);
       files_.remove(part);
-      if (!options_.copies) fs::create_hard_link(from, part, cannot_link);
-      if (cannot_link)
-        taken = copy_file(files_, {.from = from, .to = part});
-      else
-        taken = hash_file(files_, part);
+      std::error_code cannot_link;
+      if (!is_copy) fs::create_hard_link(from, part, cannot_link);
+      is_copy = is_copy || cannot_link;
+      taken = is_copy ? copy_file(files_, {.from = from, .to = part}) : hash_file(files_, part);
     } catch (const FileError& error) {
       if (!error.is_missing()) throw;
       return false;
@@ -189,7 +188,7 @@ class Run {
       files_.remove(part);
       return false;
     }
-    if (options_.copies) files_.make_read_only(part);
+    if (is_copy) files_.make_read_only(part);
     files_.rename(part, to);
     changed_directories_.insert(to.substr(0, to.rfind('/')));
     ++report_.new_blobs;

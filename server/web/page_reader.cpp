@@ -59,7 +59,7 @@ std::optional<JobPage> PageReader::job(const Scope& scope, const std::string& ui
   const ReadStore::Transaction moment(store_);
   try {
     auto found = store_.find(scope, uid);
-    if (!found) return std::nullopt;
+    if (!found || found->row.uid != uid) return std::nullopt;  // a page has a whole id
     page.job = std::move(*found);
   } catch (const Refused&) {
     return std::nullopt;  // the begin of several ids

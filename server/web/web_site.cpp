@@ -40,7 +40,10 @@ std::string job_of_path(const std::string& path) {
   return is_id ? id : std::string();
 }
 
-bool is_page(const std::string& path) { return path == "/" || path.starts_with("/jobs/"); }
+/// The first page has a second path, at which it asks a browser for a token.
+bool is_overview(const std::string& path) { return path == "/" || path == "/sign-in"; }
+
+bool is_page(const std::string& path) { return is_overview(path) || path.starts_with("/jobs/"); }
 
 WebAnswer html_answer(unsigned int status, std::string body) {
   return {.status = status, .type = "text/html; charset=utf-8", .body = std::move(body)};
@@ -139,9 +142,6 @@ WebAnswer WebSite::answer(const WebRequest& request) {
       answer = metrics();
     else if (is_page(request.path))
       answer = page(request, visitor.caller);
-    else if (request.path == "/sign-in")
-      answer = visitor.caller ? WebAnswer{.status = 303, .body = {}, .headers = {{"Location", "/"}}}
-                              : unauthorized(kAsksForToken);
     else
       answer = {.status = 404, .body = "no such page; see / and /metrics\n"};
   }
@@ -169,27 +169,26 @@ std::optional<WebAnswer> WebSite::refusal_by_rate(const Caller& caller) {
 }
 
 WebAnswer WebSite::page(const WebRequest& request, const std::optional<Caller>& caller) {
+  if (!caller && request.path != "/") return unauthorized(kAsksForToken);
   if (caller)
     if (auto refusal = refusal_by_rate(*caller)) return *refusal;
   const std::optional<Scope> scope =
       caller ? std::optional(parts_.scope_of(*caller)) : std::nullopt;
   PageFrame frame{.title = "Status",
-                  .path = request.path,
+                  .path = "/",
                   .refreshes = request.refreshes,
                   .now_ms = parts_.clock.now().wall_ms,
                   .version = QUASI_VERSION};
   if (caller)
     frame.visitor =
         caller->name + ", " + std::string(word_of(caller->role)) + " of " + caller->tenant;
-  if (request.path == "/")
+  if (is_overview(request.path))
     return html_answer(200, whole_page(frame, overview_content(reader_.overview(scope))));
-  if (!scope) return unauthorized(kAsksForToken);
   const std::string id = job_of_path(request.path);
   const std::optional<JobPage> job = id.empty() ? std::nullopt : reader_.job(*scope, id);
   if (!job) {
     // The same bytes for a job of others and for one that never was (I15).
     frame.title = "No such job";
-    frame.path = "/";
     Html content;
     content.markup("<h1>There is no such job</h1>\n<p><a href=\"/\">To the status page</a></p>\n");
     return html_answer(404, whole_page(frame, content));

@@ -23,7 +23,7 @@ namespace quasi::server {
 /// | /metrics | on loopback | yes |
 /// | / | on loopback, sums and devices | and the jobs that the caller may see |
 /// | /jobs/ID | no | if the caller may see the job; else it is absent |
-/// | /sign-in | asks the browser for a token | leads to / |
+/// | /sign-in | asks the browser for a token | as / |
 /// | /style.css | anybody | anybody |
 ///
 /// Sums name pools, kinds, workers and devices; they never name a job, an owner or a tenant.

@@ -2,6 +2,8 @@
 
 #include <sqlite3.h>
 
+#include <memory>
+
 #include "server/store/schema.hpp"
 
 namespace quasi::server {
@@ -34,10 +36,11 @@ void copy_database(const std::string& from, const std::string& to,
   source.execute("BEGIN");
   const std::int64_t page_bytes = number(source, "PRAGMA page_size");
   (void)number(source, "SELECT count(*) FROM sqlite_master");
-  sqlite3_backup* backup = sqlite3_backup_init(copy.handle(), "main", source.handle(), "main");
-  if (backup == nullptr) throw SqliteError(SQLITE_ERROR, "cannot begin to copy " + from);
-  while (sqlite3_backup_step(backup, kPages) == SQLITE_OK) after_bytes(kPages * page_bytes);
-  const int code = sqlite3_backup_finish(backup);
+  std::unique_ptr<sqlite3_backup, decltype(&sqlite3_backup_finish)> backup(
+      sqlite3_backup_init(copy.handle(), "main", source.handle(), "main"), sqlite3_backup_finish);
+  if (!backup) throw SqliteError(SQLITE_ERROR, "cannot begin to copy " + from);
+  while (sqlite3_backup_step(backup.get(), kPages) == SQLITE_OK) after_bytes(kPages * page_bytes);
+  const int code = sqlite3_backup_finish(backup.release());
   source.execute("ROLLBACK");
   if (code != SQLITE_OK)
     throw SqliteError(code, "cannot copy " + from + " to " + to + ": " + sqlite3_errstr(code));

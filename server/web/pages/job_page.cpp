@@ -64,7 +64,7 @@ void add_facts(Html& html, const JobPage& page) {
   fact("Submitted", shown_time(row.created_ms));
   if (row.started_ms > 0) {
     fact("Started", shown_time(row.started_ms));
-    fact(row.ended_ms > 0 ? "Ran" : "Runs since",
+    fact(row.ended_ms > 0 ? "Ran" : "Runs for",
          shown_duration(between(row.started_ms, row.ended_ms > 0 ? row.ended_ms : page.now_ms)));
   }
   if (row.ended_ms > 0) fact("Ended", shown_time(row.ended_ms));

@@ -36,11 +36,10 @@ void add_cards(Html& html, const Overview& page) {
     return count;
   }();
   html.markup("<dl class=\"cards\">\n");
-  add_card(html, "Running",
-           std::to_string(sum_of(page.everybody, JobState::kLeased, JobState::kCancelling)),
-           "jobs");
-  add_card(html, "Waiting",
-           std::to_string(sum_of(page.everybody, JobState::kBlocked, JobState::kQueued)), "jobs");
+  add_card(html, "Running jobs",
+           std::to_string(sum_of(page.everybody, JobState::kLeased, JobState::kCancelling)), "");
+  add_card(html, "Waiting jobs",
+           std::to_string(sum_of(page.everybody, JobState::kBlocked, JobState::kQueued)), "");
   add_card(html, "Devices ready", std::to_string(ready), "of " + std::to_string(all));
   add_card(html, "Disk free", shown_bytes_of(page.state.free_bytes),
            "of " + shown_bytes_of(page.state.total_bytes));
@@ -184,7 +183,8 @@ void add_device(Html& html, const Overview& page, const WorkerStatus& worker,
   const std::int64_t used =
       std::max<std::int64_t>(0, device.device.memory_bytes - device.free_bytes);
   html.markup("<tr><th scope=\"row\">").text(device.device.model);
-  html.markup("<br><span class=\"id soft\">").text(device.device.id).markup("</span></th><td>");
+  if (!device.device.model.empty()) html.markup("<br>");
+  html.markup("<span class=\"id soft\">").text(device.device.id).markup("</span></th><td>");
   add_worker_state(html, worker);
   html.markup("<br>").text(worker.worker.name).markup("</td><td>");
   if (device.state == DeviceState::kReady)
@@ -202,10 +202,8 @@ void add_device(Html& html, const Overview& page, const WorkerStatus& worker,
     if (!slot.job_uid.empty()) add_job_link(html, slot.job_uid, slot.job_uid.substr(0, 12));
     html.markup(" ");
   }
-  if (page.has_jobs)
-    html.number(busy).markup(" of ").number(device.device.slots).markup(" slots");
-  else
-    html.number(device.device.slots).markup(" slots");
+  if (page.has_jobs) html.number(busy).markup(" of ");
+  html.number(device.device.slots).text(device.device.slots == 1 ? " slot" : " slots");
   html.markup("</td><td>").text(shown_share(device.utilization));
   add_spark_line(html, past.utilization, 1, "utilization in the last half hour");
   html.markup("</td><td>").text(shown_bytes_of(used)).markup(" of ");

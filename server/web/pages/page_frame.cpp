@@ -38,7 +38,7 @@ std::string whole_page(const PageFrame& frame, const Html& content) {
 void add_spark_line(Html& html, const Series& series, float top, const std::string& label) {
   const auto& values = series.values();
   if (values.size() < 2) {
-    html.markup("<span class=\"soft\">no history yet</span>");
+    html.markup("<span class=\"soft none\">no history yet</span>");
     return;
   }
   const float largest =

@@ -47,7 +47,9 @@ h2 { font-size: 1.125rem; margin: 1.75rem 0 .5rem; }
   overflow-x: auto; background: var(--card); border: 1px solid var(--line);
   border-radius: .5rem;
 }
-table { border-collapse: collapse; width: 100%; font-size: .9375rem; }
+table {
+  border-collapse: collapse; width: 100%; font-size: .9375rem; overflow-wrap: break-word;
+}
 caption { text-align: left; padding: .5rem .75rem; color: var(--soft); font-size: .875rem; }
 th, td {
   text-align: left; padding: .375rem .75rem; vertical-align: top;
@@ -63,9 +65,13 @@ td { font-variant-numeric: tabular-nums; }
 .state { white-space: nowrap; font-weight: 600; }
 .good { color: var(--good); } .bad { color: var(--bad); } .wait { color: var(--wait); }
 .soft { color: var(--soft); }
+.none { display: block; min-width: 6.5rem; font-size: .875rem; line-height: 1.5rem; }
+.cards + .scroll { margin-top: .75rem; }
 .alarm { border-left: .25rem solid var(--bad); padding: .5rem .75rem; background: var(--card); }
 .spark { display: block; width: 7.5rem; height: 1.5rem; }
-.spark polyline { fill: none; stroke: var(--accent); stroke-width: 1.5; }
+.spark polyline {
+  fill: none; stroke: var(--accent); stroke-width: 1.5; vector-effect: non-scaling-stroke;
+}
 .spark line { stroke: var(--line); stroke-width: 1; }
 .cards .spark { width: 100%; }
 progress { width: 8rem; max-width: 100%; height: .75rem; accent-color: var(--accent); }

@@ -132,7 +132,7 @@ TEST_F(Storage, ANearlyFullDiskRefusesNewWorkUntilSpaceReturns) {
   const std::string id = submit();
   const std::string path = root_ + "/of_another_program";
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);
-  const int reserved = ::posix_fallocate(file, 0, static_cast<off_t>(kFile));
+  const int reserved = ::fallocate(file, 0, 0, static_cast<off_t>(kFile));
   ::close(file);
   if (reserved != 0) GTEST_SKIP() << "this file system reserves no space";
   EXPECT_TRUE(

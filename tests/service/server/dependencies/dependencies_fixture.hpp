@@ -1,6 +1,6 @@
 #pragma once
 
-#include "server/store/turns/usage_check.hpp"
+#include "server/store/check/invariant_check.hpp"
 #include "tests/service/server/results/results_fixture.hpp"
 
 namespace quasi::server::test {
@@ -71,7 +71,9 @@ class DependenciesTest : public ResultsTest {
     }
     return "";
   }
-  void TearDown() override { EXPECT_EQ(usage_fault(world_.engine.database()), ""); }
+  void TearDown() override {
+    EXPECT_EQ(invariant_faults(world_.engine.database(), 4), std::vector<std::string>());
+  }
 };
 
 }  // namespace quasi::server::test

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "server/store/turns/usage_check.hpp"
+#include "server/store/check/invariant_check.hpp"
 #include "tests/service/files/power_cut_sweep.hpp"
 #include "tests/service/support/power_cut_disk.hpp"
 #include "tests/service/support/queue_world.hpp"
@@ -144,7 +144,7 @@ class WaitingStory {
                         "i.job_id=a.job_id AND i.slot=a.slot)"),
               0)
         << "a job goes on without its input";
-    EXPECT_EQ(usage_fault(database()), "");
+    EXPECT_EQ(invariant_faults(database(), 4), std::vector<std::string>());
     SqliteStore& store = world_->engine.store();
     for (const auto& [uid, state] : ends_) {
       const auto job = store.find_job(Scope::everything(), uid);

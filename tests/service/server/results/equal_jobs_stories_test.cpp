@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "server/store/turns/usage_check.hpp"
+#include "server/store/check/invariant_check.hpp"
 #include "tests/service/server/results/results_fixture.hpp"
 
 namespace quasi::server::test {
@@ -102,7 +102,7 @@ TEST_F(EqualJobs, RandomStoriesEndForAll) {
       finish_one(true);
     }
     for (const auto& [uid, action] : action_of) EXPECT_TRUE(is_final(state(uid))) << uid;
-    EXPECT_EQ(usage_fault(world_.engine.database()), "");
+    EXPECT_EQ(invariant_faults(world_.engine.database(), 4), std::vector<std::string>());
   }
 }
 
