@@ -7,6 +7,7 @@
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/reference_data.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
+#include "workers/mosfet/kernels/electrostatics/level_response.hpp"
 #include "workers/mosfet/kernels/electrostatics/subbands.hpp"
 #include "workers/mosfet/physics/tridiagonal.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
@@ -148,6 +149,45 @@ TEST(Schroedinger, ColumnResponseIsTheDerivativeOfTheDensity) {
       EXPECT_NEAR(predicted, (above[j] - below[j]) / (2.0 * h), 2e-7) << "subbands " << subbands;
     }
   }
+}
+
+// The Green's functions of the transported levels give what the sum over all states gives. Two
+// wells behind a barrier of 3 eV have pairs of levels closer than 1e-6 eV, which need all states.
+TEST(Schroedinger, ResponseOfTransportedLevelsAgreesWithAllStates) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  for (const int subbands : {1, 2, 6})
+    for (const double barrier_v : {0.0, 0.1, 3.0}) {
+      const Structure s =
+          make_structure(test::default_deck(33, 65, {{"mesh.subbands", std::to_string(subbands)}}));
+      const int n = s.interior(), nz = s.nz;
+      std::vector<double> v(nz), sheet(3 * subbands), slope(sheet.size());
+      for (int j = 0; j < nz; ++j)
+        v[j] = 0.1 * std::cos(0.1 * (j - 32)) - (std::abs(j - 32) < 16) * barrier_v;
+      for (std::size_t k = 0; k < sheet.size(); ++k)
+        sheet[k] = 0.1 * uniform(random), slope[k] = sheet[k] / 0.0259;
+      std::vector<std::vector<double>> energy(2, std::vector<double>(n)),
+          vectors(2, std::vector<double>(n * n));
+      ColumnLevels levels{.energies = {{}, {}}, .psi = {{}, {}}};
+      for (int f = 0; f < 2; ++f) {
+        all_states(s, f, v.data(), energy[f].data(), vectors[f].data());
+        for (int p = 0; p < subbands; ++p) {
+          levels.energies[f].push_back(energy[f][p]);
+          levels.psi[f].push_back(&vectors[f][p * n]);
+        }
+      }
+      std::vector<double> all(nz * nz), fast(nz * nz);
+      column_response(
+          s, {{energy[0].data(), energy[1].data()}, {vectors[0].data(), vectors[1].data()}},
+          sheet.data(), slope.data(), false, all.data());
+      const bool is_fast =
+          level_response(s, v.data(), levels, sheet.data(), slope.data(), fast.data());
+      EXPECT_EQ(is_fast, barrier_v < 1.0) << subbands;
+      if (!is_fast) continue;
+      const double largest = *std::max_element(all.begin(), all.end());
+      for (std::size_t k = 0; k < all.size(); ++k)
+        EXPECT_NEAR(fast[k], all[k], 1e-11 * largest) << subbands << ' ' << barrier_v << ' ' << k;
+    }
 }
 
 }  // namespace

@@ -80,8 +80,9 @@ void ColumnMatrix::factorise() {
         for (int k = 0; k < nz_; ++k)
           block[j * nz_ + k] -= coupling[j] * before[j * nz_ + k] * coupling[k];
     }
-    int info = LAPACKE_dgetrf(LAPACK_ROW_MAJOR, nz_, nz_, block, nz_, pivots.data());
-    if (info == 0) info = LAPACKE_dgetri(LAPACK_ROW_MAJOR, nz_, block, nz_, pivots.data());
+    // The blocks are symmetric, so that the order of LAPACK needs no copies.
+    int info = LAPACKE_dgetrf(LAPACK_COL_MAJOR, nz_, nz_, block, nz_, pivots.data());
+    if (info == 0) info = LAPACKE_dgetri(LAPACK_COL_MAJOR, nz_, block, nz_, pivots.data());
     if (info != 0)
       throw NotConverged("Poisson's Newton matrix is singular in column " + std::to_string(i));
   }

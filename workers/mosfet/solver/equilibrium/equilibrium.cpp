@@ -9,6 +9,7 @@
 #include "workers/backend/ranks/parallel_failure.hpp"
 #include "workers/mosfet/input/table_reader.hpp"
 #include "workers/mosfet/kernels/electrostatics/largest_magnitude.hpp"
+#include "workers/mosfet/kernels/electrostatics/level_response.hpp"
 #include "workers/mosfet/physics/statistics.hpp"
 
 namespace quasi::mosfet {
@@ -26,56 +27,83 @@ double bottom_gate_v(const DeviceModel& model, const BiasPoint& bias) {
          (model.gate.workfunction_bottom_ev - model.material.affinity_ev);
 }
 
-// Solves every column at V. It fills levels, ψ, ϱ and N of `state`, and the response of each
-// column.
-void evaluate(const Structure& s, const SheetModel& sheet_at, Equilibrium* state,
+// Fills the response of one column from its transported levels. Levels that are too close for that
+// take all states of the column.
+void respond(const Structure& s, const Equilibrium& state, int i, const double* sheet,
+             const double* slope, double* response) {
+  const int n = s.interior(), nf = s.n_families();
+  const double* potential_v = &state.potential_v[static_cast<std::size_t>(i) * s.nz];
+  ColumnLevels levels{.energies = std::vector<std::vector<double>>(nf),
+                      .psi = std::vector<std::vector<const double*>>(nf)};
+  for (int f = 0; f < nf; ++f)
+    for (int p = 0; p < s.subbands; ++p) {
+      const std::size_t at = (static_cast<std::size_t>(f) * s.subbands + p) * s.nx + i;
+      levels.energies[f].push_back(state.subbands.energy_ev[at]);
+      levels.psi[f].push_back(&state.subbands.psi[at * s.nz + 1]);
+    }
+  if (level_response(s, potential_v, levels, sheet, slope, response)) return;
+  std::vector<double> energy(static_cast<std::size_t>(nf) * n), vectors(energy.size() * n);
+  ColumnStates states{std::vector<const double*>(nf), std::vector<const double*>(nf)};
+  for (int f = 0; f < nf; ++f) {
+    double* energies = &energy[static_cast<std::size_t>(f) * n];
+    double* waves = &vectors[static_cast<std::size_t>(f) * n * n];
+    all_states(s, f, potential_v, energies, waves);
+    states.energies[f] = energies;
+    states.vectors[f] = waves;
+  }
+  column_response(s, states, sheet, slope, false, response);
+}
+
+// Solves every column at V. It fills levels, ψ, ϱ and N of `state`, and the response of each column
+// unless `responses` is null. `warm` starts from the levels in `state`.
+void evaluate(const Structure& s, const SheetModel& sheet_at, bool warm, Equilibrium* state,
               std::vector<double>* responses) {
   const int n = s.interior(), nf = s.n_families(), nv = s.n_valleys(), np = s.subbands;
   const auto levels = static_cast<std::size_t>(nf) * np * s.nx;
-  state->subbands.energy_ev.assign(levels, 0.0);
-  state->subbands.psi.assign(levels * s.nz, 0.0);
+  state->subbands.energy_ev.resize(levels, 0.0);
+  state->subbands.psi.resize(levels * s.nz, 0.0);
+  if (!solve_levels(s, state->potential_v, warm, &state->subbands.energy_ev, &state->subbands.psi))
+    throw NotConverged("a subband level failed its certificate by Sturm counts");
   state->sheet_nm2.assign(static_cast<std::size_t>(nv) * np * s.nx, 0.0);
   state->density_nm3.assign(static_cast<std::size_t>(s.nx) * s.nz, 0.0);
-  responses->resize(static_cast<std::size_t>(s.nx) * s.nz * s.nz);
+  if (responses != nullptr) responses->resize(static_cast<std::size_t>(s.nx) * s.nz * s.nz);
   ParallelFailure failure;
 #pragma omp parallel
   {
-    std::vector<double> energy(static_cast<std::size_t>(nf) * n), vectors(energy.size() * n);
     std::vector<double> sheet(static_cast<std::size_t>(nv) * np), slope(sheet.size());
-    ColumnStates states{std::vector<const double*>(nf), std::vector<const double*>(nf)};
 #pragma omp for schedule(static)
     for (int i = 0; i < s.nx; ++i)
       failure.guard([&] {
-        for (int f = 0; f < nf; ++f) {
-          states.energies[f] = &energy[static_cast<std::size_t>(f) * n];
-          states.vectors[f] = &vectors[static_cast<std::size_t>(f) * n * n];
-          all_states(s, f, &state->potential_v[static_cast<std::size_t>(i) * s.nz],
-                     &energy[static_cast<std::size_t>(f) * n],
-                     &vectors[static_cast<std::size_t>(f) * n * n]);
-          for (int p = 0; p < np; ++p) {
-            const std::size_t at = (static_cast<std::size_t>(f) * np + p) * s.nx + i;
-            state->subbands.energy_ev[at] = states.energies[f][p];
-            std::copy_n(states.vectors[f] + static_cast<std::size_t>(p) * n, n,
-                        &state->subbands.psi[at * s.nz + 1]);
-          }
-        }
         double* density = &state->density_nm3[static_cast<std::size_t>(i) * s.nz];
-        for (int v = 0; v < nv; ++v) {
-          const int f = s.family_of[v];
+        for (int v = 0; v < nv; ++v)
           for (int p = 0; p < np; ++p) {
-            const SheetDensity rho = sheet_at(v, p, i, states.energies[f][p]);
+            const std::size_t at = (static_cast<std::size_t>(s.family_of[v]) * np + p) * s.nx + i;
+            const SheetDensity rho = sheet_at(v, p, i, state->subbands.energy_ev[at]);
             sheet[static_cast<std::size_t>(v) * np + p] = rho.density_nm2;
             slope[static_cast<std::size_t>(v) * np + p] = rho.slope_nm2_ev;
             state->sheet_nm2[(static_cast<std::size_t>(v) * np + p) * s.nx + i] = rho.density_nm2;
-            const double* psi = states.vectors[f] + static_cast<std::size_t>(p) * n;
+            const double* psi = &state->subbands.psi[at * s.nz + 1];
             for (int k = 0; k < n; ++k) density[k + 1] += 2.0 * rho.density_nm2 * psi[k] * psi[k];
           }
-        }
-        column_response(s, states, sheet.data(), slope.data(), false,
-                        &(*responses)[static_cast<std::size_t>(i) * s.nz * s.nz]);
+        if (responses != nullptr)
+          respond(s, *state, i, sheet.data(), slope.data(),
+                  &(*responses)[static_cast<std::size_t>(i) * s.nz * s.nz]);
       });
   }
   failure.rethrow();
+}
+
+// Subtracts a step from V, and shifts the levels as perturbation theory of first order does, for
+// the warm start of the next solution.
+void take_step(const Structure& s, const std::vector<double>& step_v, double factor,
+               Equilibrium* state) {
+  for (std::size_t k = 0; k < step_v.size(); ++k) state->potential_v[k] -= factor * step_v[k];
+  Subbands& levels = state->subbands;
+  for (std::size_t at = 0; at < levels.energy_ev.size(); ++at) {
+    const double *psi = &levels.psi[at * s.nz], *step = &step_v[at % s.nx * s.nz];
+    for (int k = 0; k < s.nz; ++k)
+      levels.energy_ev[at] += factor * s.dz_nm * psi[k] * psi[k] * step[k];
+  }
 }
 
 std::string history(const std::vector<double>& steps) {
@@ -90,7 +118,7 @@ void newton(const Structure& s, const PotentialBoundary& boundary, const SheetMo
             const std::string& what, Equilibrium* state, double tolerance_v = kTolerance_v) {
   std::vector<double> responses;
   for (int iteration = 0;; ++iteration) {
-    evaluate(s, sheet_at, state, &responses);
+    evaluate(s, sheet_at, iteration > 0, state, &responses);
     std::vector<double> step =
         poisson_residual(s, boundary, state->potential_v, state->density_nm3);
     ColumnMatrix matrix(s, boundary, responses);
@@ -106,10 +134,10 @@ void newton(const Structure& s, const PotentialBoundary& boundary, const SheetMo
                          std::to_string(kMaxIterations) +
                          " Newton steps; last |δV| in V: " + history(state->newton_v));
     const double factor = largest > kLargestStep_v ? kLargestStep_v / largest : 1.0;
-    for (std::size_t k = 0; k < step.size(); ++k) state->potential_v[k] -= factor * step[k];
+    take_step(s, step, factor, state);
     if (largest <= tolerance_v) break;
   }
-  evaluate(s, sheet_at, state, &responses);
+  evaluate(s, sheet_at, true, state, nullptr);
 }
 
 // Returns the densities of the deck's statistics at a quasi-Fermi level E_F(x) [nx].
@@ -168,11 +196,10 @@ Equilibrium solve_contact(const DeviceModel& model, const Structure& device, int
   state.potential_v.assign(column.nz, 0.0);
   double donors_nm2 = 0.0;
   for (const double n : column.doping_nm3) donors_nm2 += n * column.dz_nm;
-  std::vector<double> responses;
   double low = -3.0, high = 3.0;
   while (high - low > 1e-3) {
     const double fermi = 0.5 * (low + high);
-    evaluate(column, statistics_at(model, column, {fermi}), &state, &responses);
+    evaluate(column, statistics_at(model, column, {fermi}), false, &state, nullptr);
     (state.sheet_total_nm2(column, 0) > donors_nm2 ? high : low) = fermi;
   }
   state.potential_v.assign(column.nz, 0.5 * (low + high));
