@@ -255,9 +255,9 @@ class CancelledAtTheThird : public SilentProgress {
 };
 
 // A cancelled sweep keeps its finished points, which iv.csv gets at once. The next attempt computes
-// only the others and ends with the bits of an undisturbed run.
+// only the others, from the same starts, and ends with the bits of an undisturbed run.
 TEST(BeamPoint, ASweepResumesWithItsFinishedPoints) {
-  const Deck deck = beam_deck("[0.0, 0.1, 0.2]", "0.2",
+  const Deck deck = beam_deck("0.2", "[0.1, 0.2, 0.3]",
                               {{"mesh.subbands", "1"}, {"checkpoint_interval_s", "0.0"}});
   SilentProgress silent;
   const auto expected = run_sweep(deck, {.devices = {find_device("cpu")}}, silent);
@@ -283,7 +283,7 @@ TEST(BeamPoint, ASweepResumesWithItsFinishedPoints) {
                                    {"mesh.window_ev", "0.5"},
                                    {"run.scheme", "weno"}})
     EXPECT_NE(resume_digest(beam_deck(
-                  "[0.0, 0.1, 0.2]", "0.2",
+                  "0.2", "[0.1, 0.2, 0.3]",
                   {{"mesh.subbands", "1"}, {"checkpoint_interval_s", "0.0"}, {key, value}})),
               resume_digest(deck))
         << key;

@@ -9,27 +9,15 @@
 namespace quasi::mosfet {
 namespace {
 
-// Returns the distance of an energy from the next edge of a cell, in cells.
-double edge_distance(double h_min_ev, double dh_ev, double energy_ev) {
-  const double cells = (energy_ev - h_min_ev) / dh_ev;
-  return std::fabs(cells - std::round(cells));
-}
-
-// Returns the largest downward shift of H_min by less than a cell that keeps both levels off the
-// edges.
-double edge_shift_ev(double h_min_ev, double dh_ev, double source_ev, double drain_ev) {
-  constexpr int kTrials = 20;
-  double best = 0.0, best_distance = -1.0;
-  for (int k = 0; k < kTrials; ++k) {
-    const double shift = k * dh_ev / kTrials;
-    const double distance = std::min(edge_distance(h_min_ev - shift, dh_ev, source_ev),
-                                     edge_distance(h_min_ev - shift, dh_ev, drain_ev));
-    if (distance > best_distance + 1e-9) {
-      best = shift;
-      best_distance = distance;
-    }
-  }
-  return best;
+// Returns the place of the edges of cells, in cells from a multiple of ΔH, that is as far from both
+// levels as possible: the middle of the longer arc between them.
+double edge_phase(double dh_ev, double source_ev, double drain_ev) {
+  const auto phase = [](double cells) { return cells - std::floor(cells); };
+  const double source = phase(source_ev / dh_ev), drain = phase(drain_ev / dh_ev);
+  const double middle = 0.5 * (source + drain);
+  // Of two equal arcs rounding must not choose.
+  constexpr double kHalf = 0.5 - 1e-6;
+  return phase(std::fabs(source - drain) >= kHalf ? middle : middle + 0.5);
 }
 
 }  // namespace
@@ -48,15 +36,18 @@ BeamGrid make_beam_grid(const BeamMesh& mesh, const BeamLevels& levels, double d
   BeamGrid grid{.nx = levels.nx,
                 .n_kappa = mesh.n_kappa,
                 .dx_nm = dx_nm,
-                .h_min_ev = *lowest - mesh.margin_ev,
+                .h_min_ev = 0.0,
                 .dh_ev = mesh.dh_ev,
                 .alpha_per_ev = alpha_per_ev,
                 .shape = shape};
-  grid.h_min_ev -= edge_shift_ev(grid.h_min_ev, grid.dh_ev, source, drain);
+  // The edges follow from the contact levels alone. The other levels move the ends of the grid by
+  // whole cells.
+  const double phase = edge_phase(grid.dh_ev, source, drain);
+  grid.h_min_ev =
+      (std::floor((*lowest - mesh.margin_ev) / grid.dh_ev - phase) + phase) * grid.dh_ev;
   grid.n_h = static_cast<int>(std::ceil((top + mesh.window_ev - grid.h_min_ev) / grid.dh_ev));
   const double h_max = grid.h_low_ev(grid.n_h);
-  grid.dkappa =
-      std::sqrt(beam_gamma(h_max - *lowest + mesh.margin_ev, alpha_per_ev)) / grid.n_kappa;
+  grid.dkappa = std::sqrt(beam_gamma(h_max - grid.h_min_ev, alpha_per_ev)) / grid.n_kappa;
   return grid;
 }
 

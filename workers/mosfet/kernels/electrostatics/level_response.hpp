@@ -13,7 +13,8 @@ struct ColumnLevels {
   std::vector<std::vector<const double*>> psi;  ///< nm^{-1/2} [n_families][subbands][interior]
 };
 
-/// Computes the response of column_response() without `clip` from the transported states alone.
+/// Computes the response of column_response() without `clip` from the transported states alone
+/// (docs/theory/mosfet.md 9.2).
 ///
 /// The sum over the other states is a Green's function of the tridiagonal matrix T of the column,
 ///

@@ -24,7 +24,7 @@ constexpr double kLargestMove_v = 0.05;
 // Before the last step transport and field are solved to an error that is small against the step of
 // V: the residual of transport to this share of the step over kT, at most kLoosest, and Newton's
 // last step to a tenth of it.
-constexpr double kShareOfStep = 1e-3, kLoosest = 1e-4, kNewtonShare = 0.1;
+constexpr double kShareOfStep = 1e-2, kLoosest = 1e-2, kNewtonShare = 0.1;
 constexpr double kExpectedFirstStep_v = 0.1;
 
 /// An outer iteration: transport at fixed levels, then a Gummel step.
@@ -54,14 +54,7 @@ class BeamIteration {
     const Structure& s = device_.structure;
     const BeamLevels levels = levels_of(field);
     const double lowest = *std::min_element(levels.edge_ev.begin(), levels.edge_ev.end());
-    if (state.mean.empty() || lowest < state.grid.h_low_ev(1)) {
-      const bool fermi = device_.model.statistics == StatisticsKind::kFermi;
-      state.grid = device_.grid != nullptr
-                       ? *device_.grid
-                       : make_beam_grid(device_.mesh, levels, s.dx_nm, device_.problem.alpha_per_ev,
-                                        {.kt_ev = device_.problem.kt_ev, .fermi = fermi});
-      state.mean.clear();
-    }
+    if (!has_grid_ || lowest < state.grid.h_low_ev(1)) choose_grid(levels);
     const std::size_t pairs =
         static_cast<std::size_t>(s.n_families() * s.subbands) * s.n_families() * s.subbands;
     BeamProblem problem{
@@ -106,28 +99,52 @@ class BeamIteration {
     state.inflow_scale = neutral_->inflow_scales(levels, shifts_ev_);
   }
 
-  /// Returns the densities of a quasi-Fermi level for every subband and column. At the levels of
-  /// `field` they are those of the last transport solution.
-  SheetModel sheet_model(const Equilibrium& field) const {
+  /// Returns the quasi-Fermi level of every subband and column that holds the ϱ of the last
+  /// transport solution at the levels of `field`, as BeamStart has them.
+  std::vector<double> quasi_fermi_ev(const Equilibrium& field) const {
     const Structure& s = device_.structure;
-    const auto level_index = [&](int v, int p, int i) {
-      const int family = s.family_of[static_cast<std::size_t>(v)];
-      return (static_cast<std::size_t>(family) * s.subbands + p) * s.nx + i;
-    };
-    // E_F above the level, for every state.
     std::vector<double> fermi_ev(sheet_nm2_.size());
-    for (int v = 0; v < s.n_valleys(); ++v)
-      for (int p = 0; p < s.subbands; ++p)
-        for (int i = 0; i < s.nx; ++i) {
-          const std::size_t at = (static_cast<std::size_t>(v) * s.subbands + p) * s.nx + i;
-          fermi_ev[at] = field.subbands.energy_ev[level_index(v, p, i)] +
-                         gap_of(s.valleys[static_cast<std::size_t>(v)], sheet_nm2_[at]);
-        }
+    for (std::size_t at = 0; at < fermi_ev.size(); ++at) {
+      const std::size_t subband = at / s.nx;
+      const auto level = static_cast<std::size_t>(level_of_[subband]) * s.nx + at % s.nx;
+      fermi_ev[at] =
+          field.subbands.energy_ev[level] + gap_of(s.valleys[subband / s.subbands], sheet_nm2_[at]);
+    }
+    return fermi_ev;
+  }
+
+  /// Returns the densities of these quasi-Fermi levels.
+  SheetModel sheet_model(std::vector<double> fermi_ev) const {
+    const Structure& s = device_.structure;
     return [this, &s, fermi_ev = std::move(fermi_ev)](int v, int p, int i, double level_ev) {
       const std::size_t at = (static_cast<std::size_t>(v) * s.subbands + p) * s.nx + i;
       return sheet_density(device_.model, s.valleys[static_cast<std::size_t>(v)],
                            fermi_ev[at] - level_ev);
     };
+  }
+
+  /// Returns the first field, of the predicted quasi-Fermi levels, or of the quasi-equilibrium of
+  /// the bias if there are none.
+  Equilibrium first_field(const BeamStart* start) {
+    // It is accurate, so that points without drain bias stay in equilibrium. With a predicted start
+    // it still chooses the grid, on which the current depends: a point has one grid for any start.
+    Equilibrium field = solve_equilibrium(device_.model, device_.structure, bias_,
+                                          device_.contacts.source, device_.contacts.drain);
+    if (start == nullptr) return field;
+    choose_grid(levels_of(field));
+    constexpr double kTolerance_v = 1e-3;  // the first step is larger
+    if (neutral_) shifts_ev_ = start->shifts_ev;
+    return solve_field(device_.structure, boundary_, sheet_model(start->fermi_ev),
+                       start->potential_v, "first field at " + name_of(bias_), kTolerance_v);
+  }
+
+  /// Returns what the next point of the chain starts from. @param field  the last field in which
+  /// transport was solved
+  BeamStart passed_on(const Equilibrium& field) const {
+    return {.bias = bias_,
+            .fermi_ev = quasi_fermi_ev(field),
+            .potential_v = field.potential_v,
+            .shifts_ev = shifts_ev_};
   }
 
   /// Solves transport at the levels of `field` to a tolerance, and takes a Gummel step from there.
@@ -139,8 +156,8 @@ class BeamIteration {
     // Newton's error is quadratic in its last step, so that 1e-9 V or less is left in the end.
     const double tolerance_v =
         std::max(std::min(1e-5, 10.0 * device_.tolerance_v), kNewtonShare * expected_v);
-    step.next = solve_field(device_.structure, boundary_, sheet_model(field), field.potential_v,
-                            "field at " + name_of(bias_), tolerance_v);
+    step.next = solve_field(device_.structure, boundary_, sheet_model(quasi_fermi_ev(field)),
+                            field.potential_v, "field at " + name_of(bias_), tolerance_v);
     step.from = unknowns(field.potential_v);
     step.image = unknowns(step.next.potential_v);
     const std::size_t nodes = step.next.potential_v.size();
@@ -174,6 +191,17 @@ class BeamIteration {
   BeamSteadyState state;
 
  private:
+  void choose_grid(const BeamLevels& levels) {
+    const bool fermi = device_.model.statistics == StatisticsKind::kFermi;
+    state.grid = device_.grid != nullptr
+                     ? *device_.grid
+                     : make_beam_grid(device_.mesh, levels, device_.structure.dx_nm,
+                                      device_.problem.alpha_per_ev,
+                                      {.kt_ev = device_.problem.kt_ev, .fermi = fermi});
+    state.mean.clear();
+    has_grid_ = true;
+  }
+
   BeamLevels levels_of(const Equilibrium& field) const {
     const Structure& s = device_.structure;
     BeamLevels levels{.valleys = s.valleys, .subbands = s.subbands, .nx = s.nx};
@@ -223,6 +251,7 @@ class BeamIteration {
   const BeamDevice& device_;
   BiasPoint bias_;
   BeamKernels& kernels_;
+  bool has_grid_ = false;
   std::vector<double> sheet_nm2_;  ///< ϱ of the last transport solution, one valley [n_states][nx]
   PotentialBoundary boundary_;
   std::vector<int> level_of_;
@@ -240,12 +269,10 @@ std::string steps_text(const std::vector<double>& steps) {
 }  // namespace
 
 BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias,
-                                 BeamKernels& kernels, Progress& progress) {
+                                 BeamKernels& kernels, Progress& progress, const BeamStart* start) {
   const Stopwatch clock;
   BeamIteration iteration(device, bias, kernels);
-  // The start is accurate, so that points without drain bias stay in equilibrium.
-  Equilibrium field = solve_equilibrium(device.model, device.structure, bias,
-                                        device.contacts.source, device.contacts.drain);
+  Equilibrium field = iteration.first_field(start);
   AndersonMixing mixing(kAndersonDepth);
   std::vector<double> steps_v;
   // Blocking is linearised around the last occupations, so that all steps are accurate with it.
@@ -265,6 +292,7 @@ BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias
                          ": the potential became infinite or undefined; refine the mesh");
     if (step.largest_v <= device.tolerance_v) {
       BeamSteadyState state = std::move(iteration.state);
+      state.passed_on = iteration.passed_on(field);
       state.fluxes = kernels.fluxes();
       state.field = std::move(step.next);
       state.total_s = clock.seconds();
@@ -295,8 +323,7 @@ BeamStepSeconds time_beam_step(const BeamDevice& device, const BiasPoint& bias,
   BeamStepSeconds seconds;
   Stopwatch clock;
   BeamIteration iteration(device, bias, kernels);
-  const Equilibrium field = solve_equilibrium(device.model, device.structure, bias,
-                                              device.contacts.source, device.contacts.drain);
+  const Equilibrium field = iteration.first_field(nullptr);
   seconds.start = clock.seconds();
   // A Gummel step begins near its solution and needs about half of the steps.
   seconds.field = 0.5 * seconds.start;

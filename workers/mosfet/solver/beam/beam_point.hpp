@@ -6,6 +6,7 @@
 #include "workers/backend/progress.hpp"
 #include "workers/mosfet/input/deck.hpp"
 #include "workers/mosfet/kernels/beam/beam_kernels.hpp"
+#include "workers/mosfet/solver/beam/beam_start.hpp"
 #include "workers/mosfet/solver/beam/elastic_tables.hpp"
 #include "workers/mosfet/solver/sweep/point_result.hpp"
 #include "workers/mosfet/solver/transport/transport_setup.hpp"
@@ -32,20 +33,22 @@ struct BeamSteadyState {
   /// Factors of the electrons that enter at source and drain; 1 for fixed inflow.
   std::array<double, 2> inflow_scale{1.0, 1.0};
   BeamFluxes fluxes;
-  int outer = 0;   ///< number of solutions of the transport problem
-  int sweeps = 0;  ///< number of line solves in all of them
+  BeamStart passed_on;  ///< from which the next point of the chain starts
+  int outer = 0;        ///< number of solutions of the transport problem
+  int sweeps = 0;       ///< number of line solves in all of them
   double last_step_v = 0;
   double transport_s = 0;  ///< time of the transport solutions
   double total_s = 0;      ///< time of the whole point
 };
 
 /// Begin here: solves transport, Schrödinger and Poisson together (docs/theory/mosfet.md 17.5). It
-/// takes Gummel steps with Anderson mixing of V, from the quasi-equilibrium of the bias.
-/// kernels/beam solves at fixed levels, beam_report.hpp makes the results, beam_sweep.hpp runs the
-/// points of a deck. @throws NotConverged
-/// with the steps of V
+/// takes Gummel steps with Anderson mixing of V. kernels/beam solves at fixed levels,
+/// beam_report.hpp makes the results, beam_sweep.hpp runs the points of a deck.
+/// @param start  guess of the solution; null: the quasi-equilibrium of the bias
+/// @throws NotConverged with the steps of V
 BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias,
-                                 BeamKernels& kernels, Progress& progress);
+                                 BeamKernels& kernels, Progress& progress,
+                                 const BeamStart* start = nullptr);
 
 /// Seconds of the parts of one bias point.
 struct BeamStepSeconds {

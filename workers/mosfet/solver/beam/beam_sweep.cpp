@@ -15,14 +15,62 @@
 namespace quasi::mosfet {
 namespace {
 
-// Takes the next point of this rank from the queue. Every point is a chain of its own.
-std::optional<int> next_point(SweepState& sweep) {
+// Takes the next chain of this rank from the queue.
+std::optional<int> next_chain(SweepState& sweep) {
   const std::lock_guard lock(sweep.mutex);
   if (sweep.queue.empty()) return {};
   const int chain = sweep.queue.front();
   sweep.queue.pop_front();
-  sweep.progress.report("bias points", std::ssize(sweep.finished), std::ssize(sweep.deck.points));
-  return sweep.chains[static_cast<std::size_t>(chain)].front();
+  return chain;
+}
+
+// Solves a point from the guess of its predecessors. If that fails, the quasi-equilibrium of the
+// bias is tried, too.
+BeamSteadyState solve_from(const std::vector<BeamStart>& before, const BeamDevice& device,
+                           const BiasPoint& bias, BeamKernels& kernels, SweepState& sweep) {
+  const std::optional<BeamStart> start = predicted_start(before, bias);
+  if (!start) return solve_beam_point(device, bias, kernels, sweep.progress);
+  try {
+    return solve_beam_point(device, bias, kernels, sweep.progress, &*start);
+  } catch (const NotConverged& failure) {
+    sweep.log(std::string(failure.what()) + "; from the quasi-equilibrium again");
+  }
+  return solve_beam_point(device, bias, kernels, sweep.progress);
+}
+
+// Solves the points of a chain that an earlier attempt has left.
+void run_chain(int chain, const BeamDevice& device, BeamKernels& kernels,
+               const std::atomic<bool>& stop, SweepState& sweep) {
+  const Deck& deck = sweep.deck;
+  const std::vector<int>& points = sweep.chains[static_cast<std::size_t>(chain)];
+  std::vector<BeamStart> before =
+      unpack_starts(sweep.resumed_waiting[static_cast<std::size_t>(chain)]);
+  std::size_t position = 0;
+  {
+    const std::lock_guard lock(sweep.mutex);
+    position = static_cast<std::size_t>(sweep.next_position_locked(chain));
+  }
+  for (; position < points.size() && !stop; ++position) {
+    {
+      const std::lock_guard lock(sweep.mutex);
+      sweep.progress.report("bias points", std::ssize(sweep.finished), std::ssize(deck.points));
+    }
+    if (sweep.ranks.peer_failed()) throw PeerFailed();
+    const int point = points[position];
+    const BiasPoint& bias = deck.points[static_cast<std::size_t>(point)];
+    BeamSteadyState state = solve_from(before, device, bias, kernels, sweep);
+    const PointResult result = report_beam_point(deck, device, bias, state);
+    for (const std::string& remark : judge_point(deck.run, result).remarks)
+      sweep.log(name_of(bias) + ": " + remark);
+    before.push_back(std::move(state.passed_on));
+    if (before.size() > 2) before.erase(before.begin());
+    SweepNews news{.old = {SweepPieces::waiting(chain)},
+                   .fresh = {{SweepPieces::finished(point), pack(result)}},
+                   .log = log_of_beam_point(result, state)};
+    if (sweep.keeps_pieces() && position + 1 < points.size())
+      news.fresh.emplace_back(SweepPieces::waiting(chain), pack(before));
+    sweep.publish(std::move(news));
+  }
 }
 
 }  // namespace
@@ -66,17 +114,9 @@ void run_beam_on_device(SweepState* sweep, const Device& device, std::size_t n_b
                                    .window_ev = deck.mesh.window_ev},
                           .tolerance_v = deck.run.tol_v};
   while (!stop) {
-    if (sweep->ranks.peer_failed()) throw PeerFailed();
-    const std::optional<int> point = next_point(*sweep);
-    if (!point) return;
-    const BiasPoint& bias = deck.points[static_cast<std::size_t>(*point)];
-    const BeamSteadyState state = solve_beam_point(shared, bias, *kernels, sweep->progress);
-    const PointResult result = report_beam_point(deck, shared, bias, state);
-    for (const std::string& remark : judge_point(deck.run, result).remarks)
-      sweep->log(name_of(bias) + ": " + remark);
-    sweep->publish({.old = {},
-                    .fresh = {{SweepPieces::finished(*point), pack(result)}},
-                    .log = log_of_beam_point(result, state)});
+    const std::optional<int> chain = next_chain(*sweep);
+    if (!chain) return;
+    run_chain(*chain, shared, *kernels, stop, *sweep);
   }
 }
 

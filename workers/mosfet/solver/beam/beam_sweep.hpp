@@ -10,8 +10,9 @@ namespace quasi::mosfet {
 /// @throws OutOfMemory if not even one point fits into the memory budget
 std::size_t beam_points_at_once(const SweepState& sweep);
 
-/// Solves points from the queue of a sweep one after the other, until none is left or `stop` is
-/// set. The bits of a point do not depend on the points beside it.
+/// Solves chains of points from the queue of a sweep one after the other, until none is left or
+/// `stop` is set. Each point starts from the last two of its chain (beam_start.hpp), so that its
+/// bits depend on its chain alone.
 /// @param n_beside  number of threads of this process that do so at the same time
 /// @throws NotConverged, Cancelled, PeerFailed
 void run_beam_on_device(SweepState* sweep, const Device& device, std::size_t n_beside,

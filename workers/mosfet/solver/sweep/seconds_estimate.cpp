@@ -14,9 +14,9 @@
 namespace quasi::mosfet {
 namespace {
 
-// Counts of the default device. Points of the beam scheme took 3 to 10 outer steps with 17 to 27
+// Counts of the default device. Points of the beam scheme took 4 to 11 outer steps with 7 to 13
 // line solves each, and points of WENO became steady after 0.3 to 1 ps.
-constexpr double kOuterSteps = 6.0, kLineSolvesOfAStep = 25.0;
+constexpr double kOuterSteps = 8.0, kLineSolvesOfAStep = 9.0;
 constexpr double kSteady_fs = 600.0;
 // Gummel steps between drift–diffusion and Schrödinger–Poisson, in equilibria.
 constexpr double kEquilibriaOfDriftDiffusion = 8.0;

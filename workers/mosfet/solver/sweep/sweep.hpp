@@ -43,7 +43,8 @@ inline double bytes_of_point(double pdf_size, double nodes, Backend backend) {
 ///
 /// Steady points of one V_GS form a chain along V_DS. Each starts from its predecessor's pdf, with
 /// V shifted by the solution of the linear Poisson problem of the bias change. Chains are
-/// independent. Every point of the beam scheme is a chain by itself. Lanes of a device advance
+/// independent. Those of the beam scheme have at most six points, each of which starts from the
+/// quasi-Fermi levels of the last two. Lanes of a device advance
 /// together, devices share a queue, and ranks have ranges of chains in proportion to their devices.
 /// The numbers of a point depend on its chain alone. A checkpoint is written when a point ends and
 /// every checkpoint_interval_s. The run resumes from the newest checkpoint in the directory with

@@ -22,12 +22,15 @@ enum SweepTag : int {
   kSweepDrain = 2,  ///< from rank 0: publish the state of the running points
 };
 
-// Steady points of equal V_GS form a chain. Every transient point and every point of the beam
-// scheme is a chain by itself.
+// Points of the beam scheme start well from the quasi-equilibrium, too, so that long chains are cut
+// for the sake of many devices.
+constexpr std::size_t kLongestBeamChain = 6;
+
+// Steady points of equal V_GS form a chain along V_DS. Every transient point is a chain by itself.
 std::vector<std::vector<int>> make_chains(const Deck& deck) {
   const int count = static_cast<int>(deck.points.size());
   std::vector<std::vector<int>> chains;
-  if (deck.run.mode == RunMode::kTransient || deck.run.scheme == StreamingScheme::kBeam) {
+  if (deck.run.mode == RunMode::kTransient) {
     for (int k = 0; k < count; ++k) chains.push_back({k});
     return chains;
   }
@@ -37,7 +40,12 @@ std::vector<std::vector<int>> make_chains(const Deck& deck) {
     std::stable_sort(chain.begin(), chain.end(), [&](int a, int b) {
       return std::fabs(deck.points[a].vds_v) < std::fabs(deck.points[b].vds_v);
     });
-    chains.push_back(chain);
+    const std::size_t longest =
+        deck.run.scheme == StreamingScheme::kBeam ? kLongestBeamChain : chain.size();
+    for (std::size_t from = 0; from < chain.size(); from += longest)
+      chains.emplace_back(
+          chain.begin() + static_cast<std::ptrdiff_t>(from),
+          chain.begin() + static_cast<std::ptrdiff_t>(std::min(from + longest, chain.size())));
   }
   return chains;
 }
@@ -73,6 +81,8 @@ SweepState::SweepState(const Deck& deck_in, const SweepOptions& options_in, Prog
     resumed_running[static_cast<std::size_t>(chain)] = {};  // another rank continues this chain
     resumed_waiting[static_cast<std::size_t>(chain)] = {};
   }
+  // Points with many electrons take longest. They come first, so that they do not end the sweep.
+  if (deck.run.scheme == StreamingScheme::kBeam) std::reverse(queue.begin(), queue.end());
 }
 
 void SweepState::resume() {
