@@ -155,11 +155,14 @@ nlohmann::json plan_ladder(Deck& deck) {
   const SelfConsistentConstants constants =
       solve_self_consistent(deck.crystal, deck.second_order, *deck.renormalising_order, harmonic,
                             self_consistent_options(options.renormalisation, lowest_k));
+  deck.second_order = with_correction(deck.second_order, constants.correction, harmonic.constants);
+  const bool bubble = options.renormalisation.bubble;
+  std::vector<PairCorrection> pairs;
+  if (bubble) deck.second_order = with_bubble(deck, options, lowest_k, pairs);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  deck.second_order = with_correction(deck.second_order, constants.correction, harmonic.constants);
   deck.control.temperatures_k = {lowest_k};
-  return {{"cases", temperatures_k.size() + 1},
+  return {{"cases", temperatures_k.size() * (bubble ? 2 : 1) + 1},
           {"checked_temperature_k", lowest_k},
           {"mesh", options.renormalisation.mesh},
           {"iterations", constants.iterations},

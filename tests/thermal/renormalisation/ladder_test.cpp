@@ -5,111 +5,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iomanip>
 #include <iterator>
 
 #include "examples/thermal/generate/quartic_bonds.hpp"
 #include "tests/support/reference_data.hpp"
-#include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/decks/model_deck.hpp"
 #include "tests/thermal/decks/small_deck.hpp"
-#include "workers/io/hdf5.hpp"
+#include "tests/thermal/renormalisation/ladder_job.hpp"
 #include "workers/thermal/physics/physical_constants.hpp"
 #include "workers/thermal/physics/q_mesh.hpp"
-#include "workers/thermal/thermal_task.hpp"
 #include "workers/units/constants.hpp"
 
 namespace quasi::thermal::test {
 namespace {
-
-namespace fs = std::filesystem;
-using Settings = std::vector<std::string>;
-
-DeckSource source_of(const fs::path& deck, const Settings& settings) {
-  DeckSource source{.path = deck, .settings = {}};
-  for (const auto& text : settings) source.settings.push_back(parse_setting(text));
-  return source;
-}
-
-nlohmann::json run(const fs::path& deck, const Settings& settings, const fs::path& out,
-                   const std::vector<std::string>& exports = {}) {
-  fs::create_directories(out);
-  SilentProgress silent;
-  return make_thermal_task()->run({.deck = source_of(deck, settings),
-                                   .devices = {Device{}},
-                                   .output_directory = out,
-                                   .exports = exports},
-                                  silent);
-}
-
-/// κ of one level at temperature number t.
-nlohmann::json level_of(const nlohmann::json& summary, const std::string& phonons,
-                        const std::string& scattering, const std::string& solution, std::size_t t) {
-  for (const auto& level : summary["ladder"]["levels"])
-    if (level["phonons"] == phonons && level["scattering"] == scattering &&
-        level["solution"] == solution)
-      return level["kappa_w_per_mk"][t];
-  ADD_FAILURE() << "no level " << phonons << " " << scattering << " " << solution;
-  return {};
-}
-
-void expect_equal_tensors(const nlohmann::json& a, const nlohmann::json& b, double relative,
-                          const std::string& what) {
-  ASSERT_EQ(a.size(), 3u) << what;
-  const double scale = std::fabs(b[0][0].get<double>());
-  ASSERT_GT(scale, 0.0) << what;
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j)
-      EXPECT_NEAR(a[i][j].get<double>(), b[i][j].get<double>(), relative * scale) << what;
-}
-
-/// A copy of a deck in a new directory.
-class DeckCopy {
- public:
-  explicit DeckCopy(const fs::path& deck) { fs::copy(deck, path(), fs::copy_options::recursive); }
-  const fs::path& path() const { return directory_.path(); }
-
- private:
-  quasi::test::TemporaryDirectory directory_;
-};
-
-/// Adds the correction of a ladder's result at temperature number t to FORCE_CONSTANTS_2ND of a
-/// deck with cubic supercells of n³ cells.
-void add_correction_to_file(const fs::path& result, std::size_t t, int n, const fs::path& file) {
-  const H5Reader ladder(result);
-  const auto atom = ladder.integers("/ladder/correction/atom");
-  const auto cell = ladder.integers("/ladder/correction/cell");
-  const auto value = ladder.doubles("/ladder/correction/value");
-  const std::size_t n_pairs = atom.size() / 2;
-  std::ifstream in(file);
-  std::size_t n_atoms = 0;
-  in >> n_atoms;
-  std::vector<std::array<double, 9>> block(n_atoms * n_atoms);
-  for (std::size_t i = 0; i < block.size(); ++i) {
-    std::size_t p = 0, q = 0;
-    in >> p >> q;
-    for (double& x : block[(p - 1) * n_atoms + q - 1]) in >> x;
-  }
-  ASSERT_TRUE(in);
-  in.close();
-  const auto wrapped = [n](std::int64_t i) { return static_cast<std::size_t>((i % n + n) % n); };
-  const auto cells = static_cast<std::size_t>(n * n * n);
-  for (std::size_t pair = 0; pair < n_pairs; ++pair) {
-    const std::int64_t* r = &cell[3 * pair];
-    const std::size_t p = static_cast<std::size_t>(atom[2 * pair]) * cells;
-    const std::size_t q = static_cast<std::size_t>(atom[2 * pair + 1]) * cells +
-                          (wrapped(r[2]) * n + wrapped(r[1])) * n + wrapped(r[0]);
-    for (std::size_t e = 0; e < 9; ++e)
-      block[p * n_atoms + q][e] += value[(t * n_pairs + pair) * 9 + e];
-  }
-  std::ofstream out(file);
-  out << n_atoms << "\n" << std::setprecision(17);
-  for (std::size_t i = 0; i < block.size(); ++i) {
-    out << i / n_atoms + 1 << " " << i % n_atoms + 1 << "\n";
-    for (std::size_t e = 0; e < 9; ++e) out << block[i][e] << (e % 3 == 2 ? "\n" : " ");
-  }
-}
 
 // The corrected constants are written with all digits, so that rounding and the tolerance of the
 // iteration of the transport equation, 1e-5 squared, are the only differences: limit 1e-9.
@@ -363,6 +271,8 @@ TEST(Ladder, ImpossibleCombinationsAreRefused) {
   refused(deck, {"renormalise=T", "compat=fourphonon"}, {"'renormalise'", "'compat'"});
   refused(deck, {"renormalise=T", "convergence_study=T"},
           {"'renormalise'", "'convergence_study'", "one job for each mesh"});
+  refused(deck, {"renormalise_bubble=T"}, {"'renormalise_bubble'", "set renormalise = .true."});
+  refused(deck, {"renormalise=T", "renormalise_bubble=T", "onlyharmonic=T"}, {"'onlyharmonic'"});
   refused(deck, {"renormalise_tolerance=0"}, {"renormalise_tolerance"});
   refused(deck, {"renormalise_mesh=0,4,4"}, {"renormalise_mesh"});
   refused(quasi::test::source_dir() / "examples/thermal/silicon-phono3py",

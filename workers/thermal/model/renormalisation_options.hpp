@@ -10,6 +10,7 @@ struct RenormalisationOptions {
   Index3 mesh{1, 1, 1};      ///< divisions of the Γ-centred mesh that samples the displacements
   double tolerance = 1e-10;  ///< largest change of an element, over the largest element of Φ₂
   int max_iterations = 400;
+  bool bubble = false;  ///< the static bubble of the third order is added
 };
 
 }  // namespace quasi::thermal

@@ -116,6 +116,7 @@ struct Control {
   Index3 renormalise_mesh{0, 0, 0};      ///< samples the displacements; default: ngrid
   double renormalise_tolerance = 1e-10;  ///< of the self-consistent constants
   int renormalise_iterations = 400;      ///< at most
+  bool renormalise_bubble = false;       ///< adds the static bubble of the third order
   double sheet_thickness_nm = 0.0;       ///< κ of a 2D sheet is quoted for this thickness; 0: bulk
   int sheet_axis = 3;                    ///< lattice vector normal to the sheet, 1–3
   PathOptions path;                      ///< path, path_points
@@ -148,7 +149,8 @@ struct Control {
   FourPhononOptions four_phonon_options() const;
   /// Options of the phonons that are renormalised at every temperature.
   RenormalisationOptions renormalisation_options() const {
-    return {renormalise, renormalise_mesh, renormalise_tolerance, renormalise_iterations};
+    return {renormalise, renormalise_mesh, renormalise_tolerance, renormalise_iterations,
+            renormalise_bubble};
   }
   /// Options of sheet_factor.
   SheetOptions sheet_options() const { return {sheet_thickness_nm, sheet_axis}; }

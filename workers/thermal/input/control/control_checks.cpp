@@ -297,7 +297,15 @@ void check_derivative(const Control& c) {
 /// Checks the keys of renormalised phonons, which need all options but those of one set of modes.
 void check_renormalisation(Control& c) {
   if (c.renormalise_mesh == Index3{0, 0, 0}) c.renormalise_mesh = c.mesh;
+  if (c.renormalise_bubble && !c.renormalise)
+    refuse(c, {"renormalise_bubble", "renormalise"},
+           "'renormalise_bubble' = .true. adds to renormalised phonons; set renormalise = .true.");
   if (!c.renormalise) return;
+  if (c.renormalise_bubble && c.only_harmonic)
+    refuse(
+        c, {"renormalise_bubble", "onlyharmonic"},
+        "'renormalise_bubble' = .true. needs the third order, which 'onlyharmonic' = .true. does "
+        "not read; remove one of them");
   if (c.compat)
     refuse(c, {"renormalise", "compat"},
            "'renormalise' = .true. and 'compat' = fourphonon exclude each other: FourPhonon has no "

@@ -255,6 +255,7 @@ void add_renormalisation(KeyTable& keys, Control& c) {
   keys.index3("", "renormalise_mesh", c.renormalise_mesh, kMaxMeshAxis);
   keys.positive("", "renormalise_tolerance", c.renormalise_tolerance);
   keys.integer("", "renormalise_iterations", c.renormalise_iterations, 1, 1000000);
+  keys.flag("", "renormalise_bubble", c.renormalise_bubble);
 }
 
 void add_resources(KeyTable& keys, Control& c) {

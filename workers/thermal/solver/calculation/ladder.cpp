@@ -6,6 +6,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/backend/stopwatch.hpp"
 #include "workers/thermal/input/control/namelist_section.hpp"
+#include "workers/thermal/solver/renormalisation/static_bubble.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -13,17 +14,17 @@ namespace {
 /// Appends the tensors of one case to the level of the same name, which is made if it is missing.
 class LevelList {
  public:
-  LevelList(bool renormalised, std::vector<LadderLevel>& levels)
-      : renormalised_(renormalised), levels_(levels) {}
+  LevelList(LadderPhonons phonons, std::vector<LadderLevel>& levels)
+      : phonons_(phonons), levels_(levels) {}
 
   void add(bool four_phonons, bool iterated, bool coherences, const Mat3& kappa) {
     for (LadderLevel& level : levels_)
-      if (level.renormalised == renormalised_ && level.four_phonons == four_phonons &&
+      if (level.phonons == phonons_ && level.four_phonons == four_phonons &&
           level.iterated == iterated && level.coherences == coherences) {
         level.kappa_w_per_mk.push_back(kappa);
         return;
       }
-    levels_.push_back({renormalised_, four_phonons, iterated, coherences, {kappa}});
+    levels_.push_back({phonons_, four_phonons, iterated, coherences, {kappa}});
   }
   void add(bool four_phonons, const LevelConductivity& kappa) {
     add(four_phonons, false, false, kappa.kappa_rta_w_per_mk);
@@ -31,12 +32,12 @@ class LevelList {
   }
 
  private:
-  bool renormalised_;
+  LadderPhonons phonons_;
   std::vector<LadderLevel>& levels_;
 };
 
-void add_levels(bool renormalised, const SolvedCase& solved, Ladder& ladder) {
-  LevelList levels(renormalised, ladder.levels);
+void add_levels(LadderPhonons phonons, const SolvedCase& solved, Ladder& ladder) {
+  LevelList levels(phonons, ladder.levels);
   const bool four_phonons = solved.four_phonon != nullptr;
   for (std::size_t t = 0; t < solved.run.by_temperature.size(); ++t) {
     const TemperatureResult& result = solved.run.by_temperature[t];
@@ -72,7 +73,7 @@ class CaseSolver {
 
   /// @return ω of the modes
   std::vector<double> solve(const std::string& name, const LatticeModel& model,
-                            const std::vector<double>& temperatures_k, bool renormalised,
+                            const std::vector<double>& temperatures_k, LadderPhonons phonons,
                             Ladder& ladder) {
     progress_.log("phonons of the case '" + name + "'");
     options_.transport.temperatures_k = temperatures_k;
@@ -80,12 +81,50 @@ class CaseSolver {
     const SolvedCase solved =
         solve_case(model, options_, {site_.devices, site_.ranks, checkpoint_directory(site_, name)},
                    progress_);
-    add_levels(renormalised, solved, ladder);
+    add_levels(phonons, solved, ladder);
     take_({name, model, temperatures_k, solved});
     return solved.run.modes.omega_rad_ps;
   }
 
+  /// Solves the cases of one temperature.
+  /// @param work  a copy of `model`, whose second order is replaced
+  LadderStep step(const LatticeModel& model, const SparseForceConstants& fourth,
+                  double temperature_k, LatticeModel& work, Ladder& ladder) {
+    const HarmonicOptions& harmonic = options_.transport.harmonic;
+    LadderStep step;
+    step.temperature_k = temperature_k;
+    const Stopwatch clock;
+    step.constants =
+        solve_self_consistent(model.crystal, model.second_order, fourth, harmonic,
+                              self_consistent_options(options_.renormalisation, temperature_k));
+    ladder.renormalise_seconds += clock.seconds();
+    progress_.log("self-consistent phonons at T = " + number_text(temperature_k) +
+                  " K: " + std::to_string(step.constants.iterations) + " iterations");
+    work.second_order =
+        with_correction(model.second_order, step.constants.correction, harmonic.constants);
+    step.omega_rad_ps = solve_at(temperature_k, work, LadderPhonons::kRenormalised, ladder);
+    if (!options_.renormalisation.bubble) return step;
+    const Stopwatch bubble_clock;
+    work.second_order = with_bubble(work, options_, temperature_k, step.bubble);
+    ladder.bubble_seconds += bubble_clock.seconds();
+    step.bubble_omega_rad_ps = solve_at(temperature_k, work, LadderPhonons::kBubble, ladder);
+    return step;
+  }
+
  private:
+  /// @return ω of the modes @throws InvalidInput naming the temperature
+  std::vector<double> solve_at(double temperature_k, const LatticeModel& model,
+                               LadderPhonons phonons, Ladder& ladder) {
+    try {
+      return solve(ladder_case_name(phonons, temperature_k), model, {temperature_k}, phonons,
+                   ladder);
+    } catch (const InvalidInput& failure) {
+      throw InvalidInput(std::string("phonons renormalised ") +
+                         (phonons == LadderPhonons::kBubble ? "with the bubble " : "") +
+                         "at T = " + number_text(temperature_k) + " K: " + failure.what());
+    }
+  }
+
   CaseOptions options_;
   const CaseSite& site_;
   const TakeLadderCase& take_;
@@ -128,8 +167,19 @@ void check_mesh(const SparseForceConstants& fourth, const Index3& mesh, Ladder& 
 
 }  // namespace
 
-std::string renormalised_case_name(double temperature_k) {
-  return "renormalised_" + number_text(temperature_k) + "K";
+std::string ladder_case_name(LadderPhonons phonons, double temperature_k) {
+  return (phonons == LadderPhonons::kBubble ? "bubble_" : "renormalised_") +
+         number_text(temperature_k) + "K";
+}
+
+SecondOrder with_bubble(const LatticeModel& model, const CaseOptions& options, double temperature_k,
+                        std::vector<PairCorrection>& bubble) {
+  const HarmonicOptions& harmonic = options.transport.harmonic;
+  SymmetryOptions sampling = options.symmetry;
+  sampling.mesh = options.renormalisation.mesh;
+  const Symmetry symmetry = find_symmetry(model.crystal, sampling);
+  bubble = static_bubble(model, symmetry, harmonic, temperature_k).correction;
+  return with_correction(model.second_order, bubble, harmonic.constants);
 }
 
 SelfConsistentOptions self_consistent_options(const RenormalisationOptions& options,
@@ -149,28 +199,10 @@ Ladder solve_ladder(const LatticeModel& model, const SparseForceConstants& fourt
   CaseSolver solver(options, site, take, progress);
   ladder.bare_solved = add_bare_modes(model, harmonic, ladder, progress);
   if (ladder.bare_solved)
-    solver.solve("bare", model, options.transport.temperatures_k, false, ladder);
+    solver.solve("bare", model, options.transport.temperatures_k, LadderPhonons::kBare, ladder);
   LatticeModel renormalised = model;
-  for (const double temperature_k : options.transport.temperatures_k) {
-    LadderStep step{.temperature_k = temperature_k, .constants = {}, .omega_rad_ps = {}};
-    const Stopwatch clock;
-    step.constants =
-        solve_self_consistent(model.crystal, model.second_order, fourth, harmonic,
-                              self_consistent_options(options.renormalisation, temperature_k));
-    ladder.renormalise_seconds += clock.seconds();
-    progress.log("self-consistent phonons at T = " + number_text(temperature_k) +
-                 " K: " + std::to_string(step.constants.iterations) + " iterations");
-    renormalised.second_order =
-        with_correction(model.second_order, step.constants.correction, harmonic.constants);
-    try {
-      step.omega_rad_ps = solver.solve(renormalised_case_name(temperature_k), renormalised,
-                                       {temperature_k}, true, ladder);
-    } catch (const InvalidInput& failure) {
-      throw InvalidInput("phonons renormalised at T = " + number_text(temperature_k) +
-                         " K: " + failure.what());
-    }
-    ladder.steps.push_back(std::move(step));
-  }
+  for (const double temperature_k : options.transport.temperatures_k)
+    ladder.steps.push_back(solver.step(model, fourth, temperature_k, renormalised, ladder));
   return ladder;
 }
 

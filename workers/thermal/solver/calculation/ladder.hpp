@@ -9,10 +9,17 @@
 
 namespace quasi::thermal {
 
+/// Phonons of a level of theory.
+enum class LadderPhonons {
+  kBare,          ///< of Φ₂
+  kRenormalised,  ///< self-consistent, with Φ₄
+  kBubble,        ///< with the static bubble of Φ₃ in addition
+};
+
 /// κ of one level of theory: the phonons, their scattering and the solution of the transport
 /// equation.
 struct LadderLevel {
-  bool renormalised = false;         ///< false: phonons of the bare constants
+  LadderPhonons phonons = LadderPhonons::kBare;
   bool four_phonons = false;         ///< three and four phonons scatter; false: three
   bool iterated = false;             ///< the linearised BTE is solved; false: relaxation times
   bool coherences = false;           ///< the conductivity between branches is added
@@ -23,7 +30,9 @@ struct LadderLevel {
 struct LadderStep {
   double temperature_k = 0.0;
   SelfConsistentConstants constants;
-  std::vector<double> omega_rad_ps;  ///< [n_q][branch] of the renormalised modes
+  std::vector<double> omega_rad_ps;         ///< [n_q][branch] of the renormalised modes
+  std::vector<PairCorrection> bubble;       ///< added to `constants`, with the bubble
+  std::vector<double> bubble_omega_rad_ps;  ///< [n_q][branch] with the bubble
 };
 
 /// κ by level of theory and the phonons of every temperature.
@@ -33,25 +42,32 @@ struct Ladder {
   std::vector<LadderLevel> levels;        ///< from bare three phonons upwards
   std::vector<LadderStep> steps;          ///< [nT]
   double renormalise_seconds = 0.0;       ///< wall time of the self-consistent phonons
+  double bubble_seconds = 0.0;            ///< wall time of the static bubble
   std::vector<std::string> warnings;
 };
 
-/// One solved case of the ladder: bare phonons at all temperatures, or the renormalised phonons of
-/// one temperature.
+/// One solved case of the ladder: bare phonons at all temperatures, or the phonons of one
+/// temperature, renormalised without or with the bubble.
 struct LadderCase {
-  std::string name;  ///< "bare" or "renormalised_300K", which also names its directory
+  std::string name;  ///< "bare", "renormalised_300K" or "bubble_300K"; also names its directory
   const LatticeModel& model;
   std::vector<double> temperatures_k;
   const SolvedCase& solved;
 };
 using TakeLadderCase = std::function<void(const LadderCase&)>;
 
-/// Returns "renormalised_300K" for 300 K.
-std::string renormalised_case_name(double temperature_k);
+/// Returns "renormalised_300K" for 300 K, and "bubble_300K" with the bubble.
+std::string ladder_case_name(LadderPhonons phonons, double temperature_k);
 
 /// Returns the options of the self-consistent phonons of one temperature.
 SelfConsistentOptions self_consistent_options(const RenormalisationOptions& options,
                                               double temperature_k);
+
+/// Returns the constants of `model`, which are those of the self-consistent phonons, and the
+/// bubble.
+/// @param bubble  gets the pairs of the bubble
+SecondOrder with_bubble(const LatticeModel& model, const CaseOptions& options, double temperature_k,
+                        std::vector<PairCorrection>& bubble);
 
 /// Computes κ with bare phonons and, at every temperature, with the phonons that the fourth order
 /// renormalises (docs/theory/thermal.md 14). `take` gets each case as soon as it is solved. Levels

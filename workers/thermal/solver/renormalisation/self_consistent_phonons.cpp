@@ -13,6 +13,7 @@
 #include "workers/thermal/solver/harmonic/canonical_vectors.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 #include "workers/thermal/solver/renormalisation/half_mesh.hpp"
+#include "workers/thermal/solver/renormalisation/rigid_shifts.hpp"
 #include "workers/units/constants.hpp"
 
 namespace quasi::thermal {
@@ -155,24 +156,9 @@ class SelfConsistentLoop {
     leave_out_translations();
   }
 
-  /// Marks the three modes at Γ of largest overlap with rigid shifts by ω² = ∞. Their amplitude is
-  /// then zero.
+  /// Marks the three translations at Γ by ω² = ∞. Their amplitude is then zero.
   void leave_out_translations() {
-    double total = 0.0;
-    for (const double mass : crystal_.mass_amu) total += mass;
-    std::vector<std::pair<double, int>> overlap;
-    for (int s = 0; s < nb_; ++s) {
-      double sum = 0.0;
-      for (int a = 0; a < 3; ++a) {
-        Complex64 shift = 0.0;
-        for (int atom = 0; atom < crystal_.n_atoms(); ++atom)
-          shift += std::sqrt(crystal_.mass_amu[atom] / total) * vectors_[s * nb_ + 3 * atom + a];
-        sum += std::norm(shift);
-      }
-      overlap.emplace_back(-sum, s);
-    }
-    std::sort(overlap.begin(), overlap.end());
-    for (int s = 0; s < 3; ++s) omega2_[overlap[s].second] = INFINITY;
+    for (const int s : rigid_shifts(crystal_, vectors_.data())) omega2_[s] = INFINITY;
   }
 
   /// Replaces ω² of imaginary and very soft modes and returns their number.
