@@ -77,6 +77,34 @@ TEST(DerivativeJob, WritesTheDerivativeOfEveryConstant) {
   }
 }
 
+// The parts of both orders add up to −2κ, since nothing else scatters. The iteration ends at a
+// residual of 1e-5.
+TEST(DerivativeJob, WritesTheDerivativeOfTheFourthOrder) {
+  const quasi::test::TemporaryDirectory out;
+  const auto settings = with({"four_phonon=T", "derivative_fourth_order=T"});
+  const nlohmann::json summary = run_into(out.path(), settings);
+  const H5Reader file(out.path() / "result.h5");
+  const SparseForceConstants constants =
+      *read_deck(test::model("silicon-sw"), test::settings_of(settings)).fourth_order;
+  const std::vector<double> values = file.doubles("/derivative/fourth_order");
+  EXPECT_EQ(file.shape("/derivative/fourth_order"),
+            (std::vector<std::int64_t>{2, constants.n_blocks(), 3, 3, 3, 3}));
+  EXPECT_EQ(file.integers("/derivative/fourth_order_atom"),
+            std::vector<std::int64_t>(constants.atom.begin(), constants.atom.end()));
+  EXPECT_EQ(file.integers("/derivative/fourth_order_cell"),
+            std::vector<std::int64_t>(constants.cell.begin(), constants.cell.end()));
+  for (std::size_t t = 0; t < 2; ++t) {
+    const double fourth = summary["derivative"]["euler_fourth_order_w_per_mk"][t].get<double>();
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(t * constants.tensor.size());
+    EXPECT_NEAR(std::inner_product(constants.tensor.begin(), constants.tensor.end(), first, 0.0),
+                fourth, 1e-9 * std::fabs(fourth));
+    const double euler = summary["derivative"]["euler_w_per_mk"][t].get<double>();
+    EXPECT_NEAR((euler + fourth) / summary["kappa_w_per_mk"][t][0][0].get<double>(), -2.0, 1e-4);
+  }
+  EXPECT_GT(summary["seconds"]["derivative_4ph"].get<double>(), 0.0);
+  EXPECT_NE(make_thermal_task()->table(summary).find("and all of fourth order"), std::string::npos);
+}
+
 /// A copy of the deck silicon-sw with a covariance of one parameter, the size of all constants.
 class DeckWithCovariance {
  public:
@@ -204,12 +232,13 @@ TEST(DerivativeJob, RefusesSumsThatItDoesNotDifferentiate) {
        {Settings{"onlyharmonic=T"}, Settings{"num_sample_process_3ph=100", "convergence=F"},
         Settings{"target_kappa_error=0.01", "convergence=F"},
         Settings{"four_phonon=T", "four_phonon_iteration=T"}, Settings{"broadening=adaptive-max"},
-        Settings{"compat=fourphonon"}}) {
+        Settings{"compat=fourphonon"}, Settings{"derivative_fourth_order=T"},
+        Settings{"four_phonon=T", "derivative_fourth_order=T", "num_sample_process_4ph=100"}}) {
     try {
       read_deck(test::model("silicon-sw"), test::settings_of(with(settings)));
       ADD_FAILURE() << "no refusal of " << settings[0];
     } catch (const InvalidInput& refusal) {
-      EXPECT_NE(std::string(refusal.what()).find("'derivative'"), std::string::npos)
+      EXPECT_NE(std::string(refusal.what()).find("'derivative"), std::string::npos)
           << refusal.what();
     }
   }

@@ -30,8 +30,9 @@ struct CaseOptions {
   StudyOptions study;
   RenormalisationOptions renormalisation;
   CheckOptions checks;
-  bool derivative = false;           ///< κ is differentiated by the third-order constants
-  bool three_phonons_alone = false;  ///< with four phonons, κ without them is computed too
+  bool derivative = false;               ///< κ is differentiated by the third-order constants
+  bool derivative_fourth_order = false;  ///< and by those of fourth order, with four phonons
+  bool three_phonons_alone = false;      ///< with four phonons, κ without them is computed too
   double checkpoint_interval_s = 30.0;
   double collision_checkpoint_limit_bytes = 0.0;  ///< a larger collision operator is not kept
 

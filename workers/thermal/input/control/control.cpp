@@ -127,6 +127,7 @@ CaseOptions Control::case_options() const {
           .renormalisation = renormalisation_options(),
           .checks = check_options(),
           .derivative = derivative,
+          .derivative_fourth_order = derivative_fourth_order,
           .checkpoint_interval_s = checkpoint_interval_s,
           .collision_checkpoint_limit_bytes = checkpoint_limit_mib * 1048576.0};
 }

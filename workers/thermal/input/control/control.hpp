@@ -102,13 +102,14 @@ struct Control {
   bool allow_few_processes = false;
   DipoleMethod dipole_method = DipoleMethod::kGonzeLee;  ///< nac_method
   bool phonopy_damping = false;                          ///< nac_damping
-  bool mean_over_centres = true;        ///< fc3_centres: images of third order of phono3py decks
-  bool acoustic_sum_rule = false;       ///< impose it on FORCE_CONSTANTS_2ND too
-  double boundary_length_nm = 0.0;      ///< adds |v|/L to the rates; 0: none
-  bool coherence = true;                ///< the Wigner conductivity's part between branches
-  bool derivative = false;              ///< of κ by every third-order constant
-  std::vector<double> isotope_factors;  ///< sweep: isotope scattering times each of these
-  std::vector<double> grain_sizes_nm;   ///< sweep: boundary lengths
+  bool mean_over_centres = true;         ///< fc3_centres: images of third order of phono3py decks
+  bool acoustic_sum_rule = false;        ///< impose it on FORCE_CONSTANTS_2ND too
+  double boundary_length_nm = 0.0;       ///< adds |v|/L to the rates; 0: none
+  bool coherence = true;                 ///< the Wigner conductivity's part between branches
+  bool derivative = false;               ///< of κ by every third-order constant
+  bool derivative_fourth_order = false;  ///< of κ by every fourth-order constant too
+  std::vector<double> isotope_factors;   ///< sweep: isotope scattering times each of these
+  std::vector<double> grain_sizes_nm;    ///< sweep: boundary lengths
   bool convergence_study = false;  ///< --converge: κ on coarser meshes and with smaller widths too
   std::vector<int> study_meshes;   ///< divisions of the first axis; empty: from the deck's own
   std::vector<double> study_scale_broads;  ///< study_scalebroads; empty: from the deck's own

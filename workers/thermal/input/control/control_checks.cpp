@@ -276,6 +276,13 @@ void check_transport(const Control& c) {
 
 /// Refuses a derivative of κ where the sums over processes are not those of its equations.
 void check_derivative(const Control& c) {
+  if (c.derivative_fourth_order && !(c.derivative && c.four_phonon))
+    refuse(c, {"derivative_fourth_order", "derivative", "four_phonon"},
+           "'derivative_fourth_order' = .true. needs derivative = .true. and four_phonon = .true.");
+  if (c.derivative_fourth_order && c.samples_rates_4ph())
+    refuse(c, {"derivative_fourth_order", "num_sample_process_4ph", "target_kappa_error"},
+           "'derivative_fourth_order' = .true. needs exact four-phonon rates, and these are drawn; "
+           "remove num_sample_process_4ph and target_kappa_error");
   if (!c.derivative) return;
   if (c.only_harmonic)
     refuse(c, {"derivative", "onlyharmonic"},

@@ -198,6 +198,7 @@ void add_transport(KeyTable& keys, Control& c) {
   keys.at_least("", "boundary_length_nm", c.boundary_length_nm, 0.0);
   keys.flag("", "coherence", c.coherence);
   keys.flag("", "derivative", c.derivative);
+  keys.flag("", "derivative_fourth_order", c.derivative_fourth_order);
   keys.list_from_zero("isotope_factors", c.isotope_factors);
   keys.list_above_zero("grain_sizes_nm", c.grain_sizes_nm);
   keys.at_least("", "sheet_thickness_nm", c.sheet_thickness_nm, 0.0);

@@ -24,6 +24,10 @@ class Evaluator4phCpu {
   void squared_elements(const Found4ph* found, std::int64_t n, bool conjugate,
                         double* squared) const;
 
+  /// E' and A of the last set_pair: [n_triples][3] and [n_pairs][9].
+  const std::vector<Complex<double>>& site() const { return site_; }
+  const std::vector<Complex<double>>& pair() const { return pair_; }
+
  private:
   template <typename Real, int kLanes>
   void squared_elements_in(const std::vector<Complex<Real>>& pairs, const Found4ph* found,

@@ -95,6 +95,7 @@ ConvergenceStudy study_convergence(const LatticeModel& model, const CaseOptions&
   LatticeModel other_model = model;
   CaseOptions other = options;
   other.derivative = false;
+  other.derivative_fourth_order = false;
   other.transport.coherence = false;
   other.transport.wires.enabled = false;
   other.transport.sweep = {};

@@ -10,6 +10,7 @@
 #include "workers/thermal/solver/three_phonon/running_sums.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
 #include "workers/thermal/solver/three_phonon/shared_sums_3ph.hpp"
+#include "workers/thermal/solver/transport/derivative/fourth_order_derivative.hpp"
 #include "workers/thermal/solver/transport/derivative/kappa_derivative.hpp"
 #include "workers/thermal/solver/transport/kappa_error.hpp"
 
@@ -149,17 +150,31 @@ std::vector<LevelConductivity> without_four_phonons(const BteTerms& terms, Condu
   return levels;
 }
 
+constexpr double kThird = 1.0 / 3.0;
+constexpr Mat3 kMean{Vec3{kThird, 0, 0}, Vec3{0, kThird, 0}, Vec3{0, 0, kThird}};
+
 /// Differentiates the mean diagonal element of κ at every temperature, iterated where it is.
 void add_derivatives(const Transport& transport, const ThreePhononProblem& problem,
                      SolvedCase& solved) {
-  constexpr double kThird = 1.0 / 3.0;
-  constexpr Mat3 kMean{Vec3{kThird, 0, 0}, Vec3{0, kThird, 0}, Vec3{0, 0, kThird}};
   const auto start = std::chrono::steady_clock::now();
   for (const TemperatureResult& result : solved.run.by_temperature)
     solved.kappa_derivative.push_back(kappa_derivative(
         {transport, problem, result},
         result.converged ? KappaSolution::kIterated : KappaSolution::kRelaxationTime, kMean));
   solved.run.seconds["derivative"] =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Differentiates it by the fourth order.
+void add_fourth_order_derivatives(const Transport& transport, const ThreePhononProblem& problem,
+                                  const SparseForceConstants& fourth_order, SolvedCase& solved) {
+  const auto start = std::chrono::steady_clock::now();
+  int temperature = 0;
+  for (const TemperatureResult& result : solved.run.by_temperature)
+    solved.kappa_derivative_4ph.push_back(fourth_order_derivative(
+        {transport, problem, result}, {solved.four_phonon->problem, temperature++, fourth_order},
+        result.converged ? KappaSolution::kIterated : KappaSolution::kRelaxationTime, kMean));
+  solved.run.seconds["derivative_4ph"] =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
@@ -203,6 +218,8 @@ SolvedCase solve_case(const LatticeModel& model, const CaseOptions& options, con
   add_conductivity(terms, solved.run, run_site);
   check_result(model, options, solved.run, solved.checks);
   if (options.derivative && site.ranks.leads()) add_derivatives(transport, problem, solved);
+  if (options.derivative_fourth_order && site.ranks.leads())
+    add_fourth_order_derivatives(transport, problem, *model.fourth_order, solved);
   if (options.three_phonons_alone && solved.four_phonon)
     solved.three_phonons_alone = without_four_phonons(terms, solved.run, run_site);
   if (options.rates.three_phonon_sampling.enabled || options.four_phonon.sampling.enabled)

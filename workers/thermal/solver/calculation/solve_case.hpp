@@ -36,6 +36,8 @@ struct SolvedCase {
   /// [nT][n_blocks][27] derivative of the mean diagonal element of κ by the third-order constants,
   /// where the options ask for it, on the first rank. W/m/K per eV/Å³.
   std::vector<std::vector<double>> kappa_derivative;
+  /// [nT][n_blocks][81] the same by the fourth-order constants. W/m/K per eV/Å⁴.
+  std::vector<std::vector<double>> kappa_derivative_4ph;
   /// [nT] κ without four phonons, where the options ask for it and four phonons scatter.
   std::vector<LevelConductivity> three_phonons_alone;
 };

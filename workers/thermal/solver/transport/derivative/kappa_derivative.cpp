@@ -63,6 +63,13 @@ class ProcessFactors {
     return factor + (by_diagonal_[row] + in_scattering) * term.gamma_per_ps;
   }
 
+  /// Returns ∂κ/∂w of a rate on the diagonal of the operator, [n_rows].
+  std::vector<double> by_further_rate() const {
+    std::vector<double> sum = by_rate_;
+    for (std::size_t row = 0; row < sum.size(); ++row) sum[row] += by_diagonal_[row];
+    return sum;
+  }
+
  private:
   /// The symmetric part of the weights, averaged over the group as κ is.
   Mat3 invariant(const Mat3& part) const {
@@ -156,6 +163,12 @@ void check(const DerivativeTerms& terms, KappaSolution solution) {
 }
 
 }  // namespace
+
+std::vector<double> kappa_by_rate(const DerivativeTerms& terms, KappaSolution solution,
+                                  const Mat3& part) {
+  check(terms, solution);
+  return ProcessFactors(terms, solution, part).by_further_rate();
+}
 
 std::vector<double> kappa_derivative(const DerivativeTerms& terms, KappaSolution solution,
                                      const Mat3& part) {

@@ -33,4 +33,10 @@ struct DerivativeTerms {
 std::vector<double> kappa_derivative(const DerivativeTerms& terms, KappaSolution solution,
                                      const Mat3& part);
 
+/// Returns ∂(Σ_ab part_ab κ_ab)/∂w_row of a rate that adds to the diagonal of the collision
+/// operator, [n_rows] in W/m/K ps. All modes of a degenerate set get the mean of theirs, because
+/// rates do.
+std::vector<double> kappa_by_rate(const DerivativeTerms& terms, KappaSolution solution,
+                                  const Mat3& part);
+
 }  // namespace quasi::thermal
