@@ -254,6 +254,11 @@ def test_a_pool_pauses_and_recovers(tmp_path: Path) -> None:
     assert max(pauses) <= 3_640.0
     assert "the last words of quasi-" in world.controller.state.trouble
     assert "paused" in world.step(1.0).why
+    world.controller.state.pauses = 2_000  # months of failures
+    world.step(4_000.0)
+    world.end(world.slurm.open()[0].slurm_id, "FAILED")
+    world.step(10.0)
+    assert "paused for 36" in world.step(0.0).why
     world.step(4_000.0)
     world.begin(world.slurm.open()[0].slurm_id)
     world.step()

@@ -185,7 +185,7 @@ class Controller:
         self.state.early_ends += 1
         if self.state.early_ends < EARLY_ENDS:
             return
-        pause_s = min(PAUSE_FIRST_S * 2.0 ** self.state.pauses, PAUSE_MOST_S)
+        pause_s = min(PAUSE_FIRST_S * 2.0 ** min(self.state.pauses, 20), PAUSE_MOST_S)
         self.state.paused_until_s = now_s + pause_s
         self.state.pauses += 1
         # After the pause one more early end pauses again.
