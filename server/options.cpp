@@ -1,19 +1,12 @@
 #include "server/options.hpp"
 
-#include <toml++/toml.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <functional>
 #include <iostream>
-#include <limits>
 #include <map>
 
+#include "proto/wire/config/config_sources.hpp"
 #include "server/options_table.hpp"
-#include "workers/io/settings.hpp"
 
 namespace quasi::server {
 namespace {
@@ -24,61 +17,30 @@ std::vector<std::string> known_keys() {
   return keys;
 }
 
-const Entry& entry_of(const std::string& key, const std::string& source) {
-  for (const Entry& entry : entries())
-    if (entry.key == key) return entry;
-  const std::string message = unknown_key_message(key, source, known_keys());
-  throw BadConfiguration(message +
-                         (message.ends_with('?') ? "" : "; quasi-server --help lists the keys"));
+const Entry& entry_of(const std::string& key) {
+  const auto& all = entries();
+  return *std::find_if(all.begin(), all.end(),
+                       [&](const Entry& entry) { return entry.key == key; });
 }
 
-void set(CommandLine& line, const std::string& key, const std::string& text,
-         const std::string& source) {
-  const Entry& entry = entry_of(key, source);
+/// Sets each value that is given anywhere.
+void set_all(CommandLine& line, const std::string& file,
+             const std::map<std::string, std::string>& flags) {
+  std::vector<wire::ConfigText> texts;
   try {
-    entry.set(line.options, text);
-  } catch (const BadConfiguration& error) {
-    throw BadConfiguration(source + ": " + error.what());
+    texts = wire::config_texts(
+        {.program = "quasi-server", .file = file, .keys = known_keys(), .flags = flags});
+  } catch (const wire::ConfigProblem& problem) {
+    throw BadConfiguration(problem.what());
   }
-  line.sources[key] = source;
-}
-
-std::string to_text(const toml::node& node, const std::string& key, const std::string& source) {
-  if (const auto* list = node.as_array()) {
-    std::string text;
-    for (const toml::node& item : *list)
-      text += (text.empty() ? "" : ",") + to_text(item, key, source);
-    return text;
+  for (const wire::ConfigText& given : texts) {
+    try {
+      entry_of(given.key).set(line.options, given.text);
+    } catch (const BadConfiguration& error) {
+      throw BadConfiguration(given.source + ": " + error.what());
+    }
+    line.sources[given.key] = given.source;
   }
-  if (const auto text = node.value_exact<std::string>()) return *text;
-  if (const auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
-  if (const auto whole = node.value_exact<std::int64_t>()) return std::to_string(*whole);
-  if (const auto real = node.value_exact<double>()) return std::to_string(*real);
-  throw BadConfiguration(source + ": " + key + " must be a text, a number, true or false");
-}
-
-void read_file(CommandLine& line, const std::string& path) {
-  toml::table table;
-  try {
-    table = toml::parse_file(path);
-  } catch (const toml::parse_error& error) {
-    throw BadConfiguration(path + ":" + std::to_string(error.source().begin.line) + ": " +
-                           std::string(error.description()));
-  }
-  for (const auto& [key, node] : table)
-    set(line, std::string(key.str()), to_text(node, std::string(key.str()), path), path);
-}
-
-std::string environment_name(const std::string& key) {
-  std::string name = "QUASI_SERVER_";
-  for (const char c : key) name.push_back(static_cast<char>(std::toupper(c)));
-  return name;
-}
-
-std::string flag_name(const std::string& key) {
-  std::string name = "--" + key;
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
 }
 
 /// The error text for words that are not flags of this program.
@@ -86,11 +48,9 @@ std::string unexpected(const std::vector<std::string>& words) {
   const auto flag = std::find_if(words.begin(), words.end(),
                                  [](const std::string& word) { return word.starts_with("--"); });
   if (flag == words.end()) return "unexpected: '" + words.front() + "'";
-  std::string key = flag->substr(2, flag->find('=') - 2);
-  std::replace(key.begin(), key.end(), '-', '_');
-  const std::string nearest = nearest_name(key, known_keys());
-  return "no flag '" + flag->substr(0, flag->find('=')) + "'" +
-         (nearest.empty() ? "" : "; did you mean '" + flag_name(nearest) + "'?");
+  const std::string name = flag->substr(0, flag->find('='));
+  const std::string nearest = wire::nearest_config_flag(name, known_keys());
+  return "no flag '" + name + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
 }
 
 /// Checks the files for TLS. Without them, refuses addresses beyond this machine.
@@ -138,7 +98,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
     return shown == "true" || shown == "false";
   };
   for (const Entry& entry : entries()) {
-    CLI::Option* flag = app.add_option(flag_name(entry.key), flags[entry.key],
+    CLI::Option* flag = app.add_option(wire::config_flag(entry.key), flags[entry.key],
                                        entry.help + " (" + entry.show(ServerOptions()) + ")")
                             ->type_name(entry.unit);
     if (is_switch(entry)) flag->expected(0, 1);
@@ -157,18 +117,13 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   }
 
   ServerOptions& options = result.options;
-  if (!config.empty())
-    read_file(result, config);
-  else if (std::filesystem::exists("/etc/quasi/server.toml"))
-    read_file(result, "/etc/quasi/server.toml");
-  for (const Entry& entry : entries())
-    if (const char* value = std::getenv(environment_name(entry.key).c_str()))
-      set(result, entry.key, value, "environment " + environment_name(entry.key));
-  for (const Entry& entry : entries())
-    if (app.count(flag_name(entry.key)) > 0)
-      set(result, entry.key,
-          flags[entry.key].empty() && is_switch(entry) ? "true" : flags[entry.key],
-          "flag " + flag_name(entry.key));
+  for (const Entry& entry : entries()) {
+    if (app.count(wire::config_flag(entry.key)) == 0)
+      flags.erase(entry.key);
+    else if (flags[entry.key].empty() && is_switch(entry))
+      flags[entry.key] = "true";
+  }
+  set_all(result, config, flags);
 
   if (options.listen.empty())
     throw BadConfiguration(
@@ -189,11 +144,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
 }
 
 void print_configuration(const CommandLine& line, std::ostream& out) {
-  for (const Entry& entry : entries()) {
-    const auto source = line.sources.find(entry.key);
-    out << entry.key << " = " << entry.show(line.options) << "  # "
-        << (source == line.sources.end() ? "built-in" : source->second) << '\n';
-  }
+  for (const Entry& entry : entries())
+    out << wire::config_line(entry.key, entry.show(line.options), line.sources);
 }
 
 }  // namespace quasi::server

@@ -167,16 +167,13 @@ ExitStatus save_principal(Session& session, const AdminOptions& options) {
 
 /// Writes a new file that its owner alone can read. An existing file is not replaced.
 void write_secret(const std::string& path, const std::string& text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  const bool written =
-      file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      ::fsync(file) == 0;
-  const std::string why = std::strerror(errno);
-  if (file >= 0) ::close(file);
-  if (!written)
-    throw Failure(ExitStatus::kLocalFile, "cannot write " + path + ": " + why,
+  try {
+    write_new(path, text);
+  } catch (const Failure& failure) {
+    throw Failure(ExitStatus::kLocalFile, failure.what(),
                   "name a new file by --output; the token that was made is lost, end it with: "
                   "quasi admin revoke KEY");
+  }
 }
 
 ExitStatus create_token(Session& session, const AdminOptions& options) {

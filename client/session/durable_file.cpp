@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/failure.hpp"
+#include "workers/files/durable_file.hpp"
 
 namespace quasi::client {
 namespace {
@@ -25,67 +26,60 @@ namespace fs = std::filesystem;
                 "cannot " + doing + " '" + path.string() + "': " + std::strerror(error), remedy);
 }
 
-/// Owns one descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-void sync_directory(const fs::path& directory) {
-  const Descriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some network file systems cannot sync a directory. The rename itself has been done.
-  if (fd.get() < 0 || (::fsync(fd.get()) != 0 && errno != EINVAL))
-    fail("sync the directory", directory, errno);
+[[noreturn]] void fail(const files::FileFailure& failure) {
+  fail(failure.doing, failure.path, failure.code().value());
 }
 
-fs::path directory_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+void sync_directory(const fs::path& directory) {
+  try {
+    files::sync_directory(directory);
+  } catch (const files::FileFailure& failure) {
+    const int error = failure.code().value();
+    if (error != EINVAL) fail("sync the directory", directory, error);  // see files::publish
+  }
 }
 
 }  // namespace
 
 void write_durably(const fs::path& path, std::string_view bytes) {
   const fs::path aside = path.string() + ".tmp" + std::to_string(::getpid());
-  {
-    const Descriptor fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (fd.get() < 0) fail("create", aside, errno);
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t written = ::write(fd.get(), bytes.data() + done, bytes.size() - done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) {
-        const int error = errno;
-        ::unlink(aside.c_str());
-        fail("write", aside, error);
-      }
-      done += static_cast<std::size_t>(written);
-    }
-    if (::fsync(fd.get()) != 0) {
-      const int error = errno;
-      ::unlink(aside.c_str());
-      fail("sync", aside, error);
-    }
+  try {
+    files::write_synced(aside, bytes, O_TRUNC);
+  } catch (const files::FileFailure& failure) {
+    fail(failure);
   }
   publish(aside, path);
 }
 
-void publish(const fs::path& from, const fs::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) fail("rename to", to, errno);
-  sync_directory(directory_of(to));
+void write_new(const fs::path& path, std::string_view bytes) {
+  try {
+    files::write_synced(path, bytes, O_EXCL);
+  } catch (const files::FileFailure& failure) {
+    fail(failure);
+  }
 }
 
-std::string read_whole(const fs::path& path, std::size_t limit_bytes) {
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) fail("read", path, errno);
+void copy_durably(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  if (error) fail("copy to", to, error.value());
+  try {
+    files::sync_file(to);
+  } catch (const files::FileFailure& failure) {
+    fail(failure);
+  }
+}
+
+void publish(const fs::path& from, const fs::path& to) {
+  try {
+    files::publish(from, to);
+  } catch (const files::FileFailure& failure) {
+    fail(failure);
+  }
+}
+
+std::string read_whole(const fs::path& path, std::size_t limit_bytes) try {
+  const files::Descriptor fd(path, O_RDONLY, "read");
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) fail("read", path, errno);
   if (S_ISDIR(status.st_mode)) fail("read", path, EISDIR);
@@ -103,6 +97,8 @@ std::string read_whole(const fs::path& path, std::size_t limit_bytes) {
                         " bytes, the limit for such a file",
                     "check that this is the right file");
   }
+} catch (const files::FileFailure& failure) {
+  fail(failure);
 }
 
 void make_directory(const fs::path& path, Access access) {
@@ -117,7 +113,7 @@ void make_directory(const fs::path& path, Access access) {
     missing.push_back(at);
   fs::create_directories(path, error);
   if (error) fail("create the directory", path, error.value());
-  for (const fs::path& created : missing) sync_directory(directory_of(created));
+  for (const fs::path& created : missing) sync_directory(files::directory_of(created));
   if (access == Access::kOwner) fs::permissions(path, fs::perms::owner_all, error);
 }
 

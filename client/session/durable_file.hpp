@@ -12,6 +12,12 @@ namespace quasi::client {
 /// Writes a temporary file, syncs it, renames it to `path` and syncs the directory.
 void write_durably(const std::filesystem::path& path, std::string_view bytes);
 
+/// Writes a new file that its owner alone can read, and syncs it. A file that is there is refused.
+void write_new(const std::filesystem::path& path, std::string_view bytes);
+
+/// Copies a file and syncs the copy. The name of the copy is not synced.
+void copy_durably(const std::filesystem::path& from, const std::filesystem::path& to);
+
 /// Renames a file that was already synced, and syncs the directory.
 void publish(const std::filesystem::path& from, const std::filesystem::path& to);
 

@@ -23,6 +23,7 @@
 #include "proto/wire/transfer/chunk_queue.hpp"
 #include "proto/wire/transfer/direct_file.hpp"
 #include "quasi/v1/blob_service.grpc.pb.h"
+#include "workers/files/durable_file.hpp"
 
 namespace quasi::wire {
 namespace {
@@ -50,13 +51,6 @@ std::size_t read_at(const File& file, char* data, std::size_t size, std::uint64_
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "read");
   }
-}
-
-void sync_directory_of(const std::filesystem::path& path) {
-  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
-  const File directory(parent, O_RDONLY | O_DIRECTORY);
-  if (fsync(directory.get()) != 0)
-    throw std::system_error(errno, std::generic_category(), "sync " + parent.string());
 }
 
 bool wants_stop(const TransferOptions& options) { return options.cancelled && options.cancelled(); }
@@ -327,16 +321,16 @@ grpc::Status download_file(const std::shared_ptr<grpc::Channel>& channel, const 
       return status;
     }
     const std::string found = blob.finish();
-    if (ftruncate(part.get(), static_cast<off_t>(size_bytes)) != 0 || fsync(part.get()) != 0)
-      throw std::system_error(errno, std::generic_category(), "sync " + part_path.string());
+    if (ftruncate(part.get(), static_cast<off_t>(size_bytes)) != 0)
+      throw std::system_error(errno, std::generic_category(), "truncate " + part_path.string());
+    files::sync_file(part_path);
     if (found != digest) {
       std::filesystem::remove(part_path);
       return make_status(grpc::StatusCode::DATA_LOSS,
                          "the bytes received do not hash to " + digest + "; fetch again",
                          {.reason = std::string(reason::kBlobCorrupt)});
     }
-    std::filesystem::rename(part_path, path);
-    sync_directory_of(path);
+    files::publish(part_path, path);
     return grpc::Status::OK;
   } catch (const std::system_error& error) {  // includes filesystem_error
     return local_failure(error);

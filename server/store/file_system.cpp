@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "workers/files/durable_file.hpp"
+
 namespace quasi::server {
 
 FileError::FileError(int error_, const std::string& what)
@@ -17,18 +19,25 @@ bool FileError::is_missing() const { return error == ENOENT; }
 
 namespace {
 
+/// Does something with a file; its failure becomes one of the server.
+template <class Work>
+void guarded(Work work) {
+  try {
+    work();
+  } catch (const files::FileFailure& failure) {
+    throw FileError(failure.code().value(), failure.doing + " " + failure.path.string());
+  }
+}
+
 class SystemFile : public FileSystem::File {
  public:
-  SystemFile(const std::string& path, int flags)
-      : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {
-    if (descriptor_ < 0) throw FileError(errno, "open " + path);
-  }
-  ~SystemFile() override { ::close(descriptor_); }
+  /// @throws files::FileFailure
+  SystemFile(const std::string& path, int flags) : path_(path), file_(path, flags) {}
 
   void write(std::uint64_t offset, std::string_view data) override {
     while (!data.empty()) {
       const ssize_t put =
-          ::pwrite(descriptor_, data.data(), data.size(), static_cast<off_t>(offset));
+          ::pwrite(file_.get(), data.data(), data.size(), static_cast<off_t>(offset));
       if (put < 0) {
         if (errno == EINTR) continue;
         throw FileError(errno, "write " + path_);
@@ -41,7 +50,7 @@ class SystemFile : public FileSystem::File {
     std::size_t done = 0;
     while (done < size) {
       const ssize_t got =
-          ::pread(descriptor_, data + done, size - done, static_cast<off_t>(offset + done));
+          ::pread(file_.get(), data + done, size - done, static_cast<off_t>(offset + done));
       if (got < 0) {
         if (errno == EINTR) continue;
         throw FileError(errno, "read " + path_);
@@ -52,21 +61,21 @@ class SystemFile : public FileSystem::File {
     return done;
   }
   void sync() override {
-    if (::fdatasync(descriptor_) != 0) throw FileError(errno, "sync " + path_);
+    guarded([this] { file_.sync_data(); });
   }
   void truncate(std::uint64_t size) override {
-    if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0)
+    if (::ftruncate(file_.get(), static_cast<off_t>(size)) != 0)
       throw FileError(errno, "truncate " + path_);
   }
   std::uint64_t size() override {
     struct stat info {};
-    if (::fstat(descriptor_, &info) != 0) throw FileError(errno, "stat " + path_);
+    if (::fstat(file_.get(), &info) != 0) throw FileError(errno, "stat " + path_);
     return static_cast<std::uint64_t>(info.st_size);
   }
 
  private:
   std::string path_;
-  int descriptor_;
+  files::Descriptor file_;
 };
 
 class SystemFileSystem : public FileSystem {
@@ -75,7 +84,9 @@ class SystemFileSystem : public FileSystem {
     const int flags = mode == Open::kRead        ? O_RDONLY
                       : mode == Open::kReadWrite ? O_RDWR
                                                  : O_RDWR | O_CREAT;
-    return std::make_unique<SystemFile>(path, flags);
+    std::unique_ptr<File> file;
+    guarded([&] { file = std::make_unique<SystemFile>(path, flags); });
+    return file;
   }
   bool exists(const std::string& path) override {
     struct stat info {};
@@ -94,12 +105,7 @@ class SystemFileSystem : public FileSystem {
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw FileError(errno, "remove " + path);
   }
   void sync_directory(const std::string& path) override {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) throw FileError(errno, "open " + path);
-    const int code = ::fsync(descriptor);
-    const int error = errno;
-    ::close(descriptor);
-    if (code != 0) throw FileError(error, "sync " + path);
+    guarded([&] { files::sync_directory(path); });
   }
   std::vector<std::string> list(const std::string& path) override {
     DIR* directory = ::opendir(path.c_str());

@@ -33,21 +33,23 @@ struct Direction {
 std::vector<Direction> directions() {
   std::vector<Direction> table{
       {"workers/units/", {"workers/units/"}},
-      {"workers/backend/", {"workers/backend/", "workers/units/"}},
-      {"workers/io/", {"workers/io/", "workers/backend/"}},
+      {"workers/files/", {"workers/files/"}},
+      {"workers/backend/", {"workers/backend/", "workers/files/", "workers/units/"}},
+      {"workers/io/", {"workers/io/", "workers/backend/", "workers/files/"}},
       // The message for "unknown key, did you mean" has one source for all programs. This part of
       // workers/io needs neither HDF5 nor messages, and a build without the service has it.
       {"workers/cage/", {"workers/cage/"}},
       {"workers/daemon/",
-       {"workers/daemon/", "proto/", "workers/io/settings.hpp", "workers/backend/device/host.hpp"}},
+       {"workers/daemon/", "proto/", "workers/files/", "workers/backend/device/host.hpp"}},
       {"server/access/", {"server/access/", "server/queue/refused.hpp", "proto/wire/"}},
-      {"server/store/", {"server/store/", "server/access/", "server/queue/", "proto/"}},
+      {"server/store/",
+       {"server/store/", "server/access/", "server/queue/", "proto/", "workers/files/"}},
       {"server/queue/", {"server/queue/", "server/store/", "proto/"}},
       {"server/figures/", {"server/figures/"}},
       {"server/", {"server/", "proto/"}},
-      {"server/options.", {"server/", "proto/", "workers/io/settings.hpp"}},
-      {"client/", {"client/", "proto/", "workers/io/settings.hpp"}},
-      {"proto/", {"proto/"}},
+      {"client/", {"client/", "proto/", "workers/files/", "workers/io/settings.hpp"}},
+      {"proto/", {"proto/", "workers/files/"}},
+      {"proto/wire/config/", {"proto/", "workers/io/settings.hpp"}},
       {"tests/oracle/", {"tests/oracle/"}},
   };
   for (const std::string kind : {"thermal", "mosfet", "gw"}) {
@@ -137,6 +139,17 @@ TEST(Tidy, ForeignApisStayInTheirRooms) {
       EXPECT_FALSE(cuda && has_suffix(file.path, {".hpp", ".cpp"}))
           << file.path << " includes " << name << ": CUDA types live in .cu and .cuh files";
     }
+  }
+}
+
+// docs/decisions/0014-one-place-for-each-primitive.md. Tests replace these functions.
+TEST(Tidy, SyncsHaveOnePlace) {
+  for (const SourceFile& file : all_cpp_files()) {
+    if (file.path.starts_with("workers/files/") || file.path.starts_with("tests/")) continue;
+    for (const std::string& line : file.lines)
+      EXPECT_TRUE(line.find("fsync(") == std::string::npos &&
+                  line.find("fdatasync(") == std::string::npos)
+          << file.path << ": use workers/files/durable_file.hpp";
   }
 }
 

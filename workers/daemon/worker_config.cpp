@@ -1,20 +1,17 @@
 #include "workers/daemon/worker_config.hpp"
 
-#include <toml++/toml.h>
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <sstream>
 
 #include "proto/wire/channel.hpp"
+#include "proto/wire/config/config_sources.hpp"
 #include "workers/daemon/error.hpp"
-#include "workers/io/settings.hpp"
 
 namespace quasi {
 namespace {
 
-constexpr const char* kDefaultFile = "/etc/quasi/worker.toml";
 constexpr double kMonth = 31.0 * 86'400.0;
 constexpr double kMost = 1e18;
 
@@ -35,45 +32,6 @@ std::string number_text(Number value) {
   std::array<char, 64> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
   return std::string(text.data(), end);
-}
-
-std::string transform_name(std::string_view name, char underscore, bool upper) {
-  std::string result(name);
-  for (char& c : result) {
-    if (c == '_') c = underscore;
-    if (upper && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return result;
-}
-
-/// Returns a TOML value as the text that ConfigKey::set reads.
-std::string node_text(const toml::node& node, const std::string& from, std::string_view name) {
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) return std::to_string(number->get());
-  if (const auto* number = node.as_floating_point()) return number_text(number->get());
-  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
-  throw ConfigError(from + ": '" + std::string(name) + "' must be a string, a number or a boolean");
-}
-
-void load_file(const std::string& file, LoadedConfig& loaded) {
-  toml::table document;
-  try {
-    document = toml::parse_file(file);
-  } catch (const toml::parse_error& error) {
-    std::ostringstream where;
-    where << error.description() << ", line " << error.source().begin.line;
-    throw ConfigError(file + ": " + where.str());
-  }
-  for (const auto& [name, node] : document) {
-    const ConfigKey* key = find_key(name.str());
-    if (key == nullptr) {
-      const std::string message = unknown_key_message(name.str(), file, known_keys());
-      throw ConfigError(message +
-                        (message.ends_with('?') ? "" : "; quasi-worker --help lists the keys"));
-    }
-    key->set(loaded.config, node_text(node, file, name.str()), file);
-    loaded.origin[std::string(key->name)] = file;
-  }
 }
 
 void check_words(const WorkerConfig& config) {
@@ -145,15 +103,10 @@ const std::vector<ConfigKey>& config_keys() {
   return keys;
 }
 
-std::string ConfigKey::flag() const { return "--" + transform_name(name, '-', false); }
+std::string ConfigKey::flag() const { return wire::config_flag(name); }
 
 std::string nearest_flag(std::string_view name) {
-  const std::string nearest = nearest_name(name, known_keys());
-  return nearest.empty() ? "" : find_key(nearest)->flag();
-}
-
-std::string ConfigKey::variable() const {
-  return "QUASI_WORKER_" + transform_name(name, '_', true);
+  return wire::nearest_config_flag(std::string(name), known_keys());
 }
 
 void ConfigKey::set(WorkerConfig& config, const std::string& text, const std::string& from) const {
@@ -197,30 +150,23 @@ std::string ConfigKey::get(const WorkerConfig& config) const {
 
 std::string LoadedConfig::print() const {
   std::string text;
-  for (const ConfigKey& key : config_keys()) {
-    const auto found = origin.find(std::string(key.name));
-    text += std::string(key.name) + " = " + key.get(config) + "  # " +
-            (found == origin.end() ? "built-in" : found->second) + "\n";
-  }
+  for (const ConfigKey& key : config_keys())
+    text += wire::config_line(std::string(key.name), key.get(config), origin);
   return text;
 }
 
 LoadedConfig load_config(const std::string& file, const std::map<std::string, std::string>& flags) {
   LoadedConfig loaded;
-  if (!file.empty())
-    load_file(file, loaded);
-  else if (std::filesystem::exists(kDefaultFile))
-    load_file(kDefaultFile, loaded);
-  for (const ConfigKey& key : config_keys()) {
-    const std::string name(key.name);
-    if (const char* text = std::getenv(key.variable().c_str())) {
-      key.set(loaded.config, text, key.variable());
-      loaded.origin[name] = key.variable();
-    }
-    if (const auto flag = flags.find(name); flag != flags.end()) {
-      key.set(loaded.config, flag->second, key.flag());
-      loaded.origin[name] = key.flag();
-    }
+  std::vector<wire::ConfigText> texts;
+  try {
+    texts = wire::config_texts(
+        {.program = "quasi-worker", .file = file, .keys = known_keys(), .flags = flags});
+  } catch (const wire::ConfigProblem& problem) {
+    throw ConfigError(problem.what());
+  }
+  for (const wire::ConfigText& given : texts) {
+    find_key(given.key)->set(loaded.config, given.text, given.source);
+    loaded.origin[given.key] = given.source;
   }
   check_words(loaded.config);
   // Engines work in directories of their own, where a relative path would name another place.

@@ -53,8 +53,7 @@ class ConfigKey {
             double most)
       : name(key_name), help(what), member(where), minimum(least), maximum(most) {}
 
-  std::string flag() const;      ///< "--cache-bytes"
-  std::string variable() const;  ///< "QUASI_WORKER_CACHE_BYTES"
+  std::string flag() const;  ///< "--cache-bytes"
   /// Sets the value from text. @throws ConfigError naming `from`, the key, the value and the
   /// accepted values.
   void set(WorkerConfig& config, const std::string& text, const std::string& from) const;

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "workers/backend/error.hpp"
+#include "workers/files/durable_file.hpp"
 
 namespace quasi {
 namespace {
@@ -96,12 +97,13 @@ class TestCheckpoints {
   std::string write(std::int64_t step, const std::string& history) const {
     const fs::path temporary = directory_ / "ckpt.tmp";
     write_file(temporary, std::string(kMagic) + " " + std::to_string(step) + "\n" + history);
-    const int descriptor = open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0 || fsync(descriptor) != 0)
-      throw StorageError("cannot sync '" + temporary.string() + "'");
-    close(descriptor);
     const fs::path path = directory_ / ("ckpt-" + std::to_string(step));
-    fs::rename(temporary, path);
+    try {
+      files::sync_file(temporary);
+      files::publish(temporary, path);
+    } catch (const files::FileFailure& failure) {
+      throw StorageError(failure.sentence());
+    }
     return path.string();
   }
 

@@ -1,13 +1,11 @@
 #include "workers/io/hdf5.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <functional>
 #include <numeric>
 
 #include "workers/backend/error.hpp"
+#include "workers/files/durable_file.hpp"
 #include "workers/io/input_path.hpp"
 
 namespace quasi {
@@ -382,13 +380,12 @@ void H5Writer::commit() {
     throw StorageError("cannot write " + quoted(temporary_) + "; is the disk full?");
   file_ = H5Handle(-1, H5Fclose);
   { const H5Reader reopened(temporary_); }
-  const int descriptor = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
-  if (descriptor >= 0) ::close(descriptor);
-  if (!synced) throw StorageError("cannot sync " + quoted(temporary_) + " to disk");
-  std::error_code failure;
-  std::filesystem::rename(temporary_, path_, failure);
-  if (failure) throw StorageError("cannot rename to " + quoted(path_) + ": " + failure.message());
+  try {
+    files::sync_file(temporary_);
+    files::publish(temporary_, path_);
+  } catch (const files::FileFailure& failure) {
+    throw StorageError(failure.sentence());
+  }
   committed_ = true;
 }
 

@@ -1,8 +1,5 @@
 #include "workers/backend/checkpoint/checkpoint_files.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -11,6 +8,7 @@
 #include <string_view>
 
 #include "workers/backend/error.hpp"
+#include "workers/files/durable_file.hpp"
 
 namespace quasi {
 namespace {
@@ -26,13 +24,6 @@ std::optional<std::int64_t> step_of(const fs::path& path) {
   const char* end = name.data() + name.size();
   const auto [rest, error] = std::from_chars(name.data() + kPrefix.size(), end, step);
   return error == std::errc() && rest == end && step >= 0 ? std::optional(step) : std::nullopt;
-}
-
-bool sync(const fs::path& path, int flags) {
-  const int descriptor = ::open(path.c_str(), flags | O_RDONLY | O_CLOEXEC);
-  const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
-  if (descriptor >= 0) ::close(descriptor);
-  return synced;
 }
 
 }  // namespace
@@ -57,11 +48,14 @@ void CheckpointFiles::add(const std::function<void(const fs::path&)>& write,
   const fs::path path = directory_ / (std::string(kPrefix) + std::to_string(step));
   const fs::path temporary = directory_ / "next-checkpoint.tmp";
   write(temporary);
+  try {
+    files::sync_file(temporary);
+    files::publish(temporary, path);
+  } catch (const files::FileFailure& failure) {
+    throw StorageError("cannot complete checkpoint '" + path.string() + "': " + failure.sentence() +
+                       "; check the disk");
+  }
   std::error_code failure;
-  const bool synced = sync(temporary, 0);
-  if (synced) fs::rename(temporary, path, failure);
-  if (!synced || failure || !sync(directory_, O_DIRECTORY))
-    throw StorageError("cannot complete checkpoint '" + path.string() + "'; check the disk");
   for (std::size_t i = 1; i < older.size(); ++i) fs::remove(older[i], failure);
   progress.checkpoint_ready(path.string(), step);
 }

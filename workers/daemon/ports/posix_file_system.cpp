@@ -13,6 +13,7 @@
 
 #include "proto/wire/digest.hpp"
 #include "workers/daemon/error.hpp"
+#include "workers/files/durable_file.hpp"
 
 namespace quasi {
 namespace {
@@ -23,34 +24,18 @@ namespace fs = std::filesystem;
   throw StorageFailure("cannot " + doing + " '" + path.string() + "': " + std::strerror(error));
 }
 
-class Descriptor {
- public:
-  Descriptor(const fs::path& path, int flags, const char* doing)
-      : descriptor_(open(path.c_str(), flags | O_CLOEXEC, 0600)) {
-    if (descriptor_ < 0) fail(doing, path, errno);
+/// Does something with a file; its failure becomes one of the daemon.
+template <class Work>
+void guarded(Work work) {
+  try {
+    work();
+  } catch (const files::FileFailure& failure) {
+    throw StorageFailure(failure.sentence());
   }
-  ~Descriptor() { close(descriptor_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
-void sync_path(const fs::path& path, int flags) {
-  const Descriptor descriptor(path, O_RDONLY | flags, "sync");
-  if (fsync(descriptor.get()) != 0) fail("sync", path, errno);
 }
 
 void write_all(const fs::path& path, int flags, std::string_view bytes) {
-  const Descriptor descriptor(path, flags, "write");
-  for (std::size_t written = 0; written < bytes.size();) {
-    const ssize_t size = write(descriptor.get(), bytes.data() + written, bytes.size() - written);
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) fail("write", path, errno);
-    written += static_cast<std::size_t>(size);
-  }
+  guarded([&] { files::Descriptor(path, flags, "write").write(bytes); });
 }
 
 }  // namespace
@@ -69,9 +54,13 @@ void PosixFileSystem::append_file(const fs::path& path, std::string_view bytes) 
   write_all(path, O_WRONLY | O_CREAT | O_APPEND, bytes);
 }
 
-void PosixFileSystem::sync_file(const fs::path& path) { sync_path(path, 0); }
+void PosixFileSystem::sync_file(const fs::path& path) {
+  guarded([&] { files::sync_file(path); });
+}
 
-void PosixFileSystem::sync_directory(const fs::path& path) { sync_path(path, O_DIRECTORY); }
+void PosixFileSystem::sync_directory(const fs::path& path) {
+  guarded([&] { files::sync_directory(path); });
+}
 
 void PosixFileSystem::rename(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) fail("rename '" + from.string() + "' to", to, errno);
