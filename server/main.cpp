@@ -1,5 +1,6 @@
 // quasi-server reads its options, builds the server, and serves until a signal arrives.
 
+#include <google/protobuf/stubs/logging.h>
 #include <sys/stat.h>
 
 #include <csignal>
@@ -87,6 +88,8 @@ int main(int argc, char** argv) {
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   quasi::wire::forbid_core_dumps();
+  // Malformed requests are answered; a line for each would let any caller fill the log.
+  google::protobuf::SetLogHandler(nullptr);
   ::umask(0077);  // only the owner may read the database, jobs and results
   try {
     if (argc > 1)

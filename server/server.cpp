@@ -30,23 +30,22 @@
 #include "server/service/key_file.hpp"
 #include "server/service/log.hpp"
 #include "server/service/retention/result_limits.hpp"
+#include "server/store/syncs/strict_syncs.hpp"
 #include "server/web/web_door.hpp"
 
 namespace quasi::server {
 namespace {
 
-constexpr char kWorkerCalls[] = "/quasi.v1.WorkerService/";
 constexpr std::int64_t kFleetShownMs = 1'000;
-constexpr char kJobCalls[] = "/quasi.v1.JobService/";
 
 /// The status of a call to a service that an address does not serve.
 grpc::Status other_address(const std::string& method) {
   using grpc::StatusCode;
-  if (method.starts_with(kWorkerCalls))
+  if (method.starts_with("/quasi.v1.WorkerService/"))
     return {StatusCode::PERMISSION_DENIED,
             "this address of the server serves clients alone; set the worker's key `server` to an "
             "address of the server's key `worker_listen`"};
-  if (method.starts_with(kJobCalls))
+  if (method.starts_with("/quasi.v1.JobService/"))
     return {StatusCode::PERMISSION_DENIED,
             "this address of the server serves workers alone; use an address of the server's key "
             "`listen`"};
@@ -69,7 +68,6 @@ std::vector<std::string> names_of_methods() {
   return names;
 }
 
-/// The addresses of clients and those of workers.
 std::vector<std::string> both_lists(std::vector<std::string> listen,
                                     const std::vector<std::string>& worker_listen) {
   listen.insert(listen.end(), worker_listen.begin(), worker_listen.end());
@@ -95,10 +93,10 @@ struct Server::Parts {
         identities(both_lists(options.listen, options.worker_listen), options.api.require_tokens),
         tls(tls_server_credentials(options.tls)),
         starting(std::make_unique<StartingServer>(options.listen, options.worker_listen, tls)),
-        logs(system_files(), options.data_directory),
-        blobs(system_files(), options.data_directory),
+        logs(disk, options.data_directory),
+        blobs(disk, options.data_directory),
         uploads(blobs),
-        mark(system_files(), options.data_directory),
+        mark(disk, options.data_directory),
         engine(
             {.database_path = directory.database_path(),
              .vfs = {},
@@ -107,7 +105,7 @@ struct Server::Parts {
             logs, random, with_actions(options.queue), clock),
         readers(directory.database_path(), static_cast<std::size_t>(options.readers)),
         files(static_cast<std::size_t>(options.file_threads)),
-        directory_of_callers(session_key(system_files(), options.data_directory)),
+        directory_of_callers(session_key(disk, options.data_directory)),
         writer((finish_deletions(engine.store(), blobs), engine),
                {.on_commit = [this](const GroupOutcome& outcome) { hub.commit(outcome); },
                 .on_fatal = [](const StorageFatal& error) { end_process(error); },
@@ -158,6 +156,8 @@ struct Server::Parts {
   Identities identities;                         ///< bound before the server's own addresses
   std::shared_ptr<grpc::ServerCredentials> tls;  ///< of the TCP addresses; null: plain text
   std::unique_ptr<StartingServer> starting;      ///< until the store is open; requires the lock
+  StrictSyncs disk{system_files(),
+                   [](const FileError& error) { end_process(StorageFatal(74, error.what())); }};
   LogStore logs;
   BlobStore blobs;
   Uploads uploads;

@@ -9,10 +9,19 @@ namespace {
 
 constexpr int kBusyMs = 5'000;
 
+/// After a failure of the disk the connection writes nothing more. Otherwise closing it would move
+/// the log into the file and sync again.
+void stop_writing_after(sqlite3* handle, int code) {
+  if ((code & 0xFF) == SQLITE_IOERR)
+    sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
 [[noreturn]] void fail(sqlite3* handle, int code, const std::string& what) {
   const int extended = handle != nullptr ? sqlite3_extended_errcode(handle) : code;
   const char* message = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
-  throw SqliteError(extended != SQLITE_OK ? extended : code, what + ": " + message);
+  const SqliteError error(extended != SQLITE_OK ? extended : code, what + ": " + message);
+  if (handle != nullptr) stop_writing_after(handle, code);
+  throw error;
 }
 
 }  // namespace
@@ -132,6 +141,7 @@ bool Statement::step() {
   const std::string message =
       std::string(sqlite3_errmsg(database_->handle())) + " in: " + sqlite3_sql(statement_);
   sqlite3_reset(statement_);
+  stop_writing_after(database_->handle(), extended);
   throw SqliteError(extended, message);
 }
 

@@ -4,6 +4,7 @@ target_link_libraries(quasi_power_cut_disk PUBLIC quasi_service)
 
 quasi_add_test(server_crash_test
   SOURCES server/dependencies/dependency_crash_test.cpp
+          server/disk/disk_faults_test.cpp server/disk/story_checks.cpp
           server/migrations/golden_database_test.cpp server/server_crash_test.cpp
           server/server_migration_test.cpp
   LIBS quasi_power_cut_disk LABELS service faults)
@@ -25,13 +26,14 @@ quasi_add_test(server_calls_test
   SOURCES server/access/audit_test.cpp server/access/foreign_objects_test.cpp
           server/access/lost_rights_test.cpp
           server/access/stream_limits_test.cpp server/access/token_scopes_test.cpp
-          server/dependencies/sweep_calls_test.cpp
+          server/dependencies/sweep_calls_test.cpp server/disk/damaged_blobs_test.cpp
           server/server_access_test.cpp server/server_blobs_test.cpp server/server_calls_test.cpp
           server/server_deletion_test.cpp server/server_login_limits_test.cpp
           server/server_owners_test.cpp
           server/server_fuzz_test.cpp server/server_malformed_jobs_test.cpp
           server/server_storage_test.cpp server/server_tls_test.cpp server/server_watch_test.cpp
-          server/server_worker_address_test.cpp server/turns/server_usage_test.cpp
+          server/server_worker_address_test.cpp server/turns/quota_races_test.cpp
+          server/turns/server_usage_test.cpp
   LIBS quasi_server_lib LABELS service)
 # Backups, restored data directories and checks of both, without a server.
 quasi_add_test(server_backup_test
@@ -62,6 +64,11 @@ add_test(NAME server_foreign_objects_take_the_same_time
   COMMAND server_calls_test --gtest_filter=ForeignObjects.*)
 set_tests_properties(server_foreign_objects_take_the_same_time PROPERTIES
   LABELS nightly TIMEOUT 1200 ENVIRONMENT QUASI_TIMED_CALLS=10000)
+# The submission of 10,000 jobs in one sweep is on the disk within three seconds.
+add_test(NAME server_sweep_of_ten_thousand_jobs
+  COMMAND server_calls_test --gtest_filter=SweepCalls.TenThousandJobsGoInAtOnce)
+set_tests_properties(server_sweep_of_ten_thousand_jobs PROPERTIES
+  LABELS nightly TIMEOUT 600 ENVIRONMENT QUASI_SWEEP_SECONDS=3)
 add_test(NAME server_crash_test_all_points COMMAND server_crash_test)
 set_tests_properties(server_crash_test_all_points PROPERTIES
   LABELS nightly TIMEOUT 1200 ENVIRONMENT QUASI_ALL_POINTS=1)

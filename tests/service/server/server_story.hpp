@@ -16,15 +16,14 @@
 
 namespace quasi::server::test {
 
-inline const std::string kServerRoot = "/data";
-
 /// The life of a server: a fixed sequence of commands, until the power is cut.
 class ServerStory {
  public:
-  ServerStory(PowerCutDisk& disk, std::uint64_t seed) : disk_(disk), random_(seed) {}
+  ServerStory(PowerCutDisk& disk, std::uint64_t seed, FileSystem* files = nullptr)
+      : disk_(disk), files_(files != nullptr ? *files : disk), random_(seed) {}
 
   void open() {
-    world_ = std::make_unique<QueueWorld>(ServerDisk{.files = disk_,
+    world_ = std::make_unique<QueueWorld>(ServerDisk{.files = files_,
                                                      .root = kServerRoot,
                                                      .database = kServerRoot + "/quasi.db",
                                                      .vfs = disk_.vfs_name()},
@@ -389,6 +388,7 @@ class ServerStory {
   }
 
   PowerCutDisk& disk_;
+  FileSystem& files_;
   SeededRandom random_;
   FakeClock clock_;
   std::unique_ptr<QueueWorld> world_;

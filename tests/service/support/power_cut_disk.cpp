@@ -58,8 +58,8 @@ int guarded(int failure, Work work) {
   try {
     work();
     return SQLITE_OK;
-  } catch (const FileError&) {
-    return failure;
+  } catch (const FileError& error) {
+    return error.is_full() ? SQLITE_FULL : failure;
   }
 }
 
@@ -223,10 +223,12 @@ PowerCutDisk::PowerCutDisk(const std::string& root) : root_(root) {
 
 PowerCutDisk::~PowerCutDisk() { sqlite3_vfs_unregister(vfs_.get()); }
 
-void PowerCutDisk::point() {
+void PowerCutDisk::point(Change change) {
   ++points_;
   if (cut_at_ > 0 && points_ >= cut_at_) cut_ = true;
   if (cut_) throw FileError(EIO, "the power is off");
+  if (change == Change::kNeedsSpace && is_full()) throw FileError(ENOSPC, "the disk is full");
+  if (change == Change::kSync && ++syncs_ == failed_sync_) throw FileError(EIO, "a sync failed");
 }
 
 std::shared_ptr<Node> PowerCutDisk::find(const std::string& path) {
@@ -243,7 +245,7 @@ void PowerCutDisk::change_name(const std::string& path, std::shared_ptr<Node> no
 }
 
 std::shared_ptr<Node> PowerCutDisk::create(const std::string& path) {
-  point();
+  point(Change::kNeedsSpace);
   if (!find(parent_of(path))) throw FileError(ENOENT, "create " + path);
   auto node = std::make_shared<Node>();
   change_name(path, node);
@@ -251,21 +253,21 @@ std::shared_ptr<Node> PowerCutDisk::create(const std::string& path) {
 }
 
 void PowerCutDisk::write(Node& node, std::uint64_t offset, std::string_view bytes) {
-  point();
+  point(Change::kNeedsSpace);
   Node::Change change{.truncate = false, .offset = offset, .bytes = std::string(bytes)};
   redo(node.bytes, change);
   node.unsynced.push_back(std::move(change));
 }
 
 void PowerCutDisk::truncate(Node& node, std::uint64_t size) {
-  point();
+  point(Change::kOther);
   Node::Change change{.truncate = true, .offset = size, .bytes = {}};
   redo(node.bytes, change);
   node.unsynced.push_back(std::move(change));
 }
 
 void PowerCutDisk::sync(Node& node) {
-  point();
+  point(Change::kSync);
   if (lies_) return;
   node.durable = node.bytes;
   node.unsynced.clear();
@@ -282,7 +284,7 @@ bool PowerCutDisk::exists(const std::string& path) { return find(path) != nullpt
 
 bool PowerCutDisk::make_directory(const std::string& path) {
   if (find(path)) return false;
-  point();
+  point(Change::kNeedsSpace);
   if (!find(parent_of(path))) throw FileError(ENOENT, "make directory " + path);
   auto node = std::make_shared<Node>();
   node->directory = true;
@@ -293,19 +295,19 @@ bool PowerCutDisk::make_directory(const std::string& path) {
 void PowerCutDisk::rename(const std::string& from, const std::string& to) {
   const auto node = find(from);
   if (!node) throw FileError(ENOENT, "rename " + from);
-  point();
+  point(Change::kOther);
   change_name(to, node);
   change_name(from, nullptr);
 }
 
 void PowerCutDisk::remove(const std::string& path) {
   if (!find(path)) return;
-  point();
+  point(Change::kOther);
   change_name(path, nullptr);
 }
 
 void PowerCutDisk::sync_directory(const std::string& path) {
-  point();
+  point(Change::kSync);
   if (lies_) return;
   std::erase_if(unsynced_names_, [&](const NameChange& change) {
     if (parent_of(change.path) != path) return false;

@@ -35,6 +35,21 @@ class PowerCutDisk : public FileSystem {
   }
   std::int64_t points() const { return points_; }
   bool is_cut() const { return cut_; }
+  /// Fills the disk before the point of this number, counted from this call. Writes, new files and
+  /// new directories then fail with ENOSPC until make_room().
+  void fill_at(std::int64_t point) {
+    points_ = 0;
+    full_at_ = point;
+  }
+  bool is_full() const { return full_at_ > 0 && points_ >= full_at_; }
+  void make_room() { full_at_ = 0; }
+  /// Lets the sync of this number, counted from this call, fail with EIO.
+  void fail_sync_at(std::int64_t sync) {
+    syncs_ = 0;
+    failed_sync_ = sync;
+  }
+  /// Number of syncs since fail_sync_at().
+  std::int64_t syncs() const { return syncs_; }
   /// Makes syncs return success without effect. The sweep must detect this.
   void lie_about_syncs() { lies_ = true; }
 
@@ -78,7 +93,8 @@ class PowerCutDisk : public FileSystem {
     std::string path;
     std::shared_ptr<Node> node;
   };
-  void point();
+  enum class Change { kNeedsSpace, kSync, kOther };
+  void point(Change change);
   void change_name(const std::string& path, std::shared_ptr<Node> node);
 
   std::string root_;
@@ -89,6 +105,9 @@ class PowerCutDisk : public FileSystem {
   std::vector<NameChange> unsynced_names_;
   std::int64_t points_ = 0;
   std::int64_t cut_at_ = 0;
+  std::int64_t full_at_ = 0;
+  std::int64_t syncs_ = 0;
+  std::int64_t failed_sync_ = 0;
   bool cut_ = false;
   bool lies_ = false;
 };

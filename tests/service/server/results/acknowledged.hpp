@@ -9,6 +9,8 @@
 
 namespace quasi::server::test {
 
+inline const std::string kServerRoot = "/data";
+
 /// Answers that a client or worker got, and therefore relies on.
 struct Acknowledged {
   std::map<std::string, std::string> job_of_request;  ///< request id → uid
