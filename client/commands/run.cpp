@@ -7,9 +7,12 @@
 #include "client/commands/sweeps/run_sweep.hpp"
 #include "client/engine/engine_process.hpp"
 #include "client/engine/interrupt.hpp"
+#include "client/engine/kept_results.hpp"
 #include "client/engine/local_check.hpp"
 #include "client/engine/output_folder.hpp"
 #include "client/input/job_file.hpp"
+#include "client/session/durable_file.hpp"
+#include "client/views/readable.hpp"
 #include "proto/wire/validate.hpp"
 
 namespace quasi::client {
@@ -113,12 +116,9 @@ void mention_results(Console& console, const OutputFolder& output) {
   console.note("see them: quasi plot " + folder + ", quasi report " + folder);
 }
 
-}  // namespace
-
-ExitStatus run(Console& console, const RunCommandOptions& options) {
-  const auto engine = require_engine();
-  const Target target = target_of(options);
-  if (!options.sweep.empty()) return run_sweep(console, options, template_of(target, options));
+/// The words with which the engine runs the job.
+std::vector<std::string> engine_arguments(const Console& console, const Target& target,
+                                          const RunCommandOptions& options) {
   std::vector<std::string> arguments{"run", target.kind, target.deck};
   const auto add = [&](const std::string& flag, const std::string& value) {
     if (value.empty()) return;
@@ -134,9 +134,50 @@ ExitStatus run(Console& console, const RunCommandOptions& options) {
   for (const std::string& format : options.exports) add("--export", format);
   if (console.json()) arguments.emplace_back("--json");
   if (console.quiet()) arguments.emplace_back("--quiet");
+  return arguments;
+}
+
+/// Takes the result of an equal run into the folder, and prints what the engine would print.
+/// @return false without such a result
+bool take_result(Console& console, const KeptResults& store, const LocalAction& action,
+                 OutputFolder& output) {
+  const auto made_ms = store.take(console, action, output.path());
+  if (!made_ms) return false;
+  std::error_code ignored;
+  std::filesystem::remove_all(output.path() / "checkpoint", ignored);
+  constexpr std::size_t kTextBytes = std::size_t{64} << 20;
+  console.data(
+      read_whole(output.path() / (console.json() ? "summary.json" : "table.txt"), kTextBytes));
+  output.finish(ExitStatus::kOk);
+  console.note("took the result of an equal run of " + rfc3339(*made_ms));
+  mention_results(console, output);
+  return true;
+}
+
+}  // namespace
+
+ExitStatus run(Console& console, const RunCommandOptions& options) {
+  const auto engine = require_engine();
+  const Target target = target_of(options);
+  if (options.refresh && options.store.empty())
+    throw Failure(ExitStatus::kUsage, "--refresh needs a folder of kept results",
+                  "name it: --store DIR");
+  if (!options.sweep.empty()) return run_sweep(console, options, template_of(target, options));
+  std::optional<KeptResults> store;
+  std::optional<LocalAction> action;
+  if (!options.store.empty()) {
+    store.emplace(options.store);
+    v1::JobSpec spec = template_of(target, options);
+    for (const std::string& format : options.exports)
+      wire::mutable_deck_of(spec)->add_exports(format);
+    action = local_action(console, std::move(spec), target.deck);
+  }
+  const std::vector<std::string> arguments = engine_arguments(console, target, options);
   console.flush();
   OutputFolder output(options.output.empty() ? "quasi-out" : options.output, target.deck,
                       options.force);
+  if (action && !options.refresh && take_result(console, *store, *action, output))
+    return ExitStatus::kOk;
   const ChildEnd end = run_engine(engine, arguments);
   if (end.signal == SIGPIPE) {
     // If the reader of the output has ended, as in `quasi run ... | head`, this program ends by
@@ -150,6 +191,7 @@ ExitStatus run(Console& console, const RunCommandOptions& options) {
     throw Failure(status, crash,
                   "give it more memory or a smaller problem; report it if that does not help");
   if (interrupt::requested()) mention_checkpoint(console, output.path());
+  if (status == ExitStatus::kOk && action) store->keep(*action, output.path(), output.files());
   if (status == ExitStatus::kOk) mention_results(console, output);
   return status;
 }

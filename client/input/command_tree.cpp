@@ -219,6 +219,10 @@ void CommandTree::add_here() {
   app->add_option("-d,--output", options.output, "directory for the results (quasi-out)")
       ->type_name("DIR");
   app->add_flag("--force", options.force, "replace the results of an earlier run in DIR");
+  app->add_option("--store", options.store,
+                  "keep results here, and take the result of an equal earlier run")
+      ->type_name("DIR");
+  app->add_flag("--refresh", options.refresh, "with --store: run, and replace the kept result");
   app->add_option("--device", options.device, "auto, cpu, cuda:N, or several: cuda:0,cuda:1")
       ->type_name("DEVICE");
   list_option(app, "--export", options.exports, "write a further format: bte, phono3py", "FORMAT");
