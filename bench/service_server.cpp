@@ -23,11 +23,11 @@
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "bench/service_load/server_process.hpp"
 #include "proto/wire/channel.hpp"
 #include "proto/wire/chunks.hpp"
 #include "proto/wire/digest.hpp"
@@ -39,44 +39,17 @@ extern char** environ;
 namespace quasi {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// Field of /proc/PID/status, in MiB.
-double memory_mib(pid_t pid, const std::string& field) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with(field + ":")) return std::stod(line.substr(field.size() + 1)) / 1024.0;
-  return 0.0;
-}
-
-/// Lets the peak of a process's memory begin anew at its present size.
-void forget_peak(pid_t pid) {
-  std::ofstream("/proc/" + std::to_string(pid) + "/clear_refs") << "5";
-}
+using bench::Clock;
+using bench::forget_peak;
+using bench::memory_mib;
+using bench::processor_seconds;
+using bench::seconds_since;
 
 /// Names the way to the server, as the results call it.
 struct Door {
   std::string name;
   std::function<std::shared_ptr<grpc::Channel>()> open;
 };
-
-/// Processor time of a process, user and system. Unlike wall time it hardly depends on what else
-/// runs.
-double processor_seconds(pid_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(in, text);
-  std::istringstream fields(text.substr(text.rfind(')') + 1));
-  std::string skipped;
-  for (int i = 3; i < 14; ++i) fields >> skipped;
-  double user = 0.0, system = 0.0;
-  fields >> user >> system;
-  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
 
 std::string program_path() {
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "quasi-server").string();

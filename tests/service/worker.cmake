@@ -58,4 +58,7 @@ if(TARGET quasi-server)
     COMMAND kill_test --gtest_filter=Kill.LosesNothingOfTwentyUsersOverTls)
   set_tests_properties(kill_test_full kill_test_tls_full PROPERTIES LABELS nightly TIMEOUT 3600
     ENVIRONMENT QUASI_KILL_JOBS=2000)
+  add_test(NAME kill_test_ten_thousand COMMAND kill_test --gtest_filter=Kill.LosesNothing)
+  set_tests_properties(kill_test_ten_thousand PROPERTIES LABELS nightly TIMEOUT 7200
+    ENVIRONMENT QUASI_KILL_JOBS=10000)
 endif()
