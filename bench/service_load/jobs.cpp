@@ -175,7 +175,7 @@ void long_queue(const std::filesystem::path& folder, int size) {
 void soak(const std::filesystem::path& folder, int size) {
   const int n_jobs = size > 0 ? size : 72'000;
   constexpr int kGroup = 200;
-  const ServerProcess server(folder, {"--garbage-interval", "1", "--blob-grace", "0"});
+  const ServerProcess server(folder, {"--garbage-interval", "1"});
   const auto stub = v1::JobService::NewStub(server.connect());
   TestWorker worker(server);
   const auto begin = Clock::now();
