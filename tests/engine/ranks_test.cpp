@@ -35,6 +35,28 @@ TEST_F(Ranks, ThermalGivesTheSameBitsOnAnyNumber) {
   }
 }
 
+// So does the ladder: every rank renormalises the phonons, and all share the processes of each
+// case.
+TEST_F(Ranks, TheLadderGivesTheSameBitsOnAnyNumber) {
+  const TemporaryDirectory place;
+  const fs::path deck = source_dir() / "examples/thermal/quartic-cubic",
+                 alone = place.path() / "alone";
+  const Words settings{"renormalise=.true.", "T=300 600"};
+  ASSERT_EQ(run({{0, engine("thermal", deck, alone, settings)}}, place.path() / "log"), 0)
+      << text_of(place.path() / "log");
+  for (const int n : {2, 3}) {
+    SCOPED_TRACE(std::to_string(n) + " ranks");
+    const fs::path shared = place.path() / std::to_string(n);
+    ASSERT_EQ(run({{n, engine("thermal", deck, shared, settings)}}, place.path() / "log"), 0)
+        << text_of(place.path() / "log");
+    expect_same_bits(alone, shared, {"/ladder/kappa", "/ladder/omega", "/ladder/correction/value"});
+    expect_same_bits(alone / "renormalised_300K", shared / "renormalised_300K",
+                     {"/rates/4ph_total", "/kappa/converged"});
+    EXPECT_FALSE(fs::exists(shared / "checkpoint") && !fs::is_empty(shared / "checkpoint"))
+        << "a finished job leaves no checkpoint";
+  }
+}
+
 // Sampled rates: draws are shared among ranks as tiles are, and the bits do not change.
 TEST_F(Ranks, SampledRatesToo) {
   const TemporaryDirectory place;
