@@ -1,6 +1,7 @@
 // Rules on attempts: the right to act on one, grants, and the ways in which attempts end.
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -59,19 +60,19 @@ QueueCore::Held QueueCore::require_current(const AttemptKey& key, Now now) {
 }
 
 bool QueueCore::has_room_for(const AttemptRow& attempt) {
-  const Fleet::Member* member = fleet_.find(attempt.worker_id);
-  if (member == nullptr) return true;  // after a restart of the server the worker registers first
-  const auto open = store_.open_attempts_of(attempt.worker_id);
-  return std::all_of(
-      attempt.device_ids.begin(), attempt.device_ids.end(), [&](const std::string& id) {
-        const auto device = member->devices.find(id);
-        if (device == member->devices.end()) return false;
-        const auto busy = std::count_if(open.begin(), open.end(), [&](const AttemptRow& other) {
-          return std::find(other.device_ids.begin(), other.device_ids.end(), id) !=
-                 other.device_ids.end();
-        });
-        return busy < device->second.device.slots;
-      });
+  std::map<std::string, std::int32_t> room;
+  if (const Fleet::Member* member = fleet_.find(attempt.worker_id)) {
+    for (const auto& [id, status] : member->devices) room[id] = status.device.slots;
+  } else {
+    // A report may arrive after a restart of the server and before its worker registers again.
+    for (const WorkerRow& worker : store_.workers())
+      if (worker.id == attempt.worker_id)
+        for (const DeviceRow& device : worker.devices) room[device.id] = device.slots;
+  }
+  for (const AttemptRow& open : store_.open_attempts_of(attempt.worker_id))
+    for (const std::string& id : open.device_ids) --room[id];
+  return std::all_of(attempt.device_ids.begin(), attempt.device_ids.end(),
+                     [&](const std::string& id) { return room[id] > 0; });
 }
 
 void QueueCore::reinstate(Held& held, Now now) {

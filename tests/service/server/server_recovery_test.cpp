@@ -82,6 +82,28 @@ TEST_F(Recovery, ASoundLogIsNotComplainedOf) {
 }
 
 // One collection removes everything that is due, in steps.
+// After a restart of the server a report may arrive before its worker registers. It does not bring
+// an expired attempt back to a slot that another attempt occupies by now (I6).
+TEST_F(Recovery, AReportBeforeTheRegistrationFindsTheSlotOccupied) {
+  const auto worker = simple_worker("w_1", 1, 1);
+  Grant expired, later;
+  {
+    const auto world = open(root_.path());
+    world->apply(worker);
+    submit(*world, 1);
+    expired = world->apply(simple_acquire(worker, 1, 1)).grants.at(0);
+    world->apply(StartAttempt{key_of(expired)});
+    clock_.advance(QueueOptions{}.lease_ttl_ms + 1);
+    world->run([](WriteContext& write) { write.queue.tick(write.now); });
+    submit(*world, 2);
+    later = world->apply(simple_acquire(worker, 2, 1)).grants.at(0);
+  }
+  const auto world = open(root_.path());
+  EXPECT_THROW(world->apply(StartAttempt{key_of(expired)}), Refused);
+  world->apply(ReleaseLease{.key = key_of(later), .message = ""});
+  EXPECT_NO_THROW(world->apply(StartAttempt{key_of(expired)})) << "the slot is free again";
+}
+
 TEST_F(Recovery, ACollectionGoesOnUntilNothingIsDue) {
   const auto world = open(root_.path());
   submit(*world, 1);
