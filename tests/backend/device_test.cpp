@@ -82,6 +82,14 @@ TEST(MemoryBudget, SaysWhatDoesNotFit) {
   EXPECT_THROW(items_that_fit(50, 40, 20, "list"), OutOfMemory);
 }
 
+// Data that must lie whole may pass the budget of a task, but not the memory of its device.
+TEST(MemoryBudget, GrowsBesideDataThatMustLieWhole) {
+  EXPECT_EQ(budget_beside(10'000, 20'000, 1'000, 10), 10'000) << "64 items fit";
+  EXPECT_EQ(budget_beside(10'000, 20'000, 12'000, 10), 12'640);
+  EXPECT_EQ(budget_beside(10'000, 12'639, 12'000, 10), 10'000) << "the device is too small";
+  EXPECT_EQ(budget_beside(10'000, 0, 12'000, 10), 10'000) << "its memory is not known";
+}
+
 TEST(View, IsRowMajor) {
   double values[6] = {0, 1, 2, 3, 4, 5};
   const View<double, 2> matrix{values, {2, 3}};

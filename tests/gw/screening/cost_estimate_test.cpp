@@ -104,6 +104,29 @@ TEST(Memory, MatricesThatDoNotFitAreRefused) {
   }
 }
 
+// The budget is for work in blocks. Matrices of Σ that exceed it are held all the same, as long as
+// the device has room; the energies are those of any other budget.
+TEST(Memory, MatricesOfSigmaMayExceedTheBudget) {
+  SilentProgress silent;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  DeviceTeam team(*kernels);
+  const Deck deck = small_deck("");
+  const auto solved = [&](std::int64_t budget_bytes, std::int64_t limit_bytes) {
+    return run_calculation(deck,
+                           {.team = team,
+                            .memory_budget_bytes = budget_bytes,
+                            .memory_limit_bytes = limit_bytes},
+                           silent);
+  };
+  const Calculation whole = solved(std::int64_t{1} << 30, std::int64_t{1} << 30);
+  const std::int64_t n = whole.epsilon[0].size(), small = 16 * n * n;
+  EXPECT_THROW(solved(small, 0), OutOfMemory) << "Σ needs 32 n² bytes";
+  const Calculation cut = solved(small, std::int64_t{1} << 30);
+  ASSERT_EQ(cut.quasiparticles.size(), whole.quasiparticles.size());
+  for (std::size_t i = 0; i < whole.quasiparticles.size(); ++i)  // sums in another order
+    EXPECT_NEAR(cut.quasiparticles[i].sigma_ev, whole.quasiparticles[i].sigma_ev, 1e-10);
+}
+
 // States, ε⁻¹ and W of a host are counted before the start; the states alone are exact.
 TEST(Memory, AHostThatIsTooSmallIsRefused) {
   SilentProgress silent;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -22,6 +23,18 @@ inline std::int64_t items_that_fit(std::int64_t budget_bytes, std::int64_t fixed
                       std::to_string(budget_bytes >> 20) +
                       " MiB; raise the budget, use a smaller problem or another device");
   return items;
+}
+
+/// Returns the budget of a work list beside data that must lie whole on the device: the budget of
+/// the task, or, where the data leave no room in it for 64 items, what data and 64 items take. The
+/// memory that is free does not count, so that blocks and bits do not depend on it.
+///
+/// @param limit_bytes  memory that the device can give; 0: not known, the budget holds
+inline std::int64_t budget_beside(std::int64_t budget_bytes, std::int64_t limit_bytes,
+                                  std::int64_t fixed_bytes, std::int64_t item_bytes) {
+  constexpr std::int64_t kLeastItems = 64;
+  const std::int64_t need = fixed_bytes + kLeastItems * item_bytes;
+  return need <= limit_bytes ? std::max(budget_bytes, need) : budget_bytes;
 }
 
 }  // namespace quasi

@@ -84,6 +84,7 @@ struct SigmaOptions {
   ContourGrid contour;                  ///< frequencies of ε⁻¹, for the full-frequency methods
   SigmaSubspaceOptions subspace;        ///< of the diagonal of the full-frequency methods
   std::int64_t memory_budget_bytes = kDefaultBudget_bytes;
+  std::int64_t memory_limit_bytes = 0;  ///< of one device, for matrices held whole; 0: not known
 };
 
 /// Method for the slope dΣ/dE of the linearised quasiparticle equation.

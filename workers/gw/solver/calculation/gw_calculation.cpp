@@ -245,6 +245,7 @@ void solve_screening(const Deck& deck, const StepContext& context, Calculation& 
 void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* given,
               const Workplace& place, Progress& progress, Calculation& run) {
   run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer);
+  run.plan.sigma.memory_limit_bytes = place.memory_limit_bytes;
   if (given != nullptr) add_pseudobands_to_plan(deck, *given, run);
   for (const std::string& note : run.plan.notes) progress.log(note);
   require_room(run.plan, place.memory_limit_bytes);

@@ -1,5 +1,6 @@
 #include "workers/gw/solver/calculation/pseudoband_step.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -31,6 +32,14 @@ std::int64_t bytes_of_closed_sum(const Calculation& run) {
       make_g_sphere(run.field.crystal().bdot, {}, run.plan.sigma.screened_cutoff_ry).size());
   return static_cast<std::int64_t>(
       16.0 * (n_g * n_g + per_k * waves.n_k() * run.field.n_spins() * run.pseudobands->vectors));
+}
+
+/// Returns the bytes of a device that Σ cannot do without: the poles, the matrix of the closed sum,
+/// and its products.
+std::int64_t least_of_closed_sum(const Calculation& run) {
+  const std::int64_t n_g =
+      make_g_sphere(run.field.crystal().bdot, {}, run.plan.sigma.screened_cutoff_ry).size();
+  return 48 * n_g * n_g;
 }
 
 /// Returns the bytes of the coefficients of all states.
@@ -108,6 +117,7 @@ void plan_closed_sum(const Deck& deck, const Wavefunctions& given, Calculation& 
   run.plan.sigma.closed_sum_x_ry = kClosedSumX_ry;
   run.plan.notes.push_back("pseudobands: the closed sum over all states is subtracted from Σ");
   run.plan.host_bytes += bytes_of_closed_sum(run);
+  run.plan.least_memory_bytes = std::max(run.plan.least_memory_bytes, least_of_closed_sum(run));
 }
 
 }  // namespace

@@ -179,11 +179,13 @@ class DiagonalPart {
   /// box and its products.
   std::int64_t bands_that_fit(const OuterProducts& outer) const {
     const std::int64_t n_g = here_.prepared->at.sphere.size(), n_l = outer.outer().size();
-    const std::int64_t matrices = (options_.closed_sum_x_ry ? 48 : 32) * n_g * n_g;
-    return std::min<std::int64_t>(
-        options_.bands,
-        items_that_fit(options_.memory_budget_bytes, matrices + outer.band_bytes() * n_l,
-                       32 * n_l * n_g + outer.band_bytes(), "self-energy"));
+    const std::int64_t fixed =
+        (options_.closed_sum_x_ry ? 48 : 32) * n_g * n_g + outer.band_bytes() * n_l;
+    const std::int64_t band = 32 * n_l * n_g + outer.band_bytes();
+    const std::int64_t budget =
+        budget_beside(options_.memory_budget_bytes, options_.memory_limit_bytes, fixed, band);
+    return std::min<std::int64_t>(options_.bands,
+                                  items_that_fit(budget, fixed, band, "self-energy"));
   }
 
   /// Adds the star of the present q to Σ of one outer k and spin.

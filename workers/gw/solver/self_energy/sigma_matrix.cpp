@@ -207,10 +207,12 @@ class MatrixPart {
   /// its values in the box and its products.
   std::int64_t bands_that_fit(const OuterProducts& outer) const {
     const std::int64_t n_g = prepared_.at.sphere.size(), n_l = outer.outer().size();
-    return std::min<std::int64_t>(
-        options_.bands,
-        items_that_fit(options_.memory_budget_bytes, 48 * n_g * n_g + outer.band_bytes() * n_l,
-                       64 * n_l * n_g + outer.band_bytes(), "full-matrix self-energy"));
+    const std::int64_t fixed = 48 * n_g * n_g + outer.band_bytes() * n_l,
+                       band = 64 * n_l * n_g + outer.band_bytes();
+    const std::int64_t budget =
+        budget_beside(options_.memory_budget_bytes, options_.memory_limit_bytes, fixed, band);
+    return std::min<std::int64_t>(options_.bands,
+                                  items_that_fit(budget, fixed, band, "full-matrix self-energy"));
   }
 
   void add_correlation(BandBlock& block, PairBlock& products, SigmaMatrixAtK& sum, Report& report) {
