@@ -86,18 +86,20 @@ bool memory_fits(std::int64_t wanted_bytes, const UsableSlot& slot) {
   return wanted_bytes <= slot.free_bytes || wanted_bytes == 0;
 }
 
-/// A job avoids the device where it had a GPU_FAULT as long as another ready device of an online
-/// worker fits.
+/// A job avoids the device where it had a GPU_FAULT as long as one online worker has enough other
+/// ready devices that fit.
 bool must_avoid(const JobRow& job, const Fleet& fleet, const std::string& device) {
   if (job.avoid_device.empty() || job.avoid_device != device) return false;
   for (const auto& [worker_id, member] : fleet.members()) {
     if (member.draining || member.worker.pool != job.pool) continue;
+    std::int32_t others = 0;
     for (const auto& [id, status] : member.devices) {
       if (worker_id + "/" + id == device || status.state != DeviceState::kReady) continue;
       if (backend_fits(job.device, job.gpus, status.device.backend) &&
           job.memory_bytes <= status.device.memory_bytes)
-        return true;
+        ++others;
     }
+    if (others >= std::max(job.gpus, 1)) return true;
   }
   return false;
 }

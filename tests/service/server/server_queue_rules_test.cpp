@@ -284,6 +284,37 @@ TEST(Queue, AFenceThatAWorkerNamesIsNotGivenOutAgain) {
   EXPECT_EQ(world.apply(simple_acquire(worker, 2, 1)).grants.at(0).attempt.fence, 502);
 }
 
+// A job of two GPUs avoids the GPU that failed only if one other machine has two.
+TEST(Queue, AJobReturnsToAFaultyGpuIfNoOtherMachineHasEnough) {
+  FakeClock clock;
+  SeededRandom random(1);
+  const quasi::test::TemporaryDirectory root;
+  QueueWorld world({.files = system_files(), .root = root.path()}, clock, random, {});
+  const RegisterWorker one = simple_gpu_worker("w_2", 2, 1);
+  RegisterWorker two = simple_gpu_worker("w_1", 1, 1);
+  two.worker.devices.push_back(two.worker.devices[0]);
+  two.devices.push_back(two.devices[0]);
+  two.worker.devices[1].id = two.devices[1].device.id = "gpu1";
+  AcquireLeases acquire = simple_acquire(two, 1, 1);
+  acquire.slots.push_back({.device_id = "gpu1"});
+  world.apply(one);
+  world.apply(two);
+  NewJob job = simple_job("of two GPUs");
+  job.row.gpus = 2;
+  world.apply(SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {job}});
+  const Grant grant = world.apply(acquire).grants.at(0);
+  CompleteAttempt report{.key = key_of(grant), .outcome = AttemptOutcome::kFailed};
+  report.failure.reason = FailureReason::kGpuFault;
+  report.report_digest = "a fault";
+  world.apply(report);
+  clock.advance(50'000);
+  world.run([](WriteContext& write) { write.queue.tick(write.now); });
+  world.apply(one);
+  world.apply(two);
+  acquire.acquire_id = uuid_of(2);
+  EXPECT_EQ(world.apply(acquire).grants.size(), 1U);
+}
+
 // A job of N GPUs owns N slots on N devices. A job whose memory does not fit is not granted.
 TEST(Queue, PlacesByDeviceMemoryAndNumber) {
   FakeClock clock;
