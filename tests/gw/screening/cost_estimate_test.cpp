@@ -112,11 +112,10 @@ TEST(Memory, MatricesOfSigmaMayExceedTheBudget) {
   DeviceTeam team(*kernels);
   const Deck deck = small_deck("");
   const auto solved = [&](std::int64_t budget_bytes, std::int64_t limit_bytes) {
-    return run_calculation(deck,
-                           {.team = team,
-                            .memory_budget_bytes = budget_bytes,
-                            .memory_limit_bytes = limit_bytes},
-                           silent);
+    return run_calculation(
+        deck,
+        {.team = team, .memory_budget_bytes = budget_bytes, .memory_limit_bytes = limit_bytes},
+        silent);
   };
   const Calculation whole = solved(std::int64_t{1} << 30, std::int64_t{1} << 30);
   const std::int64_t n = whole.epsilon[0].size(), small = 16 * n * n;
