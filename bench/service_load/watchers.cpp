@@ -15,7 +15,7 @@
 namespace quasi::bench {
 namespace {
 
-/// What one watcher has seen.
+/// Number of events that one watcher has received, of wrong ones, and of cuts of its stream.
 struct Seen {
   std::uint64_t events = 0, wrong = 0;
   int cuts = 0;

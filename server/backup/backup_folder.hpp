@@ -9,7 +9,7 @@
 
 namespace quasi::server {
 
-/// What BACKUP.json says of one backup.
+/// Description of one backup, the content of BACKUP.json.
 struct Manifest {
   std::string made;  ///< time in UTC, as RFC 3339
   std::string version;

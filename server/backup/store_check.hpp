@@ -7,7 +7,7 @@
 
 namespace quasi::server {
 
-/// What a check of a data directory found.
+/// Counts and faults that a check of a data directory found.
 struct StoreReport {
   std::int64_t jobs = 0;
   std::int64_t files = 0, bytes = 0;  ///< blobs that are present

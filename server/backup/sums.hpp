@@ -17,7 +17,7 @@ std::string to_text(const Sums& sums);
 /// @throws BadConfiguration naming the line that is no sum
 Sums parse_sums(const std::string& text);
 
-/// How a file is copied.
+/// Source and destination of a copy, and the number of bytes that it takes at most.
 struct FileCopy {
   std::string from, to;
   std::int64_t most_bytes = INT64_MAX;  ///< the file is copied up to here

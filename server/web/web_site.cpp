@@ -187,7 +187,7 @@ WebAnswer WebSite::page(const WebRequest& request, const std::optional<Caller>& 
   const std::string id = job_of_path(request.path);
   const std::optional<JobPage> job = id.empty() ? std::nullopt : reader_.job(*scope, id);
   if (!job) {
-    // The same bytes for a job of others and for one that never was (I15).
+    // A job of others and a job that never was give the same bytes (I15).
     frame.title = "No such job";
     Html content;
     content.markup("<h1>There is no such job</h1>\n<p><a href=\"/\">To the status page</a></p>\n");

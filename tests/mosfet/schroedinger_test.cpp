@@ -151,8 +151,9 @@ TEST(Schroedinger, ColumnResponseIsTheDerivativeOfTheDensity) {
   }
 }
 
-// The Green's functions of the transported levels give what the sum over all states gives. Two
-// wells behind a barrier of 3 eV have pairs of levels closer than 1e-6 eV, which need all states.
+// The response of the density is a sum over all states. Green's functions of the transported levels
+// alone give the same response. Two wells behind a barrier of 3 eV have pairs of levels closer than
+// 1e-6 eV, for which the sum over all states is used.
 TEST(Schroedinger, ResponseOfTransportedLevelsAgreesWithAllStates) {
   std::mt19937 random(11);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);

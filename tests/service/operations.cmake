@@ -1,5 +1,5 @@
-# What an administrator relies on: the service manager, backups and their restoration. The tests
-# start the real executables.
+# These tests start the real executables. They cover the service manager, backups and their
+# restoration.
 if(TARGET quasi-server)
   quasi_add_test(operations_test
     SOURCES operations/restore_drill_test.cpp operations/watchdog_test.cpp

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <system_error>
 
-/// Files that are whole or absent after a crash: the one place of all programs that writes, syncs
-/// and renames. It needs no other library, so that each room may use it. The rooms turn FileFailure
-/// into failures of their own.
+/// Writes files so that a crash leaves them whole or absent: write, sync, rename. All programs do
+/// it here. The functions need no other library, so that each program may use them, and the callers
+/// turn FileFailure into errors of their own.
 namespace quasi::files {
 
 /// A call to the system failed. what() is "cannot DOING 'PATH': REASON".

@@ -47,9 +47,9 @@ class FigureStore {
  public:
   explicit FigureStore(const std::string& path);
 
-  /// By state and pool. One pass over the index of unfinished jobs.
+  /// Counts unfinished jobs by state and pool, in one pass over their index.
   std::vector<UnfinishedJobs> unfinished();
-  /// Those that a caller of this scope may see.
+  /// Counts the unfinished jobs that a caller of this scope may see, by state and pool.
   std::vector<UnfinishedJobs> unfinished(const Scope& scope);
   /// Changes of the state of a job that the caller may see, the newest first.
   std::vector<EventRow> state_changes_of(RowId job, std::int32_t limit);

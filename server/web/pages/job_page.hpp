@@ -10,7 +10,7 @@
 
 namespace quasi::server {
 
-/// What the page of one job shows.
+/// Data that the page of one job shows.
 struct JobPage {
   std::int64_t now_ms = 0;
   JobView job;

@@ -166,7 +166,7 @@ void add_failures(Html& html, const Overview& page) {
   html.markup("</tbody></table></div>\n</section>\n");
 }
 
-/// What a worker is, as a word and the class of its colour.
+/// Adds the state of a worker as one word in its colour.
 void add_worker_state(Html& html, const WorkerStatus& worker) {
   if (!worker.online)
     html.markup("<span class=\"state bad\">lost</span>");

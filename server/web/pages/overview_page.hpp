@@ -12,7 +12,7 @@
 
 namespace quasi::server {
 
-/// What the first page shows.
+/// Data that the first page shows.
 struct Overview {
   std::int64_t now_ms = 0;
   ServerState state;

@@ -8,7 +8,7 @@
 
 namespace quasi::server {
 
-/// What surrounds the content of a page.
+/// Values that the head and the foot of every page show.
 struct PageFrame {
   std::string title;
   std::string path;     ///< of the page itself

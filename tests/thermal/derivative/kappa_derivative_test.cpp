@@ -156,8 +156,9 @@ ConstantsCovariance covariance_of_ranges(const test::SolvedDeck& base) {
   return result;
 }
 
-// The error bar of κ is that of central differences along the parameters. κ bends along them, since
-// each alone breaks the sum rule: steps of 1e-5 leave 1e-7 of the derivative.
+// The error bar of κ agrees with central differences along the parameters. One parameter alone
+// breaks the sum rule, so that κ is curved along it. With steps of 1e-5 the curvature leaves an
+// error of 1e-7 of the derivative.
 TEST_P(DerivativeOfKappa, GivesTheErrorBarOfTheConstants) {
   const auto base = solved({"boundary_length_nm=200"});
   const Transport transport = base->transport();

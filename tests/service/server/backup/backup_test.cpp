@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What people and workers rely on: jobs, attempts, events, results and stored answers.
+/// Jobs, attempts, events, results and stored answers of a store, as one text.
 std::string history_of(const std::string& data) {
   Database database(data + "/quasi.db", Database::Mode::kReader);
   return rows_of(database, "SELECT uid, name, state, job_seq, hex(spec) FROM jobs", 5) +

@@ -39,7 +39,7 @@ class DamagedBlobs : public Calls {
     stream->WritesDone();
     return stream->Finish();
   }
-  /// A sound upload of random bytes in a few parts.
+  /// Makes an upload of random bytes in a few parts, without any damage.
   Upload sound() {
     std::string bytes(1'000 + random_() % 20'000, '\0');
     for (char& c : bytes) c = static_cast<char>(random_());

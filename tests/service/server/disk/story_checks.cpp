@@ -124,7 +124,8 @@ void expect_events_kept(ServerStory& story) {
     EXPECT_EQ(present[seq], text) << "I9: an event that a watcher saw is gone";
 }
 
-/// I10, I11: blobs and logs that were acknowledged are on the disk with their bytes.
+/// Expects every acknowledged blob and log on the disk with its bytes (I10 and I11 of
+/// docs/invariants.md).
 void expect_files_kept(ServerStory& story) {
   Database& database = story.database();
   const Acknowledged& told = story.told();

@@ -15,7 +15,7 @@ double edge_phase(double dh_ev, double source_ev, double drain_ev) {
   const auto phase = [](double cells) { return cells - std::floor(cells); };
   const double source = phase(source_ev / dh_ev), drain = phase(drain_ev / dh_ev);
   const double middle = 0.5 * (source + drain);
-  // Of two equal arcs rounding must not choose.
+  // Where both arcs are equal, rounding must not choose between them.
   constexpr double kHalf = 0.5 - 1e-6;
   return phase(std::fabs(source - drain) >= kHalf ? middle : middle + 0.5);
 }

@@ -9,7 +9,8 @@
 
 namespace quasi::mosfet {
 
-/// What a bias point passes on to the next one of its chain, or a guess of it.
+/// Fields and levels from which a bias point starts: those of the point before it in its chain, or
+/// a guess.
 struct BeamStart {
   BiasPoint bias;
   /// E_F at which each subband would hold its ϱ in equilibrium [n_states][nx], eV. Levels of

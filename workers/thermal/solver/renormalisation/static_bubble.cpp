@@ -67,7 +67,8 @@ MeshPhonons phonons_of(const LatticeModel& model, const QMesh& mesh,
   return phonons;
 }
 
-/// Sums the bubble of one q over the mesh. One thread uses an object at a time.
+/// Sums the bubble of one q over all q' of the mesh. An object has work space of its own, so each
+/// thread needs its own object.
 class BubbleSum {
  public:
   /// @param scale  ħ/4 in units in which U² is (eV/(Å³ amu^{3/2}))²

@@ -13,7 +13,7 @@ namespace quasi::thermal {
 struct StaticBubble {
   /// D^B(q) on the mesh, [n_q][3κ+α][3κ'+β] in (rad/ps)², with the phases of lattice vectors.
   std::vector<std::complex<double>> matrix;
-  /// The same in real space. A pair with several nearest images has an entry for each, with an
+  /// D^B in real space. A pair with several nearest images has an entry for each, with an
   /// equal share. The list has one order for all temperatures.
   std::vector<PairCorrection> correction;
 };
