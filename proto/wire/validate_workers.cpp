@@ -51,7 +51,7 @@ void check_devices(const google::protobuf::RepeatedPtrField<v1::Device>& devices
                     violations);
     checks::at_most(device.free_bytes(), limits::kMemoryBytes, at(field, "free_bytes"), violations);
     slots += device.slots();
-    if (!v1::DeviceState_IsValid(device.state()))
+    if (!v1::DeviceState_IsValid(device.state()) || device.state() == v1::DEVICE_STATE_CORDONED)
       violations.add(at(field, "state"),
                      "must be READY, BUSY_FOREIGN, QUARANTINED or LOST, got number " +
                          std::to_string(static_cast<int>(device.state())));
@@ -117,6 +117,8 @@ void validate(const v1::HeartbeatRequest& request, Violations& violations) {
       violations.add(at(field, "fence"), "must be the fence of a grant, got " +
                                              std::to_string(request.attempts(i).fence()));
     checks::progress(request.attempts(i).progress(), at(field, "progress"), violations);
+    checks::at_most(request.attempts(i).gpu_bytes(), limits::kMemoryBytes, at(field, "gpu_bytes"),
+                    violations);
   }
   check_devices(request.devices(), DeviceCheck::kUpdate, violations);
 }

@@ -174,6 +174,14 @@ SupervisorSettings supervisor_settings(const WorkerConfig& config, const EngineF
   settings.kinds = facts.kinds;
   settings.keep_fenced = milliseconds(config.keep_fenced_s);
   settings.make_uuid = wire::make_uuid;
+  settings.self_test_interval = milliseconds(config.self_test_interval_s);
+  settings.idle_timeout = milliseconds(config.idle_timeout_s);
+  if (config.end_time > 0) {
+    const auto left = std::chrono::system_clock::from_time_t(config.end_time) -
+                      std::chrono::system_clock::now() - milliseconds(config.end_margin_s);
+    settings.drain_at = SteadyClock().now() + std::chrono::duration_cast<Milliseconds>(
+                                                  std::chrono::floor<Milliseconds>(left));
+  }
   settings.scratch_shortage = [directory = config.state_directory,
                                least = static_cast<std::uintmax_t>(config.min_free_scratch_bytes)] {
     std::error_code error;
@@ -284,7 +292,9 @@ std::unique_ptr<DeviceSource> make_devices(const WorkerConfig& config) {
   if (config.devices.starts_with("fake:")) return make_fake_devices(config.devices.substr(5));
   if (config.devices == "none") return make_cpu_slots(slots);
   try {
-    return make_nvml_devices();
+    return make_nvml_devices(static_cast<int>(config.gpu_slots), [config](const std::string& uuid) {
+      return test_device(engine_path(config), config.self_test, uuid);
+    });
   } catch (const DevicesLost&) {
     // "auto" uses the devices that the machine has. "nvml" requires a GPU.
     if (config.devices == "nvml") throw;

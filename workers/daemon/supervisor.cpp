@@ -28,6 +28,8 @@ Supervisor::Supervisor(SupervisorSettings settings, const EngineSettings& engine
 void Supervisor::start() {
   recover();
   next_device_look_ = now() + settings_.device_interval;
+  idle_since_ = now();
+  test_devices();
   register_now();
 }
 
@@ -69,6 +71,11 @@ void Supervisor::acquire() {
   poll_.in_flight = true;
   poll_.broken_off = false;
   poll_.n_slots = static_cast<std::size_t>(request.slots_size());
+  if (settings_.drain_at) {
+    const auto left = std::chrono::duration_cast<Milliseconds>(*settings_.drain_at - now());
+    *request.mutable_time_left() =
+        TimeUtil::MillisecondsToDuration(std::max<std::int64_t>(0, left.count()));
+  }
   request.set_worker_id(settings_.worker_id);
   request.set_incarnation(settings_.incarnation);
   request.set_acquire_id(poll_.id);
@@ -112,7 +119,10 @@ void Supervisor::take(const v1::Grant& grant) {
   if (draining_)
     return decline(grant, devices,
                    Ending::released(v1::RELEASE_REASON_UNWANTED, "the worker is shutting down"));
-  const auto bytes = static_cast<std::int64_t>(grant.spec().resources().gpu_mem_bytes());
+  // The server reserves less than the job states if measured jobs took less.
+  auto bytes = static_cast<std::int64_t>(grant.spec().resources().gpu_mem_bytes());
+  if (const auto reserved = static_cast<std::int64_t>(grant.reserved_gpu_bytes()); reserved > 0)
+    bytes = std::min(bytes, reserved);
   if (const auto why = devices_.shortage(devices, bytes); !why.empty())
     return decline(grant, devices, Ending::released(v1::RELEASE_REASON_BUSY_FOREIGN, why));
   auto runner =
@@ -165,6 +175,7 @@ void Supervisor::heartbeat() {
     auto* attempt = request.add_attempts();
     attempt->set_attempt_id(runner->grant().attempt().attempt_id());
     attempt->set_fence(fence);
+    attempt->set_gpu_bytes(static_cast<std::uint64_t>(runner->peak_gpu_bytes()));
     if (auto progress = runner->take_progress())
       *attempt->mutable_progress() = std::move(*progress);
   }
@@ -266,15 +277,13 @@ void Supervisor::tick() {
   }
   if (due(next_device_look_)) {
     next_device_look_ = now() + settings_.device_interval;
-    devices_.refresh();
-    devices_.hold(settings_.scratch_shortage());  // also while a poll is under way
-    end_strays();
-    acquire();
+    look_at_devices();
   }
   // The loop uses a copy, because attempts may end in tick().
   const auto runners = runners_;
   for (const auto& [fence, runner] : runners) runner->tick();
   watch_contact();
+  watch_end();
   while (!kept_.empty() && now() >= kept_.front().first) {
     ports_.store.remove_kept(kept_.front().second);
     kept_.erase(kept_.begin());
@@ -293,6 +302,9 @@ std::optional<MonotonicTime> Supervisor::next_deadline() const {
   consider(next_device_look_);
   if (asks_last()) consider(stop_asking_);
   if (draining_ && now() < drain_over_) consider(drain_over_);
+  if (!draining_) consider(settings_.drain_at);
+  if (!draining_ && settings_.idle_timeout.count() > 0 && runners_.empty())
+    consider(idle_since_ + settings_.idle_timeout);
   for (const auto& [fence, runner] : runners_) consider(runner->next_deadline());
   return next;
 }
@@ -313,7 +325,7 @@ void Supervisor::drain() {
   else
     acquire();
   const auto runners = runners_;
-  for (const auto& [fence, runner] : runners) runner->drain();
+  for (const auto& [fence, runner] : runners) runner->drain(true);
   collect();
 }
 

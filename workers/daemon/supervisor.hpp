@@ -31,6 +31,10 @@ struct SupervisorSettings {
                                         ///< ended; later one check each device_interval
   Milliseconds heartbeat_limit_least{1'000};  ///< a loaded machine answers within this time
   Milliseconds heartbeat_limit_most{10'000};  ///< limit of every other call
+  Milliseconds self_test_interval{0};         ///< between self-tests of an idle GPU; 0: none
+  Milliseconds retest_interval{60'000};       ///< between self-tests of a quarantined GPU
+  std::optional<MonotonicTime> drain_at;      ///< when this worker drains, e.g. by its allocation
+  Milliseconds idle_timeout{0};               ///< time without an attempt until it drains; 0: never
   /// Returns the reason why the disk has no room for new work, or "".
   std::function<std::string()> scratch_shortage = [] { return std::string(); };
   std::function<std::string()> make_uuid;
@@ -51,7 +55,8 @@ class Supervisor {
   void tick();
   std::optional<MonotonicTime> next_deadline() const;
 
-  /// Takes no new work. Attempts are checkpointed, given time and then released.
+  /// Takes no new work. Attempts whose time limit ends in time go on. The others are checkpointed,
+  /// given time and then released.
   void drain();
   /// Takes no new work and kills the children without a grace period.
   void stop_now();
@@ -115,6 +120,11 @@ class Supervisor {
   /// rights.
   void superseded(const std::string& why);
   void watch_contact();
+  /// Drains at the end of the worker's time, and after a long time without an attempt.
+  void watch_end();
+  /// Looks at the devices: health, memory of attempts, self-tests that are due.
+  void look_at_devices();
+  void test_devices();
   bool leaves_reports_to_next_start() const;
   /// Gives back a lease whose grant cannot be recorded here. It does not wait for the answer.
   void release_unrecorded(const v1::Grant& grant, const std::string& why);
@@ -149,6 +159,7 @@ class Supervisor {
   Milliseconds orphan_limit_{86'400'000};
   bool grace_over_ = false;
   bool draining_ = false;
+  MonotonicTime idle_since_{};
   MonotonicTime stop_asking_{};
   MonotonicTime drain_over_{};  ///< From this time on a drain waits for engines alone.
 };

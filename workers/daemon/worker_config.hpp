@@ -21,14 +21,20 @@ struct WorkerConfig {
   std::string state_directory = "/var/lib/quasi-worker";
   std::string name;  ///< "": name of the host
   std::string pool = "default";
-  std::string devices = "auto";  ///< auto, nvml, none or fake:FILE
-  std::int64_t slots = 1;        ///< slots of the CPU if there is no GPU
-  std::int64_t threads = 0;      ///< threads of an engine whose job names none; 0: cores / slots
-  std::string engine;            ///< "": quasi-engine beside this program
-  std::string environment;       ///< further variables for engines, separated by commas
-  bool cage = true;              ///< Engines run inside quasi-cage.
-  bool require_cage = false;     ///< Without a whole cage the worker takes no job.
-  std::string cage_readable;     ///< further files and folders that engines may read, by comma
+  std::string devices = "auto";           ///< auto, nvml, none or fake:FILE
+  std::int64_t slots = 1;                 ///< slots of the CPU if there is no GPU
+  std::int64_t gpu_slots = 1;             ///< slots of each GPU, whose memory the server counts
+  std::string self_test;                  ///< program that tests a GPU; "": the engine lists it
+  double self_test_interval_s = 1'800.0;  ///< between self-tests of an idle GPU; 0: none
+  std::int64_t end_time = 0;    ///< seconds since 1970 at which this worker has to end; 0: never
+  double end_margin_s = 180.0;  ///< time before `end_time` at which it drains
+  double idle_timeout_s = 0.0;  ///< time without a job until it drains; 0: never
+  std::int64_t threads = 0;     ///< threads of an engine whose job names none; 0: cores / slots
+  std::string engine;           ///< "": quasi-engine beside this program
+  std::string environment;      ///< further variables for engines, separated by commas
+  bool cage = true;             ///< Engines run inside quasi-cage.
+  bool require_cage = false;    ///< Without a whole cage the worker takes no job.
+  std::string cage_readable;    ///< further files and folders that engines may read, by comma
   bool isolate_network = true;
   std::int64_t cache_bytes = std::int64_t{20} << 30;
   std::int64_t min_free_scratch_bytes = std::int64_t{1} << 30;

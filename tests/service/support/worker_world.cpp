@@ -77,6 +77,8 @@ void WorkerWorld::start_daemon() {
   settings.worker_id = "w_1";
   settings.incarnation = "incarnation-" + std::to_string(incarnation_);
   settings.scratch_shortage = [this] { return scratch_shortage; };
+  if (time_left) settings.drain_at = clock.now() + *time_left;
+  settings.idle_timeout = idle_timeout;
   settings.make_uuid = [this] { return "uuid-" + std::to_string(++uuids_); };
   daemon_->supervisor = std::make_unique<Supervisor>(settings, engine,
                                                      WorkerPorts{.clock = clock,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -95,7 +96,10 @@ class WorkerWorld {
   /// Statuses of the next calls with a log, a checkpoint or its bytes, whose connections die.
   std::deque<grpc::StatusCode> dying_connections;
   Milliseconds lease_ttl{2'000};
-  std::string scratch_shortage;  ///< of the daemon's disk
+  std::string scratch_shortage;                ///< of the daemon's disk
+  std::optional<Milliseconds> time_left;       ///< of the next daemon, until it drains
+  Milliseconds idle_timeout{0};                ///< of the next daemon
+  std::optional<Milliseconds> told_time_left;  ///< by the newest poll
   /// State of the device in the newest heartbeat, and its reason.
   v1::DeviceState shown_state = v1::DEVICE_STATE_UNSPECIFIED;
   std::string shown_reason;

@@ -70,6 +70,9 @@ void WorkerWorld::expire() {
 
 void WorkerWorld::grant(const v1::AcquireLeasesRequest& request,
                         v1::AcquireLeasesResponse& response) {
+  told_time_left.reset();
+  if (request.has_time_left())
+    told_time_left = Milliseconds(TimeUtil::DurationToMilliseconds(request.time_left()));
   std::vector<Job*> given;
   if (const auto before = acquires_.find(request.acquire_id()); before != acquires_.end()) {
     for (auto& [id, job] : jobs_)

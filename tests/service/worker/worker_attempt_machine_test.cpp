@@ -242,7 +242,7 @@ TEST_F(Machine, FencedWhilePublishingWaitsForTheUploader) {
 
 TEST_F(Machine, DrainAsksForACheckpointAndStopsOnceItIsRecorded) {
   to_running();
-  EXPECT_EQ(machine.drain(now), Acts{Act::kSendCheckpointNow});
+  EXPECT_EQ(machine.drain(now, false), Acts{Act::kSendCheckpointNow});
   EXPECT_EQ(machine.checkpoint_recorded(now), Acts{Act::kSendCancel});
   leave(14);
   EXPECT_EQ(machine.ending().kind, Kind::kReleased);
@@ -251,12 +251,39 @@ TEST_F(Machine, DrainAsksForACheckpointAndStopsOnceItIsRecorded) {
 
 TEST_F(Machine, DrainGivesAJobItsTimeToFinish) {
   to_running();
-  machine.drain(now);
+  machine.drain(now, false);
   EXPECT_EQ(pass(Milliseconds(119'999)), Acts{});
   EXPECT_EQ(pass(Milliseconds(1)), Acts{Act::kSendCancel});
   machine.engine_has_result();
   leave(0);
   EXPECT_EQ(machine.ending().kind, Kind::kSucceeded);
+}
+
+// A drain of the worker lets an engine go on whose time limit ends within the drain's time, and
+// asks it once for a checkpoint. An engine with a longer limit is stopped after its checkpoint. An
+// order of the server stops both.
+TEST_F(Machine, ADrainLetsAnEngineEndThatFitsItsTime) {
+  to_running();
+  pass(kTimeLimit - AttemptTimes{}.drain_timeout);
+  EXPECT_EQ(machine.drain(now, true), Acts{Act::kSendCheckpointNow});
+  EXPECT_EQ(machine.checkpoint_recorded(now), Acts{}) << "it goes on";
+  EXPECT_EQ(pass(AttemptTimes{}.drain_timeout - Milliseconds(1)), Acts{});
+  machine.engine_has_result();
+  leave(0);
+  EXPECT_EQ(machine.ending().kind, Kind::kSucceeded);
+
+  machine = AttemptMachine{AttemptTimes{}, kTimeLimit, kStageTimeout};
+  to_running();
+  pass(kTimeLimit - AttemptTimes{}.drain_timeout - Milliseconds(1));
+  EXPECT_EQ(machine.drain(now, true), Acts{Act::kSendCheckpointNow});
+  EXPECT_EQ(machine.checkpoint_recorded(now), Acts{Act::kSendCancel});
+
+  machine = AttemptMachine{AttemptTimes{}, kTimeLimit, kStageTimeout};
+  to_running();
+  pass(kTimeLimit - AttemptTimes{}.drain_timeout);
+  machine.drain(now, true);
+  EXPECT_EQ(machine.drain(now, false), Acts{Act::kSendCheckpointNow}) << "the server's order";
+  EXPECT_EQ(machine.checkpoint_recorded(now), Acts{Act::kSendCancel});
 }
 
 TEST_F(Machine, ReportsAreRepeatedWithGrowingPauses) {
@@ -312,7 +339,7 @@ TEST_F(Machine, LateWordsChangeNothing) {
   machine.reported(Answer::kAccepted, "", now);
   EXPECT_EQ(machine.cancel(now), Acts{});
   EXPECT_EQ(machine.fenced(now), Acts{});
-  EXPECT_EQ(machine.drain(now), Acts{});
+  EXPECT_EQ(machine.drain(now, false), Acts{});
   EXPECT_EQ(machine.published(std::nullopt, now), Acts{});
   EXPECT_EQ(machine.announced(now), Acts{});
   EXPECT_EQ(machine.reported(Answer::kAgain, "", now), Acts{});

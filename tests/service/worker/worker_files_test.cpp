@@ -8,6 +8,7 @@
 #include "proto/wire/digest.hpp"
 #include "tests/service/support/worker_world.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "workers/daemon/attempt/engine_launch.hpp"
 #include "workers/daemon/error.hpp"
 #include "workers/daemon/ports/posix_file_system.hpp"
 #include "workers/daemon/worker_config.hpp"
@@ -125,6 +126,86 @@ TEST_F(WorkerDevices, ThreeFaultsInARowQuarantine) {
   EXPECT_EQ(board.free_slots().size(), 1U);
   board.record(source->devices(), fault);
   EXPECT_TRUE(board.free_slots().empty());
+}
+
+// The row of issue 21: three faults quarantine a device, failed self-tests keep it there, and a
+// passed one heals it. A sound device that fails its test is quarantined too.
+TEST_F(WorkerDevices, ASelfTestHealsAQuarantinedDevice) {
+  const std::string ill = "[[device]]\nuuid = 'GPU-0'\nself_test = 'wrong sum'\n";
+  const std::string sound = "[[device]]\nuuid = 'GPU-0'\n";
+  describe(sound);
+  const auto source = make_fake_devices(directory.path() / "devices.toml");
+  DeviceBoard board(*source, log);
+  constexpr Milliseconds kInterval{1'800'000}, kRetest{60'000};
+  MonotonicTime now = MonotonicTime{} + std::chrono::hours(1);
+  const auto test_all = [&] {
+    const auto due = board.begin_tests(now, kInterval, kRetest);
+    for (const auto& device : due) {
+      EXPECT_TRUE(board.free_slots().empty()) << "it takes no attempt while it is tested";
+      board.tested(device, source->self_test(device));
+    }
+    return due.size();
+  };
+  EXPECT_EQ(test_all(), 1U) << "at the start";
+  EXPECT_EQ(test_all(), 0U);
+  for (int i = 0; i < DeviceBoard::kFaultsToQuarantine; ++i)
+    board.record(source->devices(), Ending::failed(v1::FAILURE_REASON_GPU_FAULT, "Xid 13"));
+  EXPECT_EQ(board.describe()[0].state(), v1::DEVICE_STATE_QUARANTINED);
+  describe(ill);
+  now += kRetest;
+  EXPECT_EQ(test_all(), 1U);
+  EXPECT_EQ(board.describe()[0].state(), v1::DEVICE_STATE_QUARANTINED);
+  EXPECT_TRUE(board.free_slots().empty());
+  describe(sound);
+  EXPECT_EQ(test_all(), 0U) << "a minute apart";
+  now += kRetest;
+  EXPECT_EQ(test_all(), 1U);
+  EXPECT_EQ(board.describe()[0].state(), v1::DEVICE_STATE_READY);
+  EXPECT_EQ(board.free_slots().size(), 1U) << "healed";
+
+  describe(ill);
+  now += kInterval;
+  EXPECT_EQ(test_all(), 1U);
+  EXPECT_EQ(board.describe()[0].state_reason(), "its self-test failed: wrong sum");
+  describe(sound);
+  now += kRetest;
+  test_all();
+  const auto busy = board.take({"GPU-0"});
+  now += kInterval;
+  EXPECT_EQ(test_all(), 0U) << "a device with an attempt is not tested";
+  board.give_back(busy);
+}
+
+// The memory of an attempt is the most that it holds on one of its devices.
+TEST_F(WorkerDevices, TellTheMemoryOfAnAttempt) {
+  describe(
+      "[[device]]\nuuid = 'GPU-0'\nattempt_gib = 20\n[[device]]\nuuid = 'GPU-1'\n"
+      "attempt_gib = 30\n[[device]]\nuuid = 'GPU-2'\nattempt_gib = 60\n");
+  const auto source = make_fake_devices(directory.path() / "devices.toml");
+  DeviceBoard board(*source, log);
+  const auto devices = board.take({"GPU-0", "GPU-1"});
+  EXPECT_EQ(board.held_by(devices, 4242), std::int64_t{30} << 30);
+}
+
+// Each MIG instance is one device with memory of its own, and an engine sees its instance alone.
+TEST_F(WorkerDevices, MigInstancesAreDevices) {
+  describe(
+      "[[device]]\nuuid = 'MIG-a'\nmemory_gib = 10\n[[device]]\nuuid = 'MIG-b'\n"
+      "memory_gib = 40\n");
+  const auto source = make_fake_devices(directory.path() / "devices.toml");
+  DeviceBoard board(*source, log);
+  const auto described = board.describe();
+  ASSERT_EQ(described.size(), 2U);
+  EXPECT_EQ(described[1].id(), "MIG-b");
+  EXPECT_EQ(described[1].memory_bytes(), std::uint64_t{40} << 30);
+  const auto taken = board.take({"MIG-b"});
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_TRUE(taken[0].mig);
+  EXPECT_EQ(board.free_slots().size(), 1U);
+  const LaunchPlan plan = launch_plan({}, taken, {}, {});
+  EXPECT_EQ(
+      std::count(plan.environment.begin(), plan.environment.end(), "CUDA_VISIBLE_DEVICES=MIG-b"),
+      1);
 }
 
 TEST_F(WorkerDevices, ForeignMemoryIsNoticedBeforeAChildIsStarted) {

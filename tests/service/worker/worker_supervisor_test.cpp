@@ -195,6 +195,34 @@ TEST_F(WorkerSupervisor, DrainReleasesAfterTheCheckpoint) {
   EXPECT_EQ(job.state, JobState::kQueued);
 }
 
+// A worker whose time ends, e.g. that of its allocation, tells the server how much is left and
+// drains by itself. Its job writes a checkpoint and waits again.
+TEST_F(WorkerSupervisor, AWorkerDrainsAtTheEndOfItsTime) {
+  world.time_left = Milliseconds(3'600'000);
+  world.start_daemon();
+  auto& job = world.submit("hang");
+  ASSERT_TRUE(world.run_until([&] { return job.state == JobState::kRunning; }));
+  ASSERT_TRUE(world.told_time_left);
+  EXPECT_GT(*world.told_time_left, Milliseconds(3'590'000));
+  EXPECT_LE(*world.told_time_left, Milliseconds(3'600'000));
+  const auto since = world.clock.now();
+  ASSERT_TRUE(world.run_until([&] { return world.supervisor().finished(); }));
+  EXPECT_GE(world.clock.now() - since, std::chrono::minutes(59));
+  EXPECT_EQ(job.releases, std::vector<v1::ReleaseReason>{v1::RELEASE_REASON_DRAIN});
+  EXPECT_EQ(job.state, JobState::kQueued);
+}
+
+TEST_F(WorkerSupervisor, AnIdleWorkerLeaves) {
+  world.idle_timeout = Milliseconds(300'000);
+  auto& job = world.submit("steps");
+  world.start_daemon();
+  ASSERT_TRUE(world.run_until([&] { return job.state == JobState::kSucceeded; }));
+  const auto since = world.clock.now();
+  ASSERT_TRUE(world.run_until([&] { return world.supervisor().finished(); }));
+  EXPECT_GE(world.clock.now() - since, std::chrono::minutes(4));
+  EXPECT_LE(world.clock.now() - since, std::chrono::minutes(6));
+}
+
 // The drain breaks off the poll, but the server may have granted a job before it knew.
 TEST_F(WorkerSupervisor, AGrantThatCrossesTheDrainIsGivenBack) {
   world.start_daemon();

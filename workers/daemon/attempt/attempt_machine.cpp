@@ -171,8 +171,11 @@ AttemptMachine::Acts AttemptMachine::checkpoint_now() {
   return state_ == State::kRunning ? Acts{Act::kSendCheckpointNow} : Acts{};
 }
 
-AttemptMachine::Acts AttemptMachine::drain(MonotonicTime now) {
+AttemptMachine::Acts AttemptMachine::drain(MonotonicTime now, bool may_end) {
   if (drain_since_) return {};
+  const bool ends_in_time = running_since_ && state_ == State::kRunning &&
+                            *running_since_ + time_limit_ <= now + times_.drain_timeout;
+  if (may_end && ends_in_time) return {Act::kSendCheckpointNow};
   drain_since_ = now;
   if (state_ == State::kStaging) return stop(Stop::kDrain, Rung::kAsked, now);
   return child_alive_ ? Acts{Act::kSendCheckpointNow} : Acts{};

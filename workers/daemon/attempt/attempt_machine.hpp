@@ -136,8 +136,8 @@ class AttemptMachine {
   /// Asks the engine for a checkpoint.
   Acts checkpoint_now();
   /// Asks for a checkpoint. The engine is stopped when it is recorded or when the drain's time is
-  /// over.
-  Acts drain(MonotonicTime now);
+  /// over. With `may_end`, an engine whose time limit ends within that time goes on instead.
+  Acts drain(MonotonicTime now, bool may_end);
   /// Handles a loss of contact that lasted longer than the server allows a child to live.
   Acts orphaned(MonotonicTime now);
   /// Handles a fence that is no longer valid: the attempt ends without a report.

@@ -139,7 +139,7 @@ void AttemptRunner::obey(v1::Directive directive) {
     case v1::DIRECTIVE_CHECKPOINT_NOW:
       return perform(machine_.checkpoint_now());
     case v1::DIRECTIVE_DRAIN:
-      return perform(machine_.drain(now()));
+      return perform(machine_.drain(now(), false));
     case v1::DIRECTIVE_FENCED:
       return perform(machine_.fenced(now()));
     default:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -47,7 +48,8 @@ class AttemptRunner : public std::enable_shared_from_this<AttemptRunner>, privat
 
   /// Carries out a directive of the server.
   void obey(v1::Directive directive);
-  void drain() { perform(machine_.drain(now())); }
+  /// @param may_end  an attempt whose time limit ends within the drain's time goes on to its end
+  void drain(bool may_end) { perform(machine_.drain(now(), may_end)); }
   void orphaned() { perform(machine_.orphaned(now())); }
   void stop_now() { perform(machine_.stop_now(now())); }
   void checkpoint_now() { perform(machine_.checkpoint_now()); }
@@ -69,6 +71,11 @@ class AttemptRunner : public std::enable_shared_from_this<AttemptRunner>, privat
   const v1::Grant& grant() const { return grant_; }
   const std::vector<WorkerDevice>& devices() const { return devices_; }
   const AttemptMachine& machine() const { return machine_; }
+  /// Process group of the engine; 0 if none runs.
+  std::int64_t process_group() const { return child_ ? child_->identity().pid : 0; }
+  /// Notes memory that the engine was measured to hold on one GPU.
+  void note_gpu_bytes(std::int64_t bytes) { peak_gpu_bytes_ = std::max(peak_gpu_bytes_, bytes); }
+  std::int64_t peak_gpu_bytes() const { return peak_gpu_bytes_; }
   /// Takes the newest progress that has not been taken yet.
   std::optional<v1::Progress> take_progress();
 
@@ -117,6 +124,7 @@ class AttemptRunner : public std::enable_shared_from_this<AttemptRunner>, privat
   MonotonicTime spawned_at_{};
   double wall_seconds_ = 0.0;
   ChildUsage usage_;
+  std::int64_t peak_gpu_bytes_ = 0;
   v1::CompleteAttemptRequest publication_;
   MonotonicTime next_pump_{};
   std::optional<MonotonicTime> restage_at_;

@@ -104,7 +104,8 @@ void AttemptRunner::publish() {
   const ManifestFacts facts{.engine_version = engine_version_,
                             .devices = devices_,
                             .wall_seconds = wall_seconds_,
-                            .peak_ram_bytes = usage_.peak_ram_bytes};
+                            .peak_ram_bytes = usage_.peak_ram_bytes,
+                            .peak_gpu_bytes = peak_gpu_bytes_};
   ports_.background.run(
       [work, facts, abandon = abandon_, ports = ports_, grant = grant_, paths = paths_] {
         work->publication = prepare_publication(ports.files, ports.store, grant, facts);
@@ -155,6 +156,7 @@ v1::CompleteAttemptRequest AttemptRunner::completion() const {
   }
   request.mutable_usage()->set_wall_seconds(wall_seconds_);
   request.mutable_usage()->set_peak_ram_bytes(static_cast<std::uint64_t>(usage_.peak_ram_bytes));
+  request.mutable_usage()->set_peak_gpu_bytes(static_cast<std::uint64_t>(peak_gpu_bytes_));
   return request;
 }
 

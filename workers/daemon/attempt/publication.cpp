@@ -116,6 +116,7 @@ Publication publish(FileSystem& files, AttemptStore& store, const v1::Grant& gra
   auto* usage = publication.request.mutable_usage();
   usage->set_wall_seconds(facts.wall_seconds);
   usage->set_peak_ram_bytes(static_cast<std::uint64_t>(facts.peak_ram_bytes));
+  usage->set_peak_gpu_bytes(static_cast<std::uint64_t>(facts.peak_gpu_bytes));
   const auto n_gpus = std::count_if(facts.devices.begin(), facts.devices.end(),
                                     [](const WorkerDevice& device) { return device.cuda; });
   usage->set_gpu_seconds(facts.wall_seconds * static_cast<double>(n_gpus));

@@ -17,6 +17,7 @@ struct ManifestFacts {
   std::vector<WorkerDevice> devices;
   double wall_seconds = 0.0;
   std::int64_t peak_ram_bytes = 0;
+  std::int64_t peak_gpu_bytes = 0;  ///< on one GPU; 0: not measured
 };
 
 /// Results of a finished attempt, ready to be uploaded.

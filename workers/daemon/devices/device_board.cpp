@@ -1,5 +1,7 @@
 #include "workers/daemon/devices/device_board.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "workers/daemon/error.hpp"
@@ -35,8 +37,11 @@ std::pair<v1::DeviceState, std::string> DeviceBoard::judge(const Entry& entry) c
   if (entry.health.fault) return {v1::DEVICE_STATE_QUARANTINED, *entry.health.fault};
   if (!entry.stuck.empty()) return {v1::DEVICE_STATE_QUARANTINED, entry.stuck};
   if (entry.faults_in_a_row >= kFaultsToQuarantine)
-    return {v1::DEVICE_STATE_QUARANTINED,
-            std::to_string(entry.faults_in_a_row) + " device faults in a row"};
+    return {v1::DEVICE_STATE_QUARANTINED, std::to_string(entry.faults_in_a_row) +
+                                              " device faults in a row; a passed self-test " +
+                                              "ends this"};
+  if (!entry.failed_test.empty())
+    return {v1::DEVICE_STATE_QUARANTINED, "its self-test failed: " + entry.failed_test};
   if (!held_.empty()) return {v1::DEVICE_STATE_BUSY_FOREIGN, held_};
   if (entry.short_of_memory)
     return {v1::DEVICE_STATE_BUSY_FOREIGN, std::to_string(entry.health.processes.size()) +
@@ -58,7 +63,7 @@ void DeviceBoard::tell_changes() {
 std::vector<v1::FreeSlot> DeviceBoard::free_slots() const {
   std::vector<v1::FreeSlot> slots;
   for (const Entry& entry : entries_) {
-    if (judge(entry).first != v1::DEVICE_STATE_READY) continue;
+    if (entry.testing || judge(entry).first != v1::DEVICE_STATE_READY) continue;
     for (int slot = entry.busy; slot < entry.device.slots; ++slot) {
       v1::FreeSlot free;
       free.set_device_id(entry.device.uuid);
@@ -152,6 +157,46 @@ void DeviceBoard::unstuck(const std::vector<WorkerDevice>& devices) {
   for (const auto& device : devices)
     if (Entry* entry = find(device.uuid)) entry->stuck.clear();
   tell_changes();
+}
+
+std::vector<WorkerDevice> DeviceBoard::begin_tests(MonotonicTime now, Milliseconds interval,
+                                                   Milliseconds retest) {
+  std::vector<WorkerDevice> due;
+  for (Entry& entry : entries_) {
+    if (!entry.device.cuda || entry.testing || entry.busy > 0 || entry.lost) continue;
+    if (entry.health.fault || !entry.stuck.empty()) continue;  // these end by themselves
+    const bool is_sound = entry.faults_in_a_row < kFaultsToQuarantine && entry.failed_test.empty();
+    if (entry.tested_at && now < *entry.tested_at + (is_sound ? interval : retest)) continue;
+    entry.testing = true;
+    entry.tested_at = now;
+    due.push_back(entry.device);
+  }
+  return due;
+}
+
+void DeviceBoard::tested(const WorkerDevice& device, const std::string& trouble) {
+  Entry* entry = find(device.uuid);
+  if (entry == nullptr) return;
+  entry->testing = false;
+  entry->failed_test = trouble;
+  if (trouble.empty()) entry->faults_in_a_row = 0;
+  tell_changes();
+}
+
+std::int64_t DeviceBoard::held_by(const std::vector<WorkerDevice>& devices,
+                                  std::int64_t process_group) const {
+  std::int64_t most = 0;
+  for (const Entry& entry : entries_) {
+    const bool is_used =
+        std::any_of(devices.begin(), devices.end(),
+                    [&](const WorkerDevice& device) { return device.uuid == entry.device.uuid; });
+    if (!is_used) continue;
+    std::int64_t bytes = entry.health.attempt_bytes.value_or(0);
+    for (const auto& [pid, held] : entry.health.process_bytes)
+      if (getpgid(static_cast<pid_t>(pid)) == process_group) bytes += held;
+    most = std::max(most, bytes);
+  }
+  return most;
 }
 
 void DeviceBoard::hold(const std::string& why) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,11 @@ namespace quasi {
 
 /// Records the free slots and the devices that may be used.
 ///
-/// A device is quarantined in three cases:
+/// A device is quarantined in these cases:
 /// - It reports a fault. The quarantine ends when it reports none.
 /// - A child outlived SIGKILL. The quarantine ends when the child is gone.
-/// - It caused three GPU_FAULTs in a row. The quarantine ends when the daemon restarts.
+/// - It caused three GPU_FAULTs in a row, or its self-test failed. The quarantine ends when a
+///   self-test passes.
 class DeviceBoard {
  public:
   /// Memory that must stay free in addition to the memory that a job asked for.
@@ -49,6 +51,16 @@ class DeviceBoard {
   void unstuck(const std::vector<WorkerDevice>& devices);
   /// Counts GPU_FAULTs in a row. A success resets the count.
   void record(const std::vector<WorkerDevice>& devices, const Ending& ending);
+  /// Returns the idle GPUs whose self-test is due: sound ones after `interval`, quarantined ones
+  /// after `retest`. They take no attempt until tested() gets the result.
+  std::vector<WorkerDevice> begin_tests(MonotonicTime now, Milliseconds interval,
+                                        Milliseconds retest);
+  /// Takes the result of a self-test. A passed one, "", ends a quarantine for faults.
+  void tested(const WorkerDevice& device, const std::string& trouble);
+  DeviceSource& source() { return source_; }
+  /// Returns the memory that a process group was measured to hold on the device where it holds
+  /// most; 0 if that is unknown.
+  std::int64_t held_by(const std::vector<WorkerDevice>& devices, std::int64_t process_group) const;
   /// Offers no slot of any device while `why` is not empty, e.g. because the worker's disk is full.
   void hold(const std::string& why);
 
@@ -61,6 +73,9 @@ class DeviceBoard {
     bool lost = false;
     bool short_of_memory = false;
     std::string stuck;
+    std::string failed_test;  ///< what its self-test found
+    bool testing = false;
+    std::optional<MonotonicTime> tested_at;  ///< begin of its last self-test
     v1::DeviceState shown = v1::DEVICE_STATE_READY;
   };
   std::pair<v1::DeviceState, std::string> judge(const Entry& entry) const;

@@ -28,7 +28,9 @@ constexpr std::chrono::seconds kLimit{30};
 }
 
 /// Runs a program and returns everything that it prints.
-std::string output_of(const std::filesystem::path& program, std::vector<std::string> arguments) {
+/// @param variables  variables of the program's environment; "": those of the daemon
+std::string output_of(const std::filesystem::path& program, std::vector<std::string> arguments,
+                      std::vector<std::string> variables = {}) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) fail(program, "cannot be started: no pipe can be made");
   std::string question;
@@ -37,11 +39,15 @@ std::string output_of(const std::filesystem::path& program, std::vector<std::str
   std::vector<char*> words;
   for (auto& argument : arguments) words.push_back(argument.data());
   words.push_back(nullptr);
+  std::vector<char*> environment;
+  for (auto& variable : variables) environment.push_back(variable.data());
+  environment.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   pid_t pid = -1;
-  const int error = posix_spawn(&pid, program.c_str(), &actions, nullptr, words.data(), environ);
+  const int error = posix_spawn(&pid, program.c_str(), &actions, nullptr, words.data(),
+                                variables.empty() ? environ : environment.data());
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   if (error != 0) {
@@ -85,6 +91,23 @@ EngineFacts ask_engine(const std::filesystem::path& engine) {
   facts.cuda_absence = document.value("cuda_absence", "");
   facts.cuda = facts.cuda_absence.empty();
   return facts;
+}
+
+std::string test_device(const std::filesystem::path& engine, const std::filesystem::path& program,
+                        const std::string& uuid) {
+  std::vector<std::string> variables{"CUDA_VISIBLE_DEVICES=" + uuid};
+  for (char** each = environ; *each != nullptr; ++each)
+    if (const std::string text = *each; !text.starts_with("CUDA_VISIBLE_DEVICES="))
+      variables.push_back(text);
+  try {
+    if (!program.empty()) return output_of(program, {}, variables), "";
+    const auto document =
+        nlohmann::json::parse(output_of(engine, {"devices", "--json"}, variables), nullptr, false);
+    if (!document.is_object()) return "the engine gave no list of devices";
+    return document.value("cuda_absence", "");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
 }
 
 CageFacts ask_cage(const std::filesystem::path& cage) {

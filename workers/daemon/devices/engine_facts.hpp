@@ -16,6 +16,11 @@ struct EngineFacts {
 /// Runs `engine devices --json`. @throws ConfigError if it gives no valid answer within 30 s.
 EngineFacts ask_engine(const std::filesystem::path& engine);
 
+/// Tests the GPU of a uuid: runs `program`, or without one asks the engine to list the device.
+/// @return what is wrong, or ""; a program passes with status 0
+std::string test_device(const std::filesystem::path& engine, const std::filesystem::path& program,
+                        const std::string& uuid);
+
 /// The walls that quasi-cage can build around engines on this machine.
 struct CageFacts {
   bool whole = false;

@@ -47,11 +47,17 @@ class FakeDevices : public DeviceSource {
     }
     throw DevicesLost("device " + device.uuid + " is not in the list");
   }
+  std::string self_test(const WorkerDevice& device) override {
+    for (const Entry& entry : read())
+      if (entry.device.uuid == device.uuid) return entry.self_test;
+    return "it is not in the list";
+  }
 
  private:
   struct Entry {
     WorkerDevice device;
     DeviceHealth health;
+    std::string self_test;  ///< what its self-test finds
     bool lost = false;
   };
 
@@ -62,7 +68,8 @@ class FakeDevices : public DeviceSource {
   Entry entry(const toml::table& table) const {
     for (const auto& [key, value] : table) {
       static const std::vector<std::string_view> known{
-          "uuid", "model", "memory_gib", "free_gib", "processes", "fault", "lost", "cuda", "slots"};
+          "uuid", "model", "memory_gib", "free_gib",    "processes", "fault",
+          "lost", "cuda",  "slots",      "attempt_gib", "self_test"};
       if (std::find(known.begin(), known.end(), key.str()) == known.end())
         fail("unknown key '" + std::string(key.str()) + "' in [[device]]");
     }
@@ -83,6 +90,10 @@ class FakeDevices : public DeviceSource {
         entry.health.processes.push_back(pid.value_or(std::int64_t{0}));
     entry.health.fault = table["fault"].value<std::string>();
     entry.lost = table["lost"].value_or(false);
+    entry.device.mig = entry.device.uuid.starts_with("MIG-");
+    if (const auto gib = table["attempt_gib"].value<double>())
+      entry.health.attempt_bytes = bytes(*gib);
+    entry.self_test = table["self_test"].value_or(std::string());
     return entry;
   }
 

@@ -21,6 +21,7 @@ constexpr nvmlReturn_t kSuccess = 0;
 constexpr nvmlReturn_t kInsufficientSize = 7;
 constexpr unsigned long long kEventXidCriticalError = 8;
 constexpr unsigned kMigEnabled = 1;
+constexpr unsigned long long kUnknownBytes = ~0ULL;
 constexpr int kMemoryErrorUncorrected = 1;
 constexpr int kVolatileEcc = 0;
 
@@ -49,7 +50,8 @@ constexpr std::array<unsigned long long, 9> kFatalXids{48, 64, 74, 79, 94, 95, 1
 
 class NvmlDevices : public DeviceSource {
  public:
-  NvmlDevices() {
+  NvmlDevices(int n_slots, std::function<std::string(const std::string&)> test)
+      : n_slots_(n_slots), test_(std::move(test)) {
     library_ = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library_) throw DevicesLost(std::string("no NVIDIA driver: ") + dlerror());
     resolve(error_string_, "nvmlErrorString");
@@ -108,7 +110,12 @@ class NvmlDevices : public DeviceSource {
       result = processes_(handle, &count, processes.data());
     }
     check(result, "processes of " + device.uuid);
-    for (unsigned i = 0; i < count; ++i) health.processes.push_back(processes[i].pid);
+    for (unsigned i = 0; i < count; ++i) {
+      health.processes.push_back(processes[i].pid);
+      // The driver cannot tell the memory of processes in some containers.
+      if (processes[i].used_bytes != kUnknownBytes)
+        health.process_bytes[processes[i].pid] = static_cast<std::int64_t>(processes[i].used_bytes);
+    }
     unsigned long long errors = 0;
     if (ecc_ &&
         ecc_(found->second.board, kMemoryErrorUncorrected, kVolatileEcc, &errors) == kSuccess &&
@@ -125,6 +132,8 @@ class NvmlDevices : public DeviceSource {
     if (power_ && power_(found->second.board, &value) == kSuccess) health.power_watts = value / 1e3;
     return health;
   }
+
+  std::string self_test(const WorkerDevice& device) override { return test_(device.uuid); }
 
  private:
   struct Handles {
@@ -149,8 +158,12 @@ class NvmlDevices : public DeviceSource {
   void add(nvmlDevice_t handle, nvmlDevice_t board, bool mig) {
     std::array<char, 97> text{};
     check(uuid_(handle, text.data(), text.size()), "UUID");
-    WorkerDevice device{
-        .uuid = text.data(), .model = "", .memory_bytes = 0, .cuda = true, .mig = mig};
+    WorkerDevice device{.uuid = text.data(),
+                        .model = "",
+                        .memory_bytes = 0,
+                        .cuda = true,
+                        .mig = mig,
+                        .slots = n_slots_};
     check(name_(handle, text.data(), text.size()), "name of " + device.uuid);
     device.model = text.data();
     nvmlMemory_t memory{};
@@ -194,6 +207,8 @@ class NvmlDevices : public DeviceSource {
           if (event.data == xid) fatal_xid_[event.device] = xid;
   }
 
+  int n_slots_;
+  std::function<std::string(const std::string&)> test_;
   void* library_ = nullptr;
   bool initialised_ = false;
   nvmlEventSet_t events_ = nullptr;
@@ -225,6 +240,9 @@ class NvmlDevices : public DeviceSource {
 
 }  // namespace
 
-std::unique_ptr<DeviceSource> make_nvml_devices() { return std::make_unique<NvmlDevices>(); }
+std::unique_ptr<DeviceSource> make_nvml_devices(
+    int n_slots, std::function<std::string(const std::string& uuid)> test) {
+  return std::make_unique<NvmlDevices>(n_slots, std::move(test));
+}
 
 }  // namespace quasi
