@@ -29,7 +29,7 @@ Failure wrong_usage(const std::string& what) {
   return Failure(
       ExitStatus::kUsage, what,
       "write: quasi admin users | user NAME --role ROLE | code NAME | token NAME | revoke KEY | "
-      "quota user NAME | quota tenant NAME");
+      "quota user NAME | quota tenant NAME | drain WORKER | cordon WORKER DEVICE | preempt JOB");
 }
 
 google::protobuf::Duration duration_of(const std::string& text, const std::string& flag) {
@@ -293,6 +293,7 @@ ExitStatus whoami(Session& session) {
 
 ExitStatus admin(Session& session, const AdminOptions& options) {
   const std::string& action = options.words.front();
+  if (is_order(action)) return order(session, options.words, options.order);
   if (action == "users" && options.words.size() == 1) return list_principals(session);
   if (options.words.size() == 2) {
     if (action == "user") return save_principal(session, options);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "client/commands/orders/orders.hpp"
 #include "client/commands/turns/usage.hpp"
 #include "client/session/session.hpp"
 
@@ -20,6 +21,7 @@ struct AdminOptions {
   std::string delay;                ///< until a token ends
   std::string output;               ///< file for a new token, for its owner alone
   QuotaOptions quota;               ///< of: quota user NAME, quota tenant NAME
+  OrderOptions order;               ///< of orders about workers and running jobs
 };
 
 /// `quasi whoami` prints the caller's name, role and tenant and the scopes of a narrowed

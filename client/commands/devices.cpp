@@ -44,6 +44,7 @@ Json pool_json(const v1::Pool& pool) {
         {"name", worker.name()},
         {"version", worker.version()},
         {"state", enum_word(*v1::WorkerState_descriptor(), worker.state())},
+        {"state_reason", worker.state_reason()},
         {"last_seen", worker.has_last_seen() ? Json(rfc3339(unix_ms(worker.last_seen()))) : Json()},
         {"kinds", Json::array()},
         {"devices", Json::array()}};
@@ -60,6 +61,7 @@ std::string state_cell(const v1::Worker& worker, const v1::Device& device) {
     std::string text = enum_word(*v1::WorkerState_descriptor(), worker.state());
     if (worker.state() == v1::WORKER_STATE_LOST && worker.has_last_seen())
       text += ", seen " + readable_age(unix_ms(worker.last_seen()), now_unix_ms());
+    if (!worker.state_reason().empty()) text += ": " + worker.state_reason();
     return text;
   }
   std::string text = enum_word(*v1::DeviceState_descriptor(), device.state());

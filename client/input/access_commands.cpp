@@ -15,11 +15,12 @@ void CommandTree::add_access() {
       ->type_name("NAME");
   entry->add_flag("--renew", arguments_.login.renew, "replace the token of the context");
   AdminOptions& options = arguments_.admin;
-  CLI::App* app =
-      add_command("admin", "list and change who may call the server", "Access", Words::kNothing);
+  CLI::App* app = add_command("admin", "manage users, quotas, workers and running jobs", "Access",
+                              Words::kNothing);
   app->add_option("ACTION", options.words,
                   "users, user NAME, code NAME, token NAME, revoke KEY, quota user NAME, "
-                  "quota tenant NAME")
+                  "quota tenant NAME, drain WORKER, undrain WORKER, cordon WORKER DEVICE, "
+                  "uncordon WORKER DEVICE, preempt JOB")
       ->required()
       ->type_name("");
   app->add_option("--role", options.role, "viewer, user, operator, admin or worker")
@@ -41,6 +42,12 @@ void CommandTree::add_access() {
       ->type_name("TIME");
   app->add_option("--output", options.output, "write the token to a new file of mode 0600")
       ->type_name("FILE");
+  app->add_option("--within", options.order.within,
+                  "drain: jobs whose time limit ends within this time go on (none does)")
+      ->type_name("TIME");
+  app->add_flag("--evict", options.order.evict, "cordon: the jobs of the device leave it");
+  app->add_option("--reason", options.order.reason, "drain, cordon, preempt: shown to users")
+      ->type_name("TEXT");
   QuotaOptions& quota = options.quota;
   const auto add_quota = [&](const char* flag, std::string& value, const char* text) {
     app->add_option(flag, value, std::string("quota: ") + text + "; 'default': the server's")
@@ -56,7 +63,8 @@ void CommandTree::add_access() {
       "  quasi admin user ada --role user --tenant phonons\n"
       "  quasi admin code ada\n"
       "  quasi admin quota user ada --gpus 2 --gpu-hours 500\n"
-      "  quasi admin token ada --scope read,submit --output ada.token");
+      "  quasi admin token ada --scope read,submit --output ada.token\n"
+      "  quasi admin drain gpu-host-3 --within 30m --reason 'new fan'");
 }
 
 }  // namespace quasi::client

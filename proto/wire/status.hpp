@@ -28,6 +28,7 @@ inline constexpr std::string_view kBlob = "BLOB";
 inline constexpr std::string_view kArtifact = "ARTIFACT";
 inline constexpr std::string_view kAttempt = "ATTEMPT";
 inline constexpr std::string_view kWorker = "WORKER";
+inline constexpr std::string_view kDevice = "DEVICE";
 inline constexpr std::string_view kUpload = "UPLOAD";
 inline constexpr std::string_view kPrincipal = "PRINCIPAL";
 inline constexpr std::string_view kToken = "TOKEN";

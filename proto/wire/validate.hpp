@@ -78,6 +78,9 @@ void validate(const v1::ListPrincipalsRequest&, Violations&);
 void validate(const v1::CreateTokenRequest&, Violations&);
 void validate(const v1::RevokeTokenRequest&, Violations&);
 void validate(const v1::SaveQuotasRequest&, Violations&);
+void validate(const v1::DrainWorkerRequest&, Violations&);
+void validate(const v1::CordonDeviceRequest&, Violations&);
+void validate(const v1::PreemptJobsRequest&, Violations&);
 
 /// Name of the set field of JobSpec.work, which is the job's kind; "" if none is set.
 std::string_view kind_of(const v1::JobSpec& spec);

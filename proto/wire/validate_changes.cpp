@@ -78,4 +78,33 @@ void validate(const v1::ReprioritiseJobsRequest& request, Violations& violations
     violations.add("priority", "must be -100...100, got " + std::to_string(priority));
 }
 
+void validate(const v1::PreemptJobsRequest& request, Violations& violations) {
+  check_change(request, violations);
+}
+
+namespace {
+
+/// Checks an order that takes a worker or a device out of service.
+template <class Request>
+void check_order(const Request& request, Violations& violations) {
+  if (request.worker().empty())
+    violations.add("worker", "must be the id or the name of a worker, got \"\"");
+  checks::text(request.worker(), limits::kNameBytes, "worker", violations);
+  checks::duration(request.within(), "within", violations);
+  checks::text(request.reason(), limits::kReasonBytes, "reason", violations);
+}
+
+}  // namespace
+
+void validate(const v1::DrainWorkerRequest& request, Violations& violations) {
+  check_order(request, violations);
+}
+
+void validate(const v1::CordonDeviceRequest& request, Violations& violations) {
+  check_order(request, violations);
+  if (request.device().empty())
+    violations.add("device", "must be the id of a device of the worker, got \"\"");
+  checks::text(request.device(), limits::kNameBytes, "device", violations);
+}
+
 }  // namespace quasi::wire

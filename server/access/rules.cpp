@@ -56,6 +56,9 @@ constexpr Rule kRules[] = {
     {"CreateToken", Role::kAdmin, false, kAdmin},
     {"RevokeToken", Role::kAdmin, false, kAdmin},
     {"SaveQuotas", Role::kAdmin, false, kAdmin},
+    {"DrainWorker", Role::kOperator, false, kAdmin},
+    {"CordonDevice", Role::kOperator, false, kAdmin},
+    {"PreemptJobs", Role::kOperator, false, kCancel},
 };
 
 static_assert(std::none_of(std::begin(kRules), std::end(kRules),

@@ -1,5 +1,6 @@
 // AcquireLeases is a long poll. It is answered when a job fits the worker or when the wait is over.
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
@@ -30,7 +31,8 @@ class AcquireCall : public grpc::ServerUnaryReactor,
     if (!violations.empty()) return quasi::server::finish(this, context_, to_status(violations));
     // Conversion is safe only after validation, because durations beyond the limits do not fit
     // milliseconds.
-    deadline_ms_ = services_.clock.now().monotonic_ms + to_milliseconds(request_->wait());
+    begun_ms_ = services_.clock.now().monotonic_ms;
+    deadline_ms_ = begun_ms_ + to_milliseconds(request_->wait());
     command_ = {.worker_id = request_->worker_id(),
                 .incarnation = request_->incarnation(),
                 .acquire_id = request_->acquire_id()};
@@ -79,7 +81,12 @@ class AcquireCall : public grpc::ServerUnaryReactor,
                require_awaited(self->context_);
                // A worker whose token was revoked while it waited gets no job.
                self->services_.directory.require_still(self->caller_, write.now.wall_ms);
-               *acquired = write.queue.apply(self->command_, write.now);
+               server::AcquireLeases command = self->command_;
+               // The time that the worker has left goes on while the call waits.
+               if (command.time_left_ms)
+                 command.time_left_ms = std::max<std::int64_t>(
+                     0, *command.time_left_ms - (write.now.monotonic_ms - self->begun_ms_));
+               *acquired = write.queue.apply(command, write.now);
              },
          .done = [self, acquired](
                      const std::exception_ptr& error) { self->answered(error, *acquired); }});
@@ -106,6 +113,7 @@ class AcquireCall : public grpc::ServerUnaryReactor,
       message.mutable_spec()->ParseFromString(grant.spec);
       fill_inputs(grant.made_inputs, *message.mutable_spec());
       for (const std::string& id : grant.attempt.device_ids) message.add_device_ids(id);
+      message.set_reserved_gpu_bytes(static_cast<std::uint64_t>(grant.attempt.reserved_bytes));
       if (grant.checkpoint) *message.mutable_checkpoint() = to_message(*grant.checkpoint);
       *message.mutable_time_limit() = to_duration(grant.job.max_runtime_ms);
       *message.mutable_stage_timeout() = to_duration(services_.options.stage_timeout_ms);
@@ -118,7 +126,7 @@ class AcquireCall : public grpc::ServerUnaryReactor,
   const v1::AcquireLeasesRequest* request_;
   v1::AcquireLeasesResponse* response_;
   const Caller caller_;
-  std::int64_t deadline_ms_ = 0;
+  std::int64_t begun_ms_ = 0, deadline_ms_ = 0;  ///< monotonic
   server::AcquireLeases command_;
   std::shared_ptr<AcquireCall> self_;
   std::mutex mutex_;

@@ -104,6 +104,7 @@ NewJob to_new_job(const v1::JobSpec& spec, const std::string& path) {
   row.resume = !spec.retry().has_resume() || spec.retry().resume();
   row.checkpoints_kept = static_cast<std::int32_t>(
       spec.checkpoint().keep() > 0 ? spec.checkpoint().keep() : limits::kDefaultCheckpointsKept);
+  row.checkpoint_ms = to_milliseconds(spec.checkpoint().interval());
   if (spec.visibility() == v1::VISIBILITY_TENANT) row.visibility = Visibility::kTenant;
   add_dependencies(spec, path, job);
   // The inputs that other jobs make are part of the action.

@@ -62,6 +62,7 @@ v1::Worker to_message(const WorkerRow& known, const WorkerStatus* member) {
                    : member->draining ? v1::WORKER_STATE_DRAINING
                                       : v1::WORKER_STATE_ONLINE);
   if (member != nullptr) {
+    worker.set_state_reason(member->closed);
     for (const DeviceStatus& device : member->devices) *worker.add_devices() = to_message(device);
   } else {
     for (const DeviceRow& device : row.devices)

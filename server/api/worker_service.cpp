@@ -90,9 +90,11 @@ grpc::ServerUnaryReactor* WorkerServiceApi::Heartbeat(grpc::CallbackServerContex
                                                 .devices = {},
                                                 .draining = request->draining()};
                       for (const auto& status : request->attempts()) {
-                        AttemptProgress report{.attempt_uid = status.attempt_id(),
-                                               .fence = static_cast<std::int64_t>(status.fence()),
-                                               .progress = {}};
+                        AttemptProgress report{
+                            .attempt_uid = status.attempt_id(),
+                            .fence = static_cast<std::int64_t>(status.fence()),
+                            .progress = {},
+                            .gpu_bytes = static_cast<std::int64_t>(status.gpu_bytes())};
                         if (status.has_progress()) {
                           v1::Progress progress = status.progress();
                           if (!progress.has_time())

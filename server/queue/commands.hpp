@@ -77,6 +77,30 @@ struct TurnsChanged {
   bool replayed = false;
 };
 
+/// Takes a worker, or one device of it, out of service, or puts it back.
+struct OrderService {
+  ServiceOrder order;  ///< its worker_id may be the name of a worker
+  bool end = false;    ///< puts it back
+};
+struct ServiceOrdered {
+  std::string worker_id;
+  std::int32_t staying = 0;  ///< running jobs that go on to their end
+  std::int32_t leaving = 0;  ///< running jobs that write a checkpoint and go back to the queue
+};
+
+/// Lets leased and running jobs write a checkpoint and go back to the queue.
+struct PreemptJobs {
+  Scope scope = Scope::everything();
+  std::string request_id;  ///< may be empty
+  std::string body_sha256;
+  std::vector<std::string> uids;
+  std::string by;  ///< name of the operator
+  std::string reason;
+};
+struct Preempted {
+  bool replayed = false;
+};
+
 /// Sets the shares and quotas of an account.
 struct SetAllowance {
   Account account;
@@ -111,6 +135,7 @@ enum class DeviceState : std::uint8_t {
   kBusyForeign = 2,
   kQuarantined = 3,
   kLost = 4,
+  kCordoned = 5,  ///< an operator took it out of service; workers never say so
 };
 
 /// A device as its worker last described it.
@@ -119,6 +144,7 @@ struct DeviceStatus {
   std::int64_t free_bytes = 0;
   DeviceState state = DeviceState::kReady;
   std::string state_reason;
+  std::string closed = {};  ///< why an operator took it out of service; "": in service
   double utilization = 0;
   double temperature_c = 0;
   double power_watts = 0;
@@ -158,7 +184,8 @@ struct Acquired {
 struct AttemptProgress {
   std::string attempt_uid;
   std::int64_t fence = 0;
-  std::string progress;  ///< serialised quasi.v1.Progress; empty: no new progress
+  std::string progress;        ///< serialised quasi.v1.Progress; empty: no new progress
+  std::int64_t gpu_bytes = 0;  ///< most memory that it was measured to hold on one GPU; 0: unknown
 };
 struct Heartbeat {
   std::string worker_id;
@@ -224,6 +251,7 @@ struct WorkerStatus {
   WorkerRow worker;
   bool online = false;
   bool draining = false;
+  std::string closed = {};  ///< why an operator took it out of service; "": in service
   std::vector<DeviceStatus> devices;
 };
 

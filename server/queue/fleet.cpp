@@ -12,7 +12,37 @@ void Fleet::put(const RegisterWorker& command, std::int64_t monotonic_ms) {
   member.worker = command.worker;
   member.last_seen_ms = monotonic_ms;
   for (const DeviceStatus& status : command.devices) member.devices[status.device.id] = status;
+  close_by_orders(member);
   members_[command.worker.id] = std::move(member);
+}
+
+std::string sentence_of(const ServiceOrder& order) {
+  return std::string(order.device_id.empty() ? "drained" : "cordoned") + " by " + order.by +
+         (order.reason.empty() ? "" : ": " + order.reason);
+}
+
+void Fleet::close_by_orders(Member& member) const {
+  member.closed.clear();
+  for (auto& [id, status] : member.devices) status.closed.clear();
+  for (const ServiceOrder& order : orders_of(member.worker.id)) {
+    const auto device = member.devices.find(order.device_id);
+    if (order.device_id.empty())
+      member.closed = sentence_of(order);
+    else if (device != member.devices.end())
+      device->second.closed = sentence_of(order);
+  }
+}
+
+void Fleet::set_orders(std::vector<ServiceOrder> orders) {
+  orders_ = std::move(orders);
+  for (auto& [id, member] : members_) close_by_orders(member);
+}
+
+std::vector<ServiceOrder> Fleet::orders_of(const std::string& worker_id) const {
+  std::vector<ServiceOrder> found;
+  for (const ServiceOrder& order : orders_)
+    if (order.worker_id == worker_id) found.push_back(order);
+  return found;
 }
 
 Fleet::Member* Fleet::find(const std::string& worker_id) {
@@ -48,6 +78,50 @@ void Fleet::update(Member& member, const std::vector<DeviceStatus>& devices) {
   }
 }
 
+bool is_mig_instance(const std::string& device_id) { return device_id.starts_with("MIG-"); }
+
+bool is_usable(const DeviceStatus& status) {
+  return status.state == DeviceState::kReady && status.closed.empty();
+}
+
+void Fleet::set_ratios(const std::vector<EstimateRatios>& measured) {
+  corrections_.clear();
+  for (const EstimateRatios& each : measured) corrections_.set(each);
+}
+
+namespace {
+
+bool uses(const AttemptRow& attempt, const std::string& device_id) {
+  const auto& ids = attempt.device_ids;
+  return std::find(ids.begin(), ids.end(), device_id) != ids.end();
+}
+
+/// Memory of the slot's device for one more attempt beside the open ones.
+void count_memory(UsableSlot& slot, std::int64_t total_bytes,
+                  const std::vector<AttemptRow>& open_attempts) {
+  std::int64_t held = 0, growth = 0;
+  for (const AttemptRow& attempt : open_attempts) {
+    if (!uses(attempt, slot.device_id)) continue;
+    slot.is_alone = false;
+    held += std::max(attempt.reserved_bytes, attempt.usage.peak_gpu_bytes);
+    growth += std::max<std::int64_t>(0, attempt.reserved_bytes - attempt.usage.peak_gpu_bytes);
+  }
+  if (slot.backend != Backend::kCuda) return;
+  slot.free_bytes =
+      std::max<std::int64_t>(0, std::min(total_bytes - held, slot.free_bytes - growth));
+}
+
+}  // namespace
+
+void reserve(std::vector<UsableSlot>& slots, const AttemptRow& attempt) {
+  for (UsableSlot& slot : slots) {
+    if (!uses(attempt, slot.device_id)) continue;
+    slot.is_alone = false;
+    if (slot.backend == Backend::kCuda)
+      slot.free_bytes = std::max<std::int64_t>(0, slot.free_bytes - attempt.reserved_bytes);
+  }
+}
+
 std::vector<UsableSlot> usable_slots(const Fleet::Member& member,
                                      const std::vector<FreeSlot>& offered,
                                      const std::vector<AttemptRow>& open_attempts) {
@@ -58,13 +132,14 @@ std::vector<UsableSlot> usable_slots(const Fleet::Member& member,
   std::vector<UsableSlot> slots;
   for (const FreeSlot& offer : offered) {
     const auto found = member.devices.find(offer.device_id);
-    if (found == member.devices.end() || found->second.state != DeviceState::kReady) continue;
+    if (found == member.devices.end() || !is_usable(found->second)) continue;
     if (room[offer.device_id]-- <= 0) continue;
     const DeviceStatus& status = found->second;
     slots.push_back(
         {.device_id = offer.device_id,
          .backend = status.device.backend,
          .free_bytes = offer.free_bytes > 0 ? offer.free_bytes : status.device.memory_bytes});
+    count_memory(slots.back(), status.device.memory_bytes, open_attempts);
   }
   std::stable_sort(slots.begin(), slots.end(), [](const UsableSlot& a, const UsableSlot& b) {
     if (a.backend != b.backend) return a.backend == Backend::kCuda;
@@ -82,8 +157,12 @@ bool backend_fits(Preference wanted, std::int32_t gpus, Backend backend) {
 
 namespace {
 
-bool memory_fits(std::int64_t wanted_bytes, const UsableSlot& slot) {
-  return wanted_bytes <= slot.free_bytes || wanted_bytes == 0;
+/// True if the slot has the memory that the job needs. A job whose stated memory fits a device that
+/// it has for itself is not kept from it by a correction.
+bool memory_fits(const JobRow& job, const Fleet& fleet, const UsableSlot& slot) {
+  std::int64_t needed = fleet.needed_bytes(job);
+  if (slot.is_alone) needed = std::min(needed, job.memory_bytes);
+  return needed <= slot.free_bytes || needed == 0;
 }
 
 /// A job avoids the device where it had a GPU_FAULT as long as one online worker has enough other
@@ -91,10 +170,10 @@ bool memory_fits(std::int64_t wanted_bytes, const UsableSlot& slot) {
 bool must_avoid(const JobRow& job, const Fleet& fleet, const std::string& device) {
   if (job.avoid_device.empty() || job.avoid_device != device) return false;
   for (const auto& [worker_id, member] : fleet.members()) {
-    if (member.draining || member.worker.pool != job.pool) continue;
+    if (!member.takes_jobs() || member.worker.pool != job.pool) continue;
     std::int32_t others = 0;
     for (const auto& [id, status] : member.devices) {
-      if (worker_id + "/" + id == device || status.state != DeviceState::kReady) continue;
+      if (worker_id + "/" + id == device || !is_usable(status)) continue;
       if (backend_fits(job.device, job.gpus, status.device.backend) &&
           job.memory_bytes <= status.device.memory_bytes)
         ++others;
@@ -120,7 +199,8 @@ std::vector<std::size_t> slots_for(const JobRow& job, const Fleet& fleet,
   for (std::size_t i = 0; i < slots.size() && chosen.size() < wanted; ++i) {
     const UsableSlot& slot = slots[i];
     if (!backend_fits(job.device, job.gpus, slot.backend)) continue;
-    if (!memory_fits(job.memory_bytes, slot) || devices.count(slot.device_id) > 0) continue;
+    if (wanted > 1 && is_mig_instance(slot.device_id)) continue;
+    if (!memory_fits(job, fleet, slot) || devices.count(slot.device_id) > 0) continue;
     if (must_avoid(job, fleet, member.worker.id + "/" + slot.device_id)) continue;
     chosen.push_back(i);
     devices.insert(slot.device_id);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/queue/commands.hpp"
+#include "server/queue/estimates/correction.hpp"
 
 namespace quasi::server {
 
@@ -17,7 +18,11 @@ class Fleet {
     WorkerRow worker;
     std::map<std::string, DeviceStatus> devices;
     bool draining = false;
+    std::string closed;             ///< why an operator took it out of service; "": in service
     std::int64_t last_seen_ms = 0;  ///< monotonic
+    std::optional<std::int64_t> ends_ms;  ///< when it has to end, monotonic; absent: unlimited
+
+    bool takes_jobs() const { return !draining && closed.empty(); }
   };
 
   void put(const RegisterWorker& command, std::int64_t monotonic_ms);
@@ -27,23 +32,58 @@ class Fleet {
   void update(Member& member, const std::vector<DeviceStatus>& devices);
   const std::map<std::string, Member>& members() const { return members_; }
 
+  /// Replaces all orders that keep workers and devices out of service.
+  void set_orders(std::vector<ServiceOrder> orders);
+  /// The orders about this worker and its devices.
+  std::vector<ServiceOrder> orders_of(const std::string& worker_id) const;
+
+  /// Replaces the measured over stated memory of all kinds.
+  void set_ratios(const std::vector<EstimateRatios>& measured);
+  const Corrections& corrections() const { return corrections_; }
+  /// Memory that the job needs on each GPU: the stated one, corrected by what was measured.
+  std::int64_t needed_bytes(const JobRow& job) const {
+    return corrections_.corrected(job.memory_bytes, job.kind, job.pool);
+  }
+
  private:
+  Corrections corrections_;
+  void close_by_orders(Member& member) const;
+
+  std::vector<ServiceOrder> orders_;
   std::map<std::string, Member> members_;
 };
 
+/// Says who ordered this and why, e.g. "drained by otto: new fan".
+std::string sentence_of(const ServiceOrder& order);
+
 /// True if a job with this preference and number of GPUs may run on such a device.
 bool backend_fits(Preference wanted, std::int32_t gpus, Backend backend);
+
+/// True if attempts may begin on the device, as far as worker and operator say.
+bool is_usable(const DeviceStatus& status);
+
+/// True for an instance of a partitioned GPU. A process can use one such instance at most, so a job
+/// of several GPUs gets none.
+bool is_mig_instance(const std::string& device_id);
 
 /// Room on a device for one more attempt, according to both server and worker.
 struct UsableSlot {
   std::string device_id;
   Backend backend = Backend::kCpu;
   std::int64_t free_bytes = 0;
+  bool is_alone = true;  ///< no attempt has a slot of the device
 };
+
+/// Takes the memory of an attempt from the other slots of its devices.
+void reserve(std::vector<UsableSlot>& slots, const AttemptRow& attempt);
 
 /// The slots that the worker offers, without devices that are not ready and without slots that open
 /// attempts occupy (I6). CUDA devices come first, and smaller memory first, so that the best fit
 /// comes first.
+///
+/// The free memory of a GPU with attempts is the smaller of two values: its total less what each
+/// attempt got or was measured to hold, and the measured free memory less what the attempts may
+/// still take.
 std::vector<UsableSlot> usable_slots(const Fleet::Member& member,
                                      const std::vector<FreeSlot>& offered,
                                      const std::vector<AttemptRow>& open_attempts);

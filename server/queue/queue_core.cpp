@@ -34,6 +34,8 @@ void QueueCore::recover(Now now) {
         now.monotonic_ms +
         std::clamp<std::int64_t>(job.not_before_ms - now.wall_ms, 0, kMostBackOffMs);
   shares_.recover(store_, now);
+  fleet_.set_orders(store_.service_orders());
+  fleet_.set_ratios(store_.estimate_ratios());
   became_ready_ = true;
 }
 
@@ -199,10 +201,16 @@ std::vector<WorkerStatus> QueueCore::fleet(Now now) const {
   for (const auto& [id, member] : fleet_.members()) {
     WorkerStatus status{.worker = member.worker,
                         .online = now.monotonic_ms - member.last_seen_ms <= options_.lease_ttl_ms,
-                        .draining = member.draining,
+                        .draining = !member.takes_jobs(),
+                        .closed = member.closed,
                         .devices = {}};
     status.worker.last_seen_ms = now.wall_ms - (now.monotonic_ms - member.last_seen_ms);
-    for (const auto& [device_id, device] : member.devices) status.devices.push_back(device);
+    for (const auto& [device_id, device] : member.devices) {
+      DeviceStatus& shown = status.devices.emplace_back(device);
+      if (device.closed.empty() || device.state != DeviceState::kReady) continue;
+      shown.state = DeviceState::kCordoned;
+      shown.state_reason = device.closed;
+    }
     workers.push_back(std::move(status));
   }
   return workers;

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,8 @@ class QueueCore {
   Deleted apply(const DeleteJobs& command, Now now);
   TurnsChanged apply(const ChangeTurns& command, Now now);
   void apply(const SetAllowance& command, Now now);
+  ServiceOrdered apply(const OrderService& command, Now now);
+  Preempted apply(const PreemptJobs& command, Now now);
   /// The allowance and the use of an account at present.
   AccountView account(const Account& account, Now now);
   /// Refuses bytes for which the caller or their tenant has no room.
@@ -96,6 +99,13 @@ class QueueCore {
   Held require_current(const AttemptKey& key, Now now);
   std::optional<Held> find_current(const AttemptKey& key, Now now);
   AttemptRow find_attempt_of(const AttemptKey& key);
+  /// Says which order of an operator lets the attempt leave its worker; "" if it may go on.
+  std::string order_to_leave(const JobRow& job, const AttemptRow& attempt, Now now) const;
+  Directive directive_for(const Held& held, Now now);
+  /// Learns from a job that took `ratio` times the memory that it stated.
+  void learn_memory(const JobRow& job, double ratio);
+  /// Notes the memory that an attempt was measured to hold on a GPU.
+  void note_memory(Held& held, std::int64_t gpu_bytes);
   [[noreturn]] void throw_fenced(const AttemptKey& key);
 
   TurnRules turn_rules(Now now);
@@ -192,6 +202,8 @@ class QueueCore {
   };
   std::deque<Unsettled> unsettled_;
   std::int64_t shares_refreshed_ms_ = 0;  ///< monotonic
+  /// Attempts that were told to write a checkpoint because their worker leaves service.
+  std::set<std::int64_t> told_to_checkpoint_;
   bool became_ready_ = false;
 };
 

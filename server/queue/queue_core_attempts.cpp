@@ -103,6 +103,7 @@ void QueueCore::close(AttemptRow& attempt, AttemptOutcome outcome, JobState end_
   store_.update_attempt(attempt);
   leases_.erase(attempt.fence);
   attempt_of_fence_.erase(attempt.fence);
+  told_to_checkpoint_.erase(attempt.fence);
   shares_.end(attempt.fence, now);
 }
 
@@ -117,11 +118,15 @@ JobState QueueCore::end_failed(Held& held, AttemptOutcome outcome, const Failure
   JobRow& job = held.job;
   AttemptRow& attempt = held.attempt;
   attempt.failure = failure;
-  if (failure.reason == FailureReason::kChildCrashed && !attempt.new_checkpoint) ++job.crashes;
+  // An attempt that an operator orders to leave costs its job nothing. At its time limit it would
+  // have failed without the order too.
+  const bool spared = attempt.new_checkpoint || (failure.reason != FailureReason::kTimeLimit &&
+                                                 !order_to_leave(job, attempt, now).empty());
+  if (failure.reason == FailureReason::kChildCrashed && !spared) ++job.crashes;
   if (failure.reason == FailureReason::kGpuOom) ++job.gpu_ooms;
   if (failure.reason == FailureReason::kHostOom) ++job.host_ooms;
   RetryDecision decision = decide_retry({.reason = failure.reason,
-                                         .new_checkpoint = attempt.new_checkpoint,
+                                         .new_checkpoint = spared,
                                          .attempts = job.attempts,
                                          .max_attempts = job.max_attempts,
                                          .grants = job.grants,
@@ -129,6 +134,8 @@ JobState QueueCore::end_failed(Held& held, AttemptOutcome outcome, const Failure
                                          .gpu_ooms = job.gpu_ooms,
                                          .host_ooms = job.host_ooms});
   job.failure = failure;
+  if (failure.reason == FailureReason::kGpuOom && job.memory_bytes > 0)
+    learn_memory(job, kRatioOfOom);
   if (decision.retry && failure.reason == FailureReason::kGpuOom) {
     // The new requirement is 1.5 times the old one, and more than the memory of the device that was
     // too small.
@@ -174,7 +181,9 @@ JobState QueueCore::end_released(Held& held, ReleaseReason reason, const std::st
                                  Now now) {
   JobRow& job = held.job;
   AttemptRow& attempt = held.attempt;
-  attempt.release_message = message;
+  const std::string order = order_to_leave(job, attempt, now);
+  const std::string& why = order.empty() ? message : order;
+  attempt.release_message = why;
   give_back_count(held);
   const bool again = may_be_granted_again(job.grants, job.max_attempts);
   close(attempt, AttemptOutcome::kReleased, again ? JobState::kQueued : JobState::kFailed, now);
@@ -182,14 +191,15 @@ JobState QueueCore::end_released(Held& held, ReleaseReason reason, const std::st
   if (!again) {
     job.failure = {.reason = FailureReason::kWorkerLost,
                    .message = "workers released it too often: granted " +
-                              std::to_string(job.grants) + " times; last: " + message};
-    move(job, JobEvent::kFail, {.attempt = &attempt, .message = message, .failure = job.failure},
-         now);
+                              std::to_string(job.grants) + " times; last: " + why};
+    move(job, JobEvent::kFail, {.attempt = &attempt, .message = why, .failure = job.failure}, now);
     return job.state;
   }
-  const bool wait = reason == ReleaseReason::kBusyForeign || reason == ReleaseReason::kStageTimeout;
+  // A preempted job lets the others start first.
+  const bool wait = reason == ReleaseReason::kBusyForeign ||
+                    reason == ReleaseReason::kStageTimeout || !attempt.preempted.empty();
   set_not_before(job, wait ? options_.requeue_delay_ms : 0, now);
-  move(job, JobEvent::kRequeue, {.attempt = &attempt, .message = message}, now);
+  move(job, JobEvent::kRequeue, {.attempt = &attempt, .message = why}, now);
   return job.state;
 }
 
@@ -280,11 +290,13 @@ std::optional<Grant> QueueCore::grant_one(const AcquireLeases& command,
     attempt.device_ids.push_back(slots[index].device_id);
     if (slots[index].backend == Backend::kCuda) ++attempt.gpus;
   }
+  if (attempt.gpus > 0) attempt.reserved_bytes = fleet_.needed_bytes(job);
   attempt.id = store_.insert_attempt(attempt);
   job.open_attempt = attempt.id;
   move(job, JobEvent::kGrant, {.attempt = &attempt}, now);
   for (auto index = choice->slots.rbegin(); index != choice->slots.rend(); ++index)
     slots.erase(slots.begin() + static_cast<std::ptrdiff_t>(*index));
+  reserve(slots, attempt);
   leases_.set(job.fence, now.monotonic_ms + options_.lease_ttl_ms);
   attempt_of_fence_[job.fence] = attempt.uid;
   shares_.begin(job, job.fence, now);
@@ -301,7 +313,9 @@ Acquired QueueCore::apply(const AcquireLeases& command, Now now) {
     leases_.set(attempt.fence, now.monotonic_ms + options_.lease_ttl_ms);
   }
   member.last_seen_ms = now.monotonic_ms;
-  if (!acquired.grants.empty() || member.draining) return acquired;
+  member.ends_ms.reset();
+  if (command.time_left_ms) member.ends_ms = now.monotonic_ms + *command.time_left_ms;
+  if (!acquired.grants.empty() || !member.takes_jobs()) return acquired;
   std::vector<UsableSlot> slots =
       usable_slots(member, command.slots, store_.open_attempts_of(command.worker_id));
   while (!slots.empty()) {

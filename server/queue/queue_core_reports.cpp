@@ -58,9 +58,9 @@ HeartbeatAnswer QueueCore::apply(const Heartbeat& command, Now now) {
       store_.append_event(event);
       store_.save_progress(held->job.id, report.progress, now.wall_ms);
     }
+    note_memory(*held, report.gpu_bytes);
     leases_.set(report.fence, now.monotonic_ms + options_.lease_ttl_ms);
-    answer.directives.push_back(held->job.state == JobState::kCancelling ? Directive::kCancel
-                                                                         : Directive::kContinue);
+    answer.directives.push_back(directive_for(*held, now));
   }
   fleet_.update(member, command.devices);
   member.draining = command.draining;
@@ -212,6 +212,9 @@ JobAfter QueueCore::apply(const CompleteAttempt& command, Now now) {
   move(job, JobEvent::kSucceed, {.attempt = &attempt}, now);
   keep_result(store_, options_.results, job, store_.worker_version(command.key.worker_id));
   settle_equals(job, 0, now);
+  if (attempt.gpus > 0 && job.memory_bytes > 0 && command.usage.peak_gpu_bytes > 0)
+    learn_memory(job, static_cast<double>(command.usage.peak_gpu_bytes) /
+                          static_cast<double>(job.memory_bytes));
   return {job.state};
 }
 

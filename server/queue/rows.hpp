@@ -78,7 +78,8 @@ struct JobRow {
   std::int32_t host_ooms = 0;
   bool resume = true;
   std::int32_t checkpoints_kept = 2;
-  std::int64_t fence = 0;  ///< fence of the newest grant
+  std::int64_t checkpoint_ms = 0;  ///< interval of its checkpoints; 0: it promises none
+  std::int64_t fence = 0;          ///< fence of the newest grant
   std::optional<RowId> open_attempt;
   std::string avoid_device;  ///< device of the last GPU_FAULT: "worker/device"
   std::int64_t revision = 1;
@@ -218,6 +219,8 @@ struct AttemptRow {
   JobState end_state = JobState::kQueued;  ///< state of the job right after the attempt ended
   std::optional<IsolationInfo> isolation;  ///< empty until the engine has started
   std::int32_t gpus = 0;                   ///< GPUs among its devices
+  std::int64_t reserved_bytes = 0;         ///< memory that it got on each of its GPUs
+  std::string preempted;  ///< who preempted it and why, as a sentence; "": nobody did
 
   bool operator==(const AttemptRow&) const = default;
 };
@@ -290,6 +293,19 @@ struct WorkerRow {
   std::vector<std::string> kinds;
   std::vector<DeviceRow> devices;
   std::int64_t last_seen_ms = 0;
+};
+
+/// The order of an operator that keeps a worker, or one device of it, out of service.
+struct ServiceOrder {
+  std::string worker_id;
+  std::string device_id;      ///< "": the whole worker
+  bool evicts = false;        ///< running jobs leave, unless their time limit ends by `until_ms`
+  std::int64_t until_ms = 0;  ///< wall clock
+  std::int64_t since_ms = 0;
+  std::string by;  ///< name of the operator
+  std::string reason;
+
+  bool operator==(const ServiceOrder&) const = default;
 };
 
 struct RequestRow {

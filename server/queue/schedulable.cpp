@@ -29,6 +29,10 @@ Prospect prospect_of(const JobRow& job, const std::vector<WorkerRow>& workers) {
     std::ptrdiff_t large = 0;
     for (const DeviceRow& device : worker.devices) {
       if (!backend_fits(job.device, job.gpus, device.backend)) continue;
+      if (wanted > 1 && is_mig_instance(device.id)) {
+        most = std::max<std::ptrdiff_t>(most, 1);
+        continue;
+      }
       ++devices;
       largest = std::max(largest, device.memory_bytes);
       if (job.memory_bytes <= device.memory_bytes) ++large;

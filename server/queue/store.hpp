@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/queue/estimates/correction.hpp"
 #include "server/queue/rows.hpp"
 #include "server/queue/turns/accounts.hpp"
 
@@ -153,6 +154,17 @@ class Store {
   virtual std::vector<WorkerRow> workers() = 0;
   /// The version of a worker when it registered last; "" if it never did.
   virtual std::string worker_version(const std::string& worker_id) = 0;
+
+  // Measured over stated memory. The store keeps the newest kKeptRatios of a kind in a pool.
+  virtual void add_estimate_ratio(const std::string& kind, const std::string& pool,
+                                  double ratio) = 0;
+  virtual std::vector<EstimateRatios> estimate_ratios() = 0;
+
+  // Orders that keep workers and devices out of service.
+  virtual std::vector<ServiceOrder> service_orders() = 0;
+  /// Replaces the order about the same worker and device.
+  virtual void save_service_order(const ServiceOrder& order) = 0;
+  virtual void end_service_order(const std::string& worker_id, const std::string& device_id) = 0;
 
   // Accounts. The store counts them in the transaction of each change of a job, attempt or blob.
   /// The stored allowance; all values are empty if none was set.

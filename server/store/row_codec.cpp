@@ -10,7 +10,8 @@ const std::string_view kJobColumns =
     "j.id, j.uid, j.name, j.kind, j.state, j.reason, j.message, j.exit_status, j.signal, "
     "j.priority, j.pool, j.device, j.gpus, j.memory_bytes, j.max_runtime_ms, j.not_before_ms, "
     "j.ready, j.attempts, j.max_attempts, j.grants, j.crashes, j.gpu_ooms, j.host_ooms, j.resume, "
-    "j.checkpoints_kept, j.fence, j.open_attempt, j.avoid_device, j.revision, j.job_seq, "
+    "j.checkpoints_kept, j.checkpoint_ms, j.fence, j.open_attempt, j.avoid_device, j.revision, "
+    "j.job_seq, "
     "j.created_ms, j.started_ms, j.ended_ms, j.cancel_requested_ms, j.owner_id, j.tenant, "
     "j.visibility, j.action, j.cache, j.taken_from, j.unmet, "
     "j.set_id, j.set_waits";
@@ -49,6 +50,7 @@ JobRow read_job(const Statement& row) {
   job.host_ooms = row.small(c++);
   job.resume = row.integer(c++) != 0;
   job.checkpoints_kept = row.small(c++);
+  job.checkpoint_ms = row.integer(c++);
   job.fence = row.integer(c++);
   if (!row.is_null(c)) job.open_attempt = row.integer(c);
   ++c;
@@ -76,7 +78,7 @@ const std::string_view kAttemptColumns =
     "a.acquire_id, a.granted_ms, a.started_ms, a.ended_ms, a.outcome, a.reason, a.message, "
     "a.exit_status, a.signal, a.release_message, a.wall_seconds, a.gpu_seconds, a.peak_gpu_bytes, "
     "a.peak_ram_bytes, a.energy_joules, a.log_bytes, a.log_full, a.counted, a.new_checkpoint, "
-    "a.report_digest, a.end_state, a.isolated, a.walls, a.gpus";
+    "a.report_digest, a.end_state, a.isolated, a.walls, a.gpus, a.reserved_bytes, a.preempted";
 
 AttemptRow read_attempt(const Statement& row) {
   int c = 0;
@@ -113,6 +115,8 @@ AttemptRow read_attempt(const Statement& row) {
   if (!row.is_null(c))
     attempt.isolation = IsolationInfo{.is_whole = row.integer(c) != 0, .walls = row.text(c + 1)};
   attempt.gpus = row.small(c + 2);
+  attempt.reserved_bytes = row.integer(c + 3);
+  attempt.preempted = row.text(c + 4);
   return attempt;
 }
 

@@ -14,15 +14,15 @@ RowId SqliteStore::insert_job(const NewJob& job) {
   const JobRow& row = job.row;
   sql("INSERT INTO jobs (uid, name, kind, state, priority, pool, placement, device, gpus, "
       "memory_bytes, max_runtime_ms, not_before_ms, ready, max_attempts, resume, "
-      "checkpoints_kept, revision, job_seq, created_ms, ended_ms, owner_id, tenant, visibility, "
-      "action, cache, taken_from, unmet, set_id, set_waits, spec) "
-      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+      "checkpoints_kept, checkpoint_ms, revision, job_seq, created_ms, ended_ms, owner_id, tenant, "
+      "visibility, action, cache, taken_from, unmet, set_id, set_waits, spec) "
+      "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(row.uid, row.name, row.kind, row.state, row.priority, row.pool, encode(row.placement()),
             row.device, row.gpus, row.memory_bytes, row.max_runtime_ms, row.not_before_ms,
-            row.ready, row.max_attempts, row.resume, row.checkpoints_kept, row.revision,
-            row.job_seq, row.created_ms, row.ended_ms, row.owner_id, row.tenant, row.visibility,
-            row.action, row.cache, row.taken_from, row.unmet, row.set_id, row.set_waits,
-            Statement::Blob{job.spec})
+            row.ready, row.max_attempts, row.resume, row.checkpoints_kept, row.checkpoint_ms,
+            row.revision, row.job_seq, row.created_ms, row.ended_ms, row.owner_id, row.tenant,
+            row.visibility, row.action, row.cache, row.taken_from, row.unmet, row.set_id,
+            row.set_waits, Statement::Blob{job.spec})
       .run();
   const RowId id = database_.last_insert_id();
   for (const auto& [key, value] : job.labels)
@@ -113,9 +113,10 @@ std::int32_t SqliteStore::promote_delayed(std::int64_t now_ms) {
 RowId SqliteStore::insert_attempt(const AttemptRow& row) {
   changes_.push_back({.job = row.job_id, .event = {}});
   sql("INSERT INTO attempts (uid, job_id, number, fence, worker_id, incarnation, device_ids, "
-      "acquire_id, granted_ms, gpus) VALUES (?,?,?,?,?,?,?,?,?,?)")
+      "acquire_id, granted_ms, gpus, reserved_bytes) VALUES (?,?,?,?,?,?,?,?,?,?,?)")
       .bind(row.uid, row.job_id, row.number, row.fence, row.worker_id, row.incarnation,
-            join_lines(row.device_ids), row.acquire_id, row.granted_ms, row.gpus)
+            join_lines(row.device_ids), row.acquire_id, row.granted_ms, row.gpus,
+            row.reserved_bytes)
       .run();
   return database_.last_insert_id();
 }
@@ -127,13 +128,13 @@ void SqliteStore::update_attempt(const AttemptRow& row) {
   sql("UPDATE attempts SET incarnation=?, started_ms=?, ended_ms=?, outcome=?, reason=?, "
       "message=?, exit_status=?, signal=?, release_message=?, wall_seconds=?, gpu_seconds=?, "
       "peak_gpu_bytes=?, peak_ram_bytes=?, energy_joules=?, log_bytes=?, log_full=?, counted=?, "
-      "new_checkpoint=?, report_digest=?, end_state=?, isolated=?, walls=? WHERE id=?")
+      "new_checkpoint=?, report_digest=?, end_state=?, isolated=?, walls=?, preempted=? WHERE id=?")
       .bind(row.incarnation, row.started_ms, row.ended_ms, row.outcome, row.failure.reason,
             row.failure.message, row.failure.exit_status, row.failure.signal, row.release_message,
             row.usage.wall_seconds, row.usage.gpu_seconds, row.usage.peak_gpu_bytes,
             row.usage.peak_ram_bytes, row.usage.energy_joules, row.log_bytes, row.log_full,
             row.counted, row.new_checkpoint, row.report_digest, row.end_state, isolated,
-            row.isolation ? row.isolation->walls : "", row.id)
+            row.isolation ? row.isolation->walls : "", row.preempted, row.id)
       .run();
 }
 

@@ -116,6 +116,11 @@ class SqliteStore : public Store {
   void save_worker(const WorkerRow& worker) override;
   std::vector<WorkerRow> workers() override;
   std::string worker_version(const std::string& worker_id) override;
+  void add_estimate_ratio(const std::string& kind, const std::string& pool, double ratio) override;
+  std::vector<EstimateRatios> estimate_ratios() override;
+  std::vector<ServiceOrder> service_orders() override;
+  void save_service_order(const ServiceOrder& order) override;
+  void end_service_order(const std::string& worker_id, const std::string& device_id) override;
   /// Digest and size of the first present blob whose digest comes after this one.
   std::optional<std::pair<std::string, std::int64_t>> next_blob(const std::string& after);
   std::optional<RequestRow> find_request(const std::string& request_id) override;

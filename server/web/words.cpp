@@ -37,6 +37,8 @@ std::string_view word_of(DeviceState state) {
       return "busy_foreign";
     case DeviceState::kQuarantined:
       return "quarantined";
+    case DeviceState::kCordoned:
+      return "cordoned";
     case DeviceState::kLost:
       return "lost";
   }

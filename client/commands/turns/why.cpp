@@ -1,5 +1,6 @@
 #include "client/commands/turns/why.hpp"
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "client/input/job_ids.hpp"
@@ -14,6 +15,8 @@ Json explanation_json(const v1::ExplainJobResponse& answer) {
           {"state", state_word(answer.state())},
           {"reason", enum_word(*v1::WaitReason_descriptor(), answer.reason())},
           {"message", answer.message()},
+          {"needed_gpu_bytes", answer.needed_gpu_bytes()},
+          {"memory_correction", answer.memory_correction()},
           {"position", answer.position() > 0 ? Json(answer.position()) : Json()},
           {"blocking", Json(std::vector<std::string>(answer.blocking_job_ids().begin(),
                                                      answer.blocking_job_ids().end()))},
@@ -41,6 +44,12 @@ std::string explanation_text(const Console& console, const v1::ExplainJobRespons
   const auto named = static_cast<std::uint64_t>(answer.blocking_job_ids_size());
   if (answer.blocking_jobs() > named && named > 0)
     line(by, std::to_string(answer.blocking_jobs() - named) + " more");
+  if (answer.needed_gpu_bytes() > 0) {
+    char factor[32];
+    std::snprintf(factor, sizeof factor, "%.2f", answer.memory_correction());
+    line("memory     ", readable_bytes(answer.needed_gpu_bytes()) + " on each GPU: the stated " +
+                            "memory times " + factor + ", as measured of its kind here");
+  }
   if (answer.has_earliest_start())
     line("earliest   ", local_time(unix_ms(answer.earliest_start())));
   if (answer.has_latest_start()) line("latest     ", local_time(unix_ms(answer.latest_start())));

@@ -5,7 +5,8 @@
 
 namespace quasi::server {
 
-/// Implements quasi.v1.AdminService: principals, their tokens and their quotas.
+/// Implements quasi.v1.AdminService: principals, their tokens and quotas,
+/// and orders of operators about workers and running jobs.
 class AdminServiceApi : public v1::AdminService::CallbackService {
  public:
   explicit AdminServiceApi(Services& services) : services_(services) {}
@@ -22,6 +23,13 @@ class AdminServiceApi : public v1::AdminService::CallbackService {
                                         v1::RevokeTokenResponse*) override;
   grpc::ServerUnaryReactor* SaveQuotas(grpc::CallbackServerContext*, const v1::SaveQuotasRequest*,
                                        v1::SaveQuotasResponse*) override;
+  grpc::ServerUnaryReactor* DrainWorker(grpc::CallbackServerContext*, const v1::DrainWorkerRequest*,
+                                        v1::DrainWorkerResponse*) override;
+  grpc::ServerUnaryReactor* CordonDevice(grpc::CallbackServerContext*,
+                                         const v1::CordonDeviceRequest*,
+                                         v1::CordonDeviceResponse*) override;
+  grpc::ServerUnaryReactor* PreemptJobs(grpc::CallbackServerContext*, const v1::PreemptJobsRequest*,
+                                        v1::PreemptJobsResponse*) override;
 
  private:
   Services& services_;

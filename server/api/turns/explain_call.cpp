@@ -25,6 +25,8 @@ grpc::ServerUnaryReactor* JobServiceApi::ExplainJob(grpc::CallbackServerContext*
         for (const std::string& uid : explanation.blocking) response->add_blocking_job_ids(uid);
         response->set_blocking_jobs(static_cast<std::uint64_t>(explanation.blocking_jobs));
         for (const std::string& id : explanation.worker_ids) response->add_worker_ids(id);
+        response->set_needed_gpu_bytes(static_cast<std::uint64_t>(explanation.needed_bytes));
+        response->set_memory_correction(explanation.memory_correction);
         if (explanation.earliest_ms > 0)
           *response->mutable_earliest_start() = to_timestamp(explanation.earliest_ms);
         if (explanation.latest_ms > 0 && response->position() == 1)

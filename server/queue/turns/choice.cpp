@@ -13,11 +13,20 @@ constexpr std::int32_t kFurtherOfQueue = 1'024;
 constexpr std::int32_t kFurther = 4'096;
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-bool placement_may_fit(const Placement& placement, const Fleet::Member& member,
+/// Factor of the memory that jobs of a kind need at least: a correction may be above 1, but a job
+/// may have a device for itself (memory_fits).
+double least_factor(const std::string& kind, const Fleet& fleet, const Fleet::Member& member) {
+  return std::min(1.0, fleet.corrections().factor(kind, member.worker.pool));
+}
+
+bool placement_may_fit(const Placement& placement, const Fleet& fleet, const Fleet::Member& member,
                        const std::vector<UsableSlot>& slots) {
   if (!runs_kind(member, placement.kind)) return false;
-  const std::int64_t least =
-      placement.memory_class == 0 ? 0 : std::int64_t{1} << placement.memory_class;
+  const double stated = placement.memory_class == 0
+                            ? 0.0
+                            : static_cast<double>(std::int64_t{1} << placement.memory_class);
+  const auto least =
+      static_cast<std::int64_t>(stated * least_factor(placement.kind, fleet, member));
   for (const UsableSlot& slot : slots)
     if (backend_fits(placement.device, placement.gpus, slot.backend) && least <= slot.free_bytes)
       return true;
@@ -45,8 +54,7 @@ class Chooser {
         member_(member),
         slots_(slots),
         rules_(rules),
-        quotas_(store, rules.quotas, rules.now),
-        most_runtime_ms_(rules.time_left_ms.value_or(kNever)) {
+        quotas_(store, rules.quotas, rules.now) {
     for (const UsableSlot& slot : slots) most_bytes_ = std::max(most_bytes_, slot.free_bytes);
   }
 
@@ -56,7 +64,7 @@ class Chooser {
     const auto keys = store_.ready_placements(pool);
     if (std::none_of(keys.begin(), keys.end(), [&](const std::string& key) {
           const Placement placement = decode_placement(key);
-          return placement_may_fit(placement, member_, slots_);
+          return placement_may_fit(placement, fleet_, member_, slots_);
         }))
       return std::nullopt;
     const std::vector<std::string> tenants = tenants_in_turn();
@@ -137,7 +145,7 @@ class Chooser {
   std::optional<Choice> best_of(const OwnerQueue& queue, const std::vector<std::string>& keys) {
     std::optional<Choice> best;
     for (const std::string& key : keys) {
-      if (!placement_may_fit(decode_placement(key), member_, slots_)) continue;
+      if (!placement_may_fit(decode_placement(key), fleet_, member_, slots_)) continue;
       auto choice = first_of(queue, key);
       if (choice && (!best || comes_before(choice->job, best->job))) best = std::move(choice);
     }
@@ -155,16 +163,20 @@ class Chooser {
     }
     if (n_heads < kHeads || further_left_ <= 0) return std::nullopt;
     further_left_ -= kFurtherOfQueue;
-    const HeadFilter filter{.most_bytes = most_bytes_,
-                            .most_runtime_ms = most_runtime_ms_,
-                            .most_read = kFurtherOfQueue};
+    const double factor = least_factor(decode_placement(key).kind, fleet_, member_);
+    const HeadFilter filter{
+        .most_bytes = static_cast<std::int64_t>(static_cast<double>(most_bytes_) / factor) + 1,
+        .most_runtime_ms = most_runtime_ms_,
+        .time_left_ms = rules_.time_left_ms.value_or(kNever),
+        .most_read = kFurtherOfQueue};
     for (const JobRow& job : store_.ready_heads_within(queue, key, filter))
       if (auto choice = try_job(job)) return choice;
     return std::nullopt;
   }
 
   std::optional<Choice> try_job(const JobRow& job) {
-    if (job.max_runtime_ms > most_runtime_ms_) return std::nullopt;
+    if (job.max_runtime_ms > most_runtime_ms_ || !has_time_for(job, rules_.time_left_ms))
+      return std::nullopt;
     std::vector<std::size_t> chosen = slots_for(job, fleet_, member_, slots_);
     if (chosen.empty() || delays_reservation(job, chosen)) return std::nullopt;
     const auto gpus = std::count_if(chosen.begin(), chosen.end(), [&](std::size_t index) {
@@ -221,7 +233,7 @@ class Chooser {
     auto here = start_on(job, member_);
     if (!here) return std::nullopt;
     for (const auto& [id, other] : fleet_.members()) {
-      if (id == member_.worker.id || other.draining || other.worker.pool != job.pool) continue;
+      if (id == member_.worker.id || !other.takes_jobs() || other.worker.pool != job.pool) continue;
       if (!runs_kind(other, job.kind)) continue;
       if (rules_.now.monotonic_ms - other.last_seen_ms > rules_.lease_ttl_ms) continue;
       const auto there = start_on(job, other);
@@ -259,13 +271,18 @@ class Chooser {
   const std::vector<UsableSlot>& slots_;
   const TurnRules& rules_;
   RunningQuotas quotas_;
-  std::int64_t most_runtime_ms_;
+  std::int64_t most_runtime_ms_ = kNever;
   std::int64_t most_bytes_ = 0;
   std::int32_t further_left_ = kFurther;
   std::optional<Reservation> reservation_;
 };
 
 }  // namespace
+
+bool has_time_for(const JobRow& job, const std::optional<std::int64_t>& time_left_ms) {
+  if (!time_left_ms || job.max_runtime_ms <= *time_left_ms) return true;
+  return job.resume && job.checkpoint_ms > 0 && job.checkpoint_ms <= *time_left_ms / 2;
+}
 
 std::vector<FreeSlot> all_slots(const Fleet::Member& member) {
   std::vector<FreeSlot> slots;

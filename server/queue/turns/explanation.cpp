@@ -16,11 +16,13 @@ constexpr std::size_t kMostBlocking = 16;
 std::vector<const Fleet::Member*> candidates(const JobRow& job, const Moment& moment) {
   std::vector<const Fleet::Member*> found;
   for (const auto& [id, member] : moment.fleet.members())
-    if (member.worker.pool == job.pool && !member.draining && runs_kind(member, job.kind) &&
+    if (member.worker.pool == job.pool && member.takes_jobs() && runs_kind(member, job.kind) &&
         moment.rules.now.monotonic_ms - member.last_seen_ms <= moment.rules.lease_ttl_ms)
       found.push_back(&member);
   return found;
 }
+
+std::string minutes(std::int64_t ms) { return std::to_string(ms / 60'000) + " min"; }
 
 /// Returns the sentence for a job that no worker can hold.
 std::string unfit(const JobRow& job, const std::vector<const Fleet::Member*>& members) {
@@ -31,8 +33,9 @@ std::string unfit(const JobRow& job, const std::vector<const Fleet::Member*>& me
   if (prospect.chance == Chance::kNone) return prospect.why;
   for (const Fleet::Member* member : members)
     for (const auto& [id, status] : member->devices)
-      if (status.state != DeviceState::kReady)
-        return "device " + id + " of worker '" + member->worker.name + "' is not ready" +
+      if (!is_usable(status))
+        return "device " + id + " of worker '" + member->worker.name + "' is " +
+               (status.closed.empty() ? "not ready" : status.closed) +
                (status.state_reason.empty() ? "" : ": " + status.state_reason);
   return "no device of pool " + job.pool + " has enough free memory at present";
 }
@@ -120,7 +123,15 @@ void explain_ready(Store& store, const Scope& scope, const Moment& moment,
   if (!quota.empty()) return say(WaitReason::kQuota, quota);
   std::string behind_at;
   std::size_t fitting = 0;
+  std::optional<std::int64_t> most_time_left_ms;
   for (const Fleet::Member* member : members) {
+    TurnRules rules = moment.rules;
+    if (member->ends_ms)
+      rules.time_left_ms = std::max<std::int64_t>(0, *member->ends_ms - rules.now.monotonic_ms);
+    if (!has_time_for(job, rules.time_left_ms)) {
+      most_time_left_ms = std::max(most_time_left_ms, rules.time_left_ms);
+      continue;
+    }
     const std::vector<FreeSlot> offered = all_slots(*member);
     if (slots_for(job, moment.fleet, *member, usable_slots(*member, offered, {})).empty()) continue;
     if (++fitting > kMostWorkers) break;
@@ -130,7 +141,7 @@ void explain_ready(Store& store, const Scope& scope, const Moment& moment,
       blockers.add(*member, in_the_way(job, *member, open));
       continue;
     }
-    const auto choice = choose_job(store, moment.fleet, *member, free, moment.rules);
+    const auto choice = choose_job(store, moment.fleet, *member, free, rules);
     const std::string over = quotas.why_not(job, gpus_of(job, moment.fleet, *member, free));
     if (choice && choice->job.id == job.id)
       explanation.worker_ids.push_back(member->worker.id);
@@ -139,6 +150,11 @@ void explain_ready(Store& store, const Scope& scope, const Moment& moment,
     else
       behind_at = member->worker.name;
   }
+  if (fitting == 0 && most_time_left_ms)
+    return say(WaitReason::kNothingFits,
+               "no worker of pool " + job.pool + " has enough time left: the job may run " +
+                   minutes(job.max_runtime_ms) + ", and at most " + minutes(*most_time_left_ms) +
+                   " are left; lower max_runtime, or set checkpoint.interval if the job resumes");
   if (fitting == 0) return say(WaitReason::kNothingFits, unfit(job, members));
   if (!explanation.worker_ids.empty())
     return say(WaitReason::kNow, "it is the next; a worker with a free slot gets it");

@@ -40,6 +40,8 @@ struct Explanation {
   std::vector<std::string> blocking = {};
   std::int64_t blocking_jobs = 0;  ///< number of all these jobs
   std::int64_t earliest_ms = 0;    ///< of kNotBefore and kBackOff: time of readiness, wall clock
+  std::int64_t needed_bytes = 0;   ///< memory that it needs on each GPU, as grants count it
+  double memory_correction = 1.0;  ///< measured over stated memory of its kind in its pool
   std::int64_t latest_ms = 0;      ///< of kBusy: time limits of running jobs free enough slots
 };
 

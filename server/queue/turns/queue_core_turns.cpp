@@ -130,6 +130,8 @@ Explanation QueueCore::explain(const Scope& scope, const std::string& uid, Now n
     moment.back_off_left_ms = std::max<std::int64_t>(end->second - now.monotonic_ms, 0);
   Explanation explanation = server::explain(store_, scope, *job, moment);
   explain_equals(scope, explanation);
+  explanation.needed_bytes = fleet_.needed_bytes(*job);
+  explanation.memory_correction = fleet_.corrections().factor(job->kind, job->pool);
   return explanation;
 }
 

@@ -201,7 +201,7 @@ constexpr Migration kMigrations[] = {
     {4, kPrincipals}, {5, kDeletedJobs},         {6, kLogTails},
     {7, kOwners},     {8, kJoinCodes},           {9, kAudit},
     {10, kVersion10}, {11, kScopesAndPools},     {12, kVersion12},
-    {13, kVersion13}, {14, kVersion14},
+    {13, kVersion13}, {14, kVersion14},          {15, kVersion15},
 };
 
 }  // namespace

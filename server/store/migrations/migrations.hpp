@@ -22,5 +22,6 @@ extern const char kVersion10[];
 extern const char kVersion12[];
 extern const char kVersion13[];
 extern const char kVersion14[];
+extern const char kVersion15[];
 
 }  // namespace quasi::server

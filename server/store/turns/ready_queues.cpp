@@ -15,9 +15,10 @@ const std::string kReadyHeads =
 const std::string kReadyHeadsWithin =
     "SELECT " + std::string(kJobColumns) +
     " FROM jobs j WHERE j.id IN (SELECT id FROM (SELECT "
-    "j.id, j.memory_bytes, j.max_runtime_ms" +
+    "j.id, j.memory_bytes, j.max_runtime_ms, j.resume, j.checkpoint_ms" +
     kOfOwner +
-    "ORDER BY j.priority DESC, j.id LIMIT ?) WHERE memory_bytes<=? AND max_runtime_ms<=?) "
+    "ORDER BY j.priority DESC, j.id LIMIT ?) WHERE memory_bytes<=? AND max_runtime_ms<=? "
+    "AND (max_runtime_ms<=? OR (resume=1 AND checkpoint_ms BETWEEN 1 AND ?))) "
     "ORDER BY j.priority DESC, j.id LIMIT 32";
 
 const std::string kOldestReady =
@@ -100,7 +101,8 @@ std::vector<JobRow> SqliteStore::ready_heads_within(const OwnerQueue& queue,
                                                     const HeadFilter& filter) {
   return all<JobRow>(sql(kReadyHeadsWithin)
                          .bind(queue.pool, queue.tenant, queue.owner_id, placement,
-                               filter.most_read, filter.most_bytes, filter.most_runtime_ms),
+                               filter.most_read, filter.most_bytes, filter.most_runtime_ms,
+                               filter.time_left_ms, filter.time_left_ms / 2),
                      read_job);
 }
 

@@ -13,6 +13,7 @@
 #include "quasi/v1/access_service.grpc.pb.h"
 #include "quasi/v1/admin_service.grpc.pb.h"
 #include "tests/service/server/dependencies/sweep_requests.hpp"
+#include "tests/service/server/orders/order_templates.hpp"
 #include "tests/service/support/calls_fixture.hpp"
 
 namespace quasi::server::test {
@@ -20,13 +21,6 @@ namespace quasi::server::test {
 /// A server with a blob, a worker and a job, and sound requests that refer to them.
 class RequestTemplates : public Calls {
  protected:
-  template <class Request>
-  static Messages one(const Request& request) {
-    Messages messages;
-    messages.push_back(std::make_unique<Request>(request));
-    return messages;
-  }
-
   /// Uploads one blob and registers one worker.
   void prepare() {
     file_ = write_file("blob", 5'000);
@@ -290,6 +284,16 @@ class RequestTemplates : public Calls {
   }
 
   void add_admin_calls(Templates& all) {
+    add_order_calls(
+        all,
+        [this] {
+          enlist();
+          return worker_;
+        },
+        [this] {
+          lease();
+          return job_;
+        });
     all["SavePrincipal"] = [] {
       v1::SavePrincipalRequest request;
       request.mutable_principal()->set_name("ada");

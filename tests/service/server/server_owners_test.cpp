@@ -269,7 +269,8 @@ const std::set<std::string> kOtherCalls{
     "Register",         "AcquireLeases",    "Heartbeat",    "StartAttempt",  "AppendLog",
     "RecordCheckpoint", "CompleteAttempt",  "ReleaseLease", "SavePrincipal", "ListPrincipals",
     "CreateToken",      "RevokeToken",      "RedeemCode",   "CreateCode",    "RenewToken",
-    "GetUsage",         "SaveQuotas",       "GetJobSet",    "ListJobSets"};
+    "GetUsage",         "SaveQuotas",       "GetJobSet",    "ListJobSets",   "DrainWorker",
+    "CordonDevice",     "PreemptJobs"};
 
 // The matrix: every call that names a job, by every role, about one's own job, one of the group and
 // a foreign one. A call that is added to the protos must be added to one of the two lists.
