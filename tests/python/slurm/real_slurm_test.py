@@ -170,6 +170,7 @@ interval = "1s"
 [pool.gpu]
 time_limit = "1m"
 margin = "30s"
+idle_timeout = "10s"
 worker = "{BINARIES}/quasi-worker"
 worker_server = "{address}"
 worker_flags = ["--devices", "none", "--min-free-scratch-bytes", "0", "--drain-timeout-s", "20"]

@@ -365,7 +365,8 @@ def test_a_configuration_makes_a_script(tmp_path: Path) -> None:
     pool = read.pools[0]
     assert pool.settings.options[:2] == ["--time=120", "--signal=B:TERM@180"]
     assert "--gres=gpu:1" in pool.settings.options
-    for words in ("--token-file /etc/quasi/worker.token", "--gpu-slots 2"):
+    for words in ("--end-time \"$end\"", "--token-file /etc/quasi/worker.token", "--gpu-slots 2",
+                  "--idle-timeout-s 300", "--end-margin-s 180"):
         assert words in pool.script
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from quasi.slurm.controller import PoolSettings
 
 KEYS: dict[str, type] = {
-    "time_limit": str, "margin": str, "default_max_runtime": str,
+    "time_limit": str, "margin": str, "idle_timeout": str, "default_max_runtime": str,
     "max_workers": int, "backlog": int, "min_depth": int, "slots": int, "gpus": int,
     "partition": str, "account": str, "gres": str, "options": list, "worker": str,
     "worker_flags": list, "worker_server": str, "worker_token_file": str, "worker_ca": str,
@@ -73,8 +73,10 @@ def slurm_time(limit_s: float) -> str:
 
 def batch_script(name: str, table: dict[str, Any], spool: Path) -> str:
     """Batch script of a worker. Slurm sends it TERM before the end, and the worker drains."""
+    margin_s = duration_s(table.get("margin", "180s"), "margin")
+    idle_s = duration_s(table.get("idle_timeout", "5m"), "idle_timeout")
     words = [table.get("worker", "quasi-worker"), "--server", table["worker_server"],
-             "--pool", name]
+             "--pool", name, "--end-margin-s", f"{margin_s:g}", "--idle-timeout-s", f"{idle_s:g}"]
     for key, flag in (("worker_token_file", "--token-file"), ("worker_ca", "--ca")):
         if key in table:
             words += [flag, table[key]]
@@ -84,9 +86,10 @@ def batch_script(name: str, table: dict[str, Any], spool: Path) -> str:
     return f"""#!/bin/bash
 # Written by quasi-slurm for the pool {name}.
 set -u
+end=${{SLURM_JOB_END_TIME:-$(date -d "$(squeue -h -j "$SLURM_JOB_ID" -o %e)" +%s)}} || exit 1
 state={state}/$SLURM_JOB_ID
 mkdir -p "$state"
-{command} --name "$SLURM_JOB_NAME" --state-directory "$state" &
+{command} --name "$SLURM_JOB_NAME" --state-directory "$state" --end-time "$end" &
 daemon=$!
 trap 'kill -TERM "$daemon"' TERM
 wait "$daemon"
