@@ -128,7 +128,7 @@ TEST_F(WorkerDevices, ThreeFaultsInARowQuarantine) {
   EXPECT_TRUE(board.free_slots().empty());
 }
 
-// The row of issue 21: three faults quarantine a device, failed self-tests keep it there, and a
+// Three faults quarantine a device, failed self-tests keep it there, and a
 // passed one heals it. A sound device that fails its test is quarantined too.
 TEST_F(WorkerDevices, ASelfTestHealsAQuarantinedDevice) {
   const std::string ill = "[[device]]\nuuid = 'GPU-0'\nself_test = 'wrong sum'\n";

@@ -96,7 +96,7 @@ TEST_F(SharedGpu, AJobThatGrewIsCountedByItsMeasure) {
   EXPECT_EQ(acquire(1, 80 * kGiB).size(), 1U);
 }
 
-// The row of issue 21: two jobs that state 50 GiB each do not fit one GPU of 80 GiB. After jobs of
+// Two jobs that state 50 GiB each do not fit one GPU of 80 GiB. After jobs of
 // their kind were measured at 30 GiB, both run on it at once.
 TEST_F(SharedGpu, TwoJobsOnOneGpuByMeasuredMemory) {
   for (std::size_t i = 0; i < kLeastRatios; ++i) {
@@ -157,7 +157,7 @@ TEST_F(SharedGpu, OldMeasurementsGiveWay) {
   });
 }
 
-// The row of issue 21: of a job that fits the worker's time and one that does not, the worker gets
+// Of a job that fits the worker's time and one that does not, the worker gets
 // the first. A job with checkpoints fits if two of them do.
 TEST_F(SharedGpu, AWorkerGetsWhatFitsItsTime) {
   const std::string lengthy = submit(0, 10 * kHourMs);
