@@ -65,7 +65,7 @@ class Orders : public testing::Test {
   TurnsWorld world_{{.lease_ttl_ms = 5'000, .requeue_delay_ms = 30'000}};
 };
 
-// Of two jobs on a drained worker, the one whose time limit ends in time goes on to its end, and the
+// Of two jobs on a drained worker, the one whose time limit ends in time goes on to its end. The
 // other writes a checkpoint and waits again, at no cost.
 TEST_F(Orders, ADrainLetsAJobEndThatFitsAndSendsTheOtherBack) {
   const RegisterWorker worker = world_.add_worker("w_1", 2);
