@@ -188,7 +188,7 @@ extern const std::string_view kBlobInScope;
 
 /// Columns of a jobs row in the order that read_job expects.
 extern const std::string_view kJobColumns;
-inline constexpr int kJobColumnCount = 43;
+inline constexpr int kJobColumnCount = 44;
 extern const std::string_view kAttemptColumns;
 extern const std::string_view kEventColumns;
 JobRow read_job(const Statement& row);
