@@ -26,10 +26,6 @@ void fill(const std::vector<std::string>& words, const OrderOptions& options, Re
       static_cast<std::int64_t>(*seconds * 1e3));
 }
 
-std::string jobs_text(std::uint32_t n_jobs) {
-  return std::to_string(n_jobs) + (n_jobs == 1 ? " job" : " jobs");
-}
-
 template <class Response>
 ExitStatus report(Session& session, const std::vector<std::string>& words,
                   const Response& response) {
@@ -45,9 +41,10 @@ ExitStatus report(Session& session, const std::vector<std::string>& words,
   const std::string subject = words.size() > 2 ? words[2] + " of " + words[1] : words[1];
   session.console.data(printable(subject) +
                        (back ? " is back in service\n"
-                             : " is out of service: " + jobs_text(response.jobs_staying()) +
-                                   " may end there, " + jobs_text(response.jobs_leaving()) +
-                                   " write a checkpoint and go back to the queue\n"));
+                             : " is out of service; running jobs that end there: " +
+                                   std::to_string(response.jobs_staying()) +
+                                   ", that go back to the queue with a checkpoint: " +
+                                   std::to_string(response.jobs_leaving()) + "\n"));
   return ExitStatus::kOk;
 }
 
