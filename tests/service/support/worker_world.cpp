@@ -14,16 +14,21 @@ const std::string kState = "/state";
 
 class FakeDevice : public DeviceSource {
  public:
-  explicit FakeDevice(int n_slots) : n_slots_(n_slots) {}
+  FakeDevice(const WorkerWorld& world, int n_slots) : world_(world), n_slots_(n_slots) {}
   std::vector<WorkerDevice> devices() override {
-    return {
-        {.uuid = "cpu", .model = "fake", .memory_bytes = std::int64_t{8} << 30, .slots = n_slots_}};
+    return {{.uuid = "cpu",
+             .model = "fake",
+             .memory_bytes = std::int64_t{8} << 30,
+             .cuda = world_.device_is_gpu,
+             .slots = n_slots_}};
   }
   DeviceHealth health(const WorkerDevice&) override {
     return {.free_bytes = std::int64_t{8} << 30};
   }
+  std::string self_test(const WorkerDevice&) override { return world_.device_trouble; }
 
  private:
+  const WorkerWorld& world_;
   int n_slots_;
 };
 
@@ -49,7 +54,7 @@ struct WorkerWorld::Daemon {
 };
 
 WorkerWorld::WorkerWorld(int n_slots)
-    : n_slots_(n_slots), devices_(std::make_unique<FakeDevice>(n_slots)) {}
+    : n_slots_(n_slots), devices_(std::make_unique<FakeDevice>(*this, n_slots)) {}
 
 WorkerWorld::~WorkerWorld() { events_.clear(); }
 
@@ -79,6 +84,7 @@ void WorkerWorld::start_daemon() {
   settings.scratch_shortage = [this] { return scratch_shortage; };
   if (time_left) settings.drain_at = clock.now() + *time_left;
   settings.idle_timeout = idle_timeout;
+  settings.self_test_interval = self_test_interval;
   settings.make_uuid = [this] { return "uuid-" + std::to_string(++uuids_); };
   daemon_->supervisor = std::make_unique<Supervisor>(settings, engine,
                                                      WorkerPorts{.clock = clock,

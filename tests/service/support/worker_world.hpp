@@ -100,6 +100,9 @@ class WorkerWorld {
   std::optional<Milliseconds> time_left;       ///< of the next daemon, until it drains
   Milliseconds idle_timeout{0};                ///< of the next daemon
   std::optional<Milliseconds> told_time_left;  ///< by the newest poll
+  bool device_is_gpu = false;                  ///< The next daemon tests its device.
+  std::string device_trouble;                  ///< found by self-tests; "": the device is sound
+  Milliseconds self_test_interval{0};          ///< of the next daemon
   /// State of the device in the newest heartbeat, and its reason.
   v1::DeviceState shown_state = v1::DEVICE_STATE_UNSPECIFIED;
   std::string shown_reason;

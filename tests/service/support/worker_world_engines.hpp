@@ -65,6 +65,7 @@ class WorkerWorld::Child : public EngineChild {
     if (work_ == "noop") finish("the result of " + job.id);
     if (work_ == "steps") later([this, grant, start] { steps(grant, start); });
     if (work_ == "invalid") later([this] { leave(v1::ENGINE_EXIT_INVALID_INPUT); });
+    if (work_ == "gpu_fault") later([this] { leave(v1::ENGINE_EXIT_DEVICE_FAULT); });
     if (work_ == "crash") later([this] { die(SIGSEGV); });
     if (work_ == "silent") later([this] { write_unannounced(); });
   }
