@@ -12,7 +12,8 @@ add_dependencies(client_test quasi-engine)
 quasi_add_test(client_end_to_end_test
   SOURCES client/client_access_test.cpp client/client_end_to_end_test.cpp
           client/client_frictions_test.cpp client/client_interrupted_test.cpp
-          client/client_login_test.cpp client/client_results_test.cpp
+          client/client_login_test.cpp client/client_orders_test.cpp
+          client/client_results_test.cpp
           jobs/deploy_files_test.cpp
   LIBS quasi_json quasi_access LABELS service TIMEOUT 600)
 add_dependencies(client_end_to_end_test quasi quasi-server quasi-worker quasi-engine quasi-cage)
