@@ -1,12 +1,12 @@
 // AcquireLeases is a long poll. It is answered when a job fits the worker or when the wait is over.
 
-#include <algorithm>
 #include <memory>
 #include <mutex>
 
 #include "server/api/calls.hpp"
 #include "server/api/convert.hpp"
 #include "server/api/worker_service.hpp"
+#include "server/api/workers/worker_calls.hpp"
 
 namespace quasi::server {
 namespace {
@@ -33,13 +33,6 @@ class AcquireCall : public grpc::ServerUnaryReactor,
     // milliseconds.
     begun_ms_ = services_.clock.now().monotonic_ms;
     deadline_ms_ = begun_ms_ + to_milliseconds(request_->wait());
-    command_ = {.worker_id = request_->worker_id(),
-                .incarnation = request_->incarnation(),
-                .acquire_id = request_->acquire_id()};
-    for (const v1::FreeSlot& slot : request_->slots())
-      command_.slots.push_back({.device_id = slot.device_id(),
-                                .free_bytes = static_cast<std::int64_t>(slot.free_bytes())});
-    if (request_->has_time_left()) command_.time_left_ms = to_milliseconds(request_->time_left());
     services_.hub.add(self_);
     ask();
   }
@@ -81,12 +74,8 @@ class AcquireCall : public grpc::ServerUnaryReactor,
                require_awaited(self->context_);
                // A worker whose token was revoked while it waited gets no job.
                self->services_.directory.require_still(self->caller_, write.now.wall_ms);
-               server::AcquireLeases command = self->command_;
-               // The time that the worker has left goes on while the call waits.
-               if (command.time_left_ms)
-                 command.time_left_ms = std::max<std::int64_t>(
-                     0, *command.time_left_ms - (write.now.monotonic_ms - self->begun_ms_));
-               *acquired = write.queue.apply(command, write.now);
+               const std::int64_t waited_ms = write.now.monotonic_ms - self->begun_ms_;
+               *acquired = write.queue.apply(to_command(*self->request_, waited_ms), write.now);
              },
          .done = [self, acquired](
                      const std::exception_ptr& error) { self->answered(error, *acquired); }});
@@ -102,22 +91,7 @@ class AcquireCall : public grpc::ServerUnaryReactor,
         return;
       }
     }
-    for (const Grant& grant : acquired.grants) {
-      v1::Grant& message = *response_->add_grants();
-      message.set_job_id(grant.job.uid);
-      message.mutable_attempt()->set_worker_id(grant.attempt.worker_id);
-      message.mutable_attempt()->set_attempt_id(grant.attempt.uid);
-      message.mutable_attempt()->set_fence(static_cast<std::uint64_t>(grant.attempt.fence));
-      message.set_attempt_number(static_cast<std::uint32_t>(grant.attempt.number));
-      *message.mutable_ttl() = to_duration(services_.options.lease_ttl_ms);
-      message.mutable_spec()->ParseFromString(grant.spec);
-      fill_inputs(grant.made_inputs, *message.mutable_spec());
-      for (const std::string& id : grant.attempt.device_ids) message.add_device_ids(id);
-      message.set_reserved_gpu_bytes(static_cast<std::uint64_t>(grant.attempt.reserved_bytes));
-      if (grant.checkpoint) *message.mutable_checkpoint() = to_message(*grant.checkpoint);
-      *message.mutable_time_limit() = to_duration(grant.job.max_runtime_ms);
-      *message.mutable_stage_timeout() = to_duration(services_.options.stage_timeout_ms);
-    }
+    add_grants(acquired, services_.options, *response_);
     Finish(grpc::Status::OK);
   }
 
@@ -127,7 +101,6 @@ class AcquireCall : public grpc::ServerUnaryReactor,
   v1::AcquireLeasesResponse* response_;
   const Caller caller_;
   std::int64_t begun_ms_ = 0, deadline_ms_ = 0;  ///< monotonic
-  server::AcquireLeases command_;
   std::shared_ptr<AcquireCall> self_;
   std::mutex mutex_;
   bool parked_ = false;
