@@ -29,10 +29,13 @@ void QueueCore::recover(Now now) {
   unsettled_.clear();
   for (const RowId job : store_.blocked_groups()) unsettled_.push_back({.job = job});
   retry_at_ms_.clear();
-  for (const JobRow& job : store_.delayed_retries())
+  for (const JobRow& job : store_.delayed_retries()) {
+    // The wall clock may have stepped back. A job never waits longer than its longest delay.
+    const std::int64_t longest_ms = std::max(
+        options_.requeue_delay_ms, back_off_ms(options_.retry_back_off_ms, job.attempts, 1.0));
     retry_at_ms_[job.id] =
-        now.monotonic_ms +
-        std::clamp<std::int64_t>(job.not_before_ms - now.wall_ms, 0, kMostBackOffMs);
+        now.monotonic_ms + std::clamp<std::int64_t>(job.not_before_ms - now.wall_ms, 0, longest_ms);
+  }
   shares_.recover(store_, now);
   fleet_.set_orders(store_.service_orders());
   fleet_.set_ratios(store_.estimate_ratios());

@@ -57,11 +57,8 @@ RetryDecision decide_retry(const FailedAttempt& failed);
 /// True while the job may be granted once more.
 bool may_be_granted_again(std::int32_t grants, std::int32_t max_attempts);
 
-/// Longest back-off: one hour plus 20 % of jitter.
-constexpr std::int64_t kMostBackOffMs = 3'600'000 + 3'600'000 / 5;
-
 /// Back-off after the n-th counted attempt (n ≥ 1): base × 2^(n−1), at most an hour, ± 20 %.
-/// @param uniform  a uniform number in [0, 1) that sets the jitter
+/// @param uniform  a uniform number in [0, 1] that sets the jitter
 std::int64_t back_off_ms(std::int64_t base_ms, std::int32_t attempts, double uniform);
 
 }  // namespace quasi::server

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 
 #include "tests/service/support/queue_world.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -206,35 +207,45 @@ TEST(Queue, WallClockJumpsExpireNothing) {
 /// clock is ahead of the truth by `ahead_then_ms` at that moment, and by `ahead_later_ms` after it.
 class BackOff {
  public:
-  BackOff(std::int64_t ahead_then_ms, std::int64_t ahead_later_ms)
-      : world_({.files = system_files(), .root = root_.path()}, clock_, random_,
-               {.lease_ttl_ms = 60'000, .retry_back_off_ms = 3'000}) {
-    world_.apply(
+  BackOff(std::int64_t ahead_then_ms, std::int64_t ahead_later_ms) {
+    start_server();
+    world_->apply(
         SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {simple_job("a")}});
-    world_.apply(worker_);
-    const auto grant = world_.apply(simple_acquire(worker_, 1, 1)).grants.at(0);
+    const auto grant = world_->apply(simple_acquire(worker_, 1, 1)).grants.at(0);
     clock_.time.wall_ms += ahead_then_ms;
-    world_.apply(CompleteAttempt{.key = key_of(grant),
-                                 .outcome = AttemptOutcome::kFailed,
-                                 .artifacts = {},
-                                 .summary_json = {},
-                                 .failure = {.reason = FailureReason::kStorage, .message = "full"},
-                                 .usage = {},
-                                 .report_digest = "r"});
+    world_->apply(CompleteAttempt{.key = key_of(grant),
+                                  .outcome = AttemptOutcome::kFailed,
+                                  .artifacts = {},
+                                  .summary_json = {},
+                                  .failure = {.reason = FailureReason::kStorage, .message = "full"},
+                                  .usage = {},
+                                  .report_digest = "r"});
     clock_.time.wall_ms += ahead_later_ms - ahead_then_ms;
   }
   void advance(std::int64_t ms) { clock_.advance(ms); }
+  /// Starts the server, anew if it runs, and registers the worker.
+  void start_server() {
+    world_.reset();
+    world_.emplace(
+        ServerDisk{.files = system_files(),
+                   .root = root_.path(),
+                   .database = (root_.path() / "quasi.db").string()},
+        clock_, random_,
+        QueueOptions{
+            .lease_ttl_ms = 60'000, .requeue_delay_ms = 1'000, .retry_back_off_ms = 3'000});
+    world_->apply(worker_);
+  }
   /// Number of jobs that the worker is granted now.
   std::size_t grants() {
-    world_.run([](WriteContext& write) { write.queue.tick(write.now); });
-    return world_.apply(simple_acquire(worker_, ++acquires_, 1)).grants.size();
+    world_->run([](WriteContext& write) { write.queue.tick(write.now); });
+    return world_->apply(simple_acquire(worker_, ++acquires_, 1)).grants.size();
   }
 
  private:
   FakeClock clock_;
   SeededRandom random_{1};
   const quasi::test::TemporaryDirectory root_;
-  QueueWorld world_;
+  std::optional<QueueWorld> world_;
   const RegisterWorker worker_ = simple_worker("w_1", 1, 1);
   int acquires_ = 1;
 };
@@ -244,6 +255,16 @@ constexpr std::int64_t kDayMs = 86'400'000;
 // A back-off is a length of time. A wall clock that was ahead at its beginning does not prolong it.
 TEST(Queue, AWallClockThatWasAheadProlongsNoBackOff) {
   BackOff retry(kDayMs, 0);
+  EXPECT_EQ(retry.grants(), 0U) << "before its time";
+  retry.advance(4'000);
+  EXPECT_EQ(retry.grants(), 1U);
+}
+
+// The same if the server restarts meanwhile: the new one knows the wall clock's end of the back-off
+// alone, which is a day away.
+TEST(Queue, AWallClockThatStepsBackBeforeARestartProlongsNoBackOff) {
+  BackOff retry(kDayMs, 0);
+  retry.start_server();
   EXPECT_EQ(retry.grants(), 0U) << "before its time";
   retry.advance(4'000);
   EXPECT_EQ(retry.grants(), 1U);
