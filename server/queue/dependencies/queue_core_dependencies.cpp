@@ -73,7 +73,8 @@ void QueueCore::end_wait_for_one(JobRow& job, Now now) {
 }
 
 void QueueCore::queue_or_take(JobRow& job, const char* why, Now now) {
-  job.ready = job.not_before_ms <= now.wall_ms;
+  // A delay after an attempt ends on the monotonic clock, whose end of it tick() awaits.
+  job.ready = job.grants > 0 ? !retry_at_ms_.contains(job.id) : job.not_before_ms <= now.wall_ms;
   if (job.state == JobState::kHeld) return store_.update_job(job);
   job.set_waits = false;
   if (const auto source = result_for(store_, options_.results, job))

@@ -99,6 +99,24 @@ TEST_F(JobSets, AHigherPriorityGoesFirst) {
   EXPECT_EQ(start().value().job.uid, submitted.uids[3]);
 }
 
+// The delay of a job that its worker gave back is a length of time, also if the wall clock steps
+// back while the job waits for its set.
+TEST_F(JobSets, AWallClockThatStepsBackKeepsNoJobWaiting) {
+  const auto uids = sweep(plain(2), {.max_concurrent = 1}).uids;
+  world_.apply(ReleaseLease{
+      .key = key_of(start().value()), .reason = ReleaseReason::kStageTimeout, .message = "slow"});
+  change(uids[0], Act::kHold);
+  EXPECT_EQ(change(uids[0], Act::kRelease), JobState::kBlocked) << "the other one has the place";
+  const Grant other = start().value();
+  clock_.time.wall_ms -= 86'400'000;
+  clock_.time.monotonic_ms += 40'000;  // The delay of 30 s ends, the lease of 60 s does not.
+  world_.run([](WriteContext& write) { write.queue.tick(write.now); });
+  end(other, "result");
+  const auto next = start();
+  ASSERT_TRUE(next) << "it waits until the wall clock reaches the end of its delay again";
+  EXPECT_EQ(next->job.uid, uids[0]);
+}
+
 TEST_F(JobSets, AHeldJobLeavesItsPlace) {
   const auto uids = sweep(plain(3), {.max_concurrent = 1}).uids;
   EXPECT_EQ(change(uids[0], Act::kHold), JobState::kHeld);
