@@ -100,7 +100,11 @@ int fsync(int descriptor) {
     else
       disk.sync_directory(name);
   });
-  return done ? static_cast<int>(::syscall(SYS_fsync, descriptor)) : -1;
+  if (!done) return -1;
+  // The disk decides what survives, so the real file needs no sync, which would take milliseconds.
+  const bool is_real = quasi::server::test::active == nullptr ||
+                       quasi::server::test::active->name_of(path_of(descriptor)).empty();
+  return is_real ? static_cast<int>(::syscall(SYS_fsync, descriptor)) : 0;
 }
 
 int rename(const char* from, const char* to) noexcept {

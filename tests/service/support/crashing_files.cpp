@@ -61,6 +61,16 @@ void CrashingFiles::write_from_outside(const fs::path& path, const std::string& 
   put(path, bytes, false);
 }
 
+void CrashingFiles::sync_from_outside(const fs::path& path) {
+  NodePointer node = root_;
+  for (const auto& part : path.relative_path()) {
+    const NodePointer entry = node->entries.at(part.string());
+    node->synced_entries[part.string()] = entry;
+    node = entry;
+  }
+  node->synced_bytes = node->bytes;
+}
+
 void CrashingFiles::make_directory(const fs::path& path) {
   NodePointer node = root_;
   for (const auto& part : path.relative_path()) {

@@ -46,6 +46,8 @@ class CrashingFiles : public FileSystem {
   void lose(Loss loss, std::mt19937_64& random);
   /// Makes a change from another process, without a crash point.
   void write_from_outside(const std::filesystem::path& path, const std::string& bytes);
+  /// Syncs a file and the directories above it, as another process does.
+  void sync_from_outside(const std::filesystem::path& path);
 
   void make_directory(const std::filesystem::path& path) override;
   void write_file(const std::filesystem::path& path, std::string_view bytes) override;

@@ -269,7 +269,7 @@ void PowerCutDisk::truncate(Node& node, std::uint64_t size) {
 void PowerCutDisk::sync(Node& node) {
   point(Change::kSync);
   if (lies_) return;
-  node.durable = node.bytes;
+  for (const Node::Change& change : node.unsynced) redo(node.durable, change);
   node.unsynced.clear();
 }
 
