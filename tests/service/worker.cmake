@@ -4,8 +4,9 @@ target_link_libraries(quasi_worker_world PUBLIC quasi_supervisor)
 
 quasi_add_test(worker_supervisor_test
   SOURCES worker/worker_attempt_machine_test.cpp worker/worker_supervisor_test.cpp
-          worker/worker_crash_test.cpp worker/worker_self_test_test.cpp
-          worker/worker_files_test.cpp worker/worker_launch_test.cpp
+          worker/worker_strays_test.cpp worker/worker_crash_test.cpp
+          worker/worker_self_test_test.cpp worker/worker_files_test.cpp
+          worker/worker_launch_test.cpp
   LIBS quasi_worker_world quasi_daemon LABELS unit service)
 
 add_library(quasi_tls_door STATIC support/people/tls_door.cpp)

@@ -46,6 +46,11 @@ AttemptRunner::Hooks Supervisor::hooks(const std::vector<WorkerDevice>& devices,
               [this, devices](const Ending& ending) {
                 devices_.unstuck(devices);
                 devices_.record(devices, ending);
+              },
+          .has_stray =
+              [this, fence] {
+                return std::any_of(strays_.begin(), strays_.end(),
+                                   [&](const Stray& stray) { return stray.fence == fence; });
               }};
 }
 

@@ -12,7 +12,9 @@ void Supervisor::recover() {
   for (const std::uint64_t fence : ports_.store.kept())
     kept_.emplace_back(now() + settings_.keep_fenced, fence);
   salvage_ = ports_.store.recover();
-  for (const auto& left : salvage_) {
+  std::vector<AttemptStore::Recovered> earlier = ports_.store.kept_engines();
+  earlier.insert(earlier.end(), salvage_.begin(), salvage_.end());
+  for (const auto& left : earlier) {
     if (!left.child || ports_.spawner.end_stray(*left.child, settings_.stray_patience)) continue;
     const std::vector<std::string> ids(left.grant.device_ids().begin(),
                                        left.grant.device_ids().end());

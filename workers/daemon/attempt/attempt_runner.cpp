@@ -292,14 +292,15 @@ void AttemptRunner::on_exit(const ChildExit& exit, const ChildUsage& usage) {
 
 void AttemptRunner::finish_over(bool keep) {
   over_ = true;
-  kept_ = keep;
+  // A later daemon finds an engine that still runs by the directory of its attempt.
+  kept_ = keep || hooks_.has_stray();
   static constexpr const char* kNames[]{"succeeded", "failed", "cancelled", "released"};
   nlohmann::json event = facts();
   event["ending"] = keep ? "fenced" : kNames[static_cast<int>(machine_.ending().kind)];
   if (!machine_.ending().message.empty()) event["message"] = machine_.ending().message;
   ports_.log.info("attempt_over", event);
   try {
-    if (keep)
+    if (kept_)
       ports_.store.keep(fence());
     else
       ports_.store.remove(fence());

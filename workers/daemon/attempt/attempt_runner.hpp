@@ -33,6 +33,7 @@ class AttemptRunner : public std::enable_shared_from_this<AttemptRunner>, privat
     std::function<void()> contacted;   ///< called when the server has answered
     std::function<void(const std::string& reason)> device_stuck;
     std::function<void(const Ending&)> child_ended;  ///< lets the device board record the ending
+    std::function<bool()> has_stray;  ///< true while an engine that outlived SIGKILL still runs
   };
 
   AttemptRunner(const WorkerPorts& ports, const EngineSettings& settings, v1::Grant grant,

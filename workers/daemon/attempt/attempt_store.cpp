@@ -69,23 +69,30 @@ std::optional<v1::CompleteAttemptRequest> AttemptStore::outcome(std::uint64_t fe
   return read_message<v1::CompleteAttemptRequest>(files_, paths(fence).root / "outcome.pb");
 }
 
+std::optional<AttemptStore::Recovered> AttemptStore::read(const fs::path& directory) const {
+  auto grant = read_message<v1::Grant>(files_, directory / "grant.pb");
+  if (!grant) return std::nullopt;
+  Recovered attempt{.grant = std::move(*grant), .child = {}, .outcome = {}};
+  if (const auto text = files_.read_file(directory / "child")) {
+    ProcessIdentity child;
+    if (std::istringstream(*text) >> child.pid >> child.start_ticks) attempt.child = child;
+  }
+  return attempt;
+}
+
 std::vector<AttemptStore::Recovered> AttemptStore::recover() {
   for (const auto& name : files_.list(trash_)) files_.remove_tree(trash_ / name);
   std::vector<Recovered> found;
   for (const auto& name : files_.list(attempts_)) {
     const auto fence = parse_fence(name);
-    auto grant = read_message<v1::Grant>(files_, attempts_ / name / "grant.pb");
-    if (!fence || !grant || grant->attempt().fence() != *fence) {
+    auto attempt = read(attempts_ / name);
+    if (!fence || !attempt || attempt->grant.attempt().fence() != *fence) {
       // The daemon crashed before it recorded the grant, so nothing was done under this grant.
       files_.remove_tree(attempts_ / name);
       continue;
     }
-    Recovered attempt{.grant = std::move(*grant), .child = {}, .outcome = outcome(*fence)};
-    if (const auto text = files_.read_file(paths(*fence).root / "child")) {
-      ProcessIdentity child;
-      if (std::istringstream(*text) >> child.pid >> child.start_ticks) attempt.child = child;
-    }
-    found.push_back(std::move(attempt));
+    attempt->outcome = outcome(*fence);
+    found.push_back(std::move(*attempt));
   }
   std::sort(found.begin(), found.end(), [](const Recovered& a, const Recovered& b) {
     return a.grant.attempt().fence() < b.grant.attempt().fence();
@@ -109,6 +116,15 @@ void AttemptStore::remove(std::uint64_t fence) {
 }
 
 void AttemptStore::keep(std::uint64_t fence) { move_and_sync(fence, "kept"); }
+
+std::vector<AttemptStore::Recovered> AttemptStore::kept_engines() const {
+  std::vector<Recovered> found;
+  for (const std::uint64_t fence : kept()) {
+    auto attempt = read(kept_ / std::to_string(fence));
+    if (attempt && attempt->child) found.push_back(std::move(*attempt));
+  }
+  return found;
+}
 
 std::vector<std::uint64_t> AttemptStore::kept() const {
   std::vector<std::uint64_t> fences;

@@ -32,7 +32,10 @@ struct ProcessIdentity {
 ///   attempts/<fence>/grant.pb     the grant; written before anything else
 ///   attempts/<fence>/child        process id and start time of the engine
 ///   attempts/<fence>/outcome.pb   the ending with hashed and synced results; written before the
-///   report kept/<fence>/                 attempts that lost their lease; deleted after 24 h
+///   report
+///   kept/<fence>/                 attempts that lost their lease, and attempts whose engine
+///   outlived
+///                                 SIGKILL; deleted after 24 h
 ///   trash/<fence>/                attempts that are over; deleted at once
 class AttemptStore {
  public:
@@ -61,14 +64,18 @@ class AttemptStore {
 
   /// Deletes the directory of an attempt that is over.
   void remove(std::uint64_t fence);
-  /// Moves the directory of an attempt that lost its lease to kept/.
+  /// Moves the directory of an attempt to kept/.
   void keep(std::uint64_t fence);
+  /// Returns the attempts in kept/ whose grants and engines are recorded.
+  std::vector<Recovered> kept_engines() const;
   /// Returns the fences of the attempts that were put aside.
   std::vector<std::uint64_t> kept() const;
   /// Deletes a directory in kept/.
   void remove_kept(std::uint64_t fence);
 
  private:
+  /// Reads the grant and the engine of an attempt; nothing without a grant.
+  std::optional<Recovered> read(const std::filesystem::path& directory) const;
   void move_and_sync(std::uint64_t fence, const char* to);
 
   FileSystem& files_;
