@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -15,9 +17,15 @@ class RandomSource {
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 };
 
+/// OpenSSL's random numbers. It asks for 64 at a time, because each request costs as much as a row
+/// of the database. One thread uses it at a time.
 class SystemRandom : public RandomSource {
  public:
   std::uint64_t next() override;
+
+ private:
+  std::array<std::uint64_t, 64> numbers_ = {};
+  std::size_t left_ = 0;  ///< numbers that were not given out yet
 };
 
 class SeededRandom : public RandomSource {

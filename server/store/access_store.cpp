@@ -54,17 +54,15 @@ Principal AccessStore::save(Principal principal) {
   if (principal.id != 0) {
     Statement(database_,
               "UPDATE principals SET role=?, tenant=?, uid=?, disabled=?, pool=? WHERE id=?")
-        .bind(principal.role, principal.tenant, principal.uid, principal.disabled, principal.pool,
-              principal.id)
-        .run();
+        .run(principal.role, principal.tenant, principal.uid, principal.disabled, principal.pool,
+             principal.id);
     return principal;
   }
   Statement(database_,
             "INSERT INTO principals (name, role, tenant, uid, created_ms, disabled, pool) "
             "VALUES (?,?,?,?,?,?,?)")
-      .bind(principal.name, principal.role, principal.tenant, principal.uid, principal.created_ms,
-            principal.disabled, principal.pool)
-      .run();
+      .run(principal.name, principal.role, principal.tenant, principal.uid, principal.created_ms,
+           principal.disabled, principal.pool);
   principal.id = database_.last_insert_id();
   return principal;
 }
@@ -73,9 +71,8 @@ void AccessStore::insert_token(const TokenRow& token) {
   Statement(database_,
             "INSERT INTO tokens (key_id, secret_sha256, principal_id, created_ms, expires_ms, "
             "scopes) VALUES (?,?,?,?,?,?)")
-      .bind(token.key_id, Statement::Blob{token.secret_sha256}, token.principal_id,
-            token.created_ms, token.expires_ms, static_cast<std::int64_t>(token.scopes.bits()))
-      .run();
+      .run(token.key_id, Statement::Blob{token.secret_sha256}, token.principal_id, token.created_ms,
+           token.expires_ms, static_cast<std::int64_t>(token.scopes.bits()));
 }
 
 bool AccessStore::end_token(const std::string& key_id, std::int64_t expires_ms,
@@ -83,8 +80,7 @@ bool AccessStore::end_token(const std::string& key_id, std::int64_t expires_ms,
   Statement(database_,
             "UPDATE tokens SET expires_ms=min(expires_ms, ?1), "
             "revoked_ms=CASE WHEN revoked_ms > 0 THEN revoked_ms ELSE ?2 END WHERE key_id=?3")
-      .bind(expires_ms, revoked_ms, key_id)
-      .run();
+      .run(expires_ms, revoked_ms, key_id);
   return database_.changes() > 0;
 }
 
@@ -92,9 +88,8 @@ void AccessStore::insert_code(const CodeRow& code) {
   Statement(database_,
             "INSERT INTO join_codes (secret_sha256, principal_id, created_ms, expires_ms, scopes) "
             "VALUES (?,?,?,?,?)")
-      .bind(Statement::Blob{code.secret_sha256}, code.principal_id, code.created_ms,
-            code.expires_ms, static_cast<std::int64_t>(code.scopes.bits()))
-      .run();
+      .run(Statement::Blob{code.secret_sha256}, code.principal_id, code.created_ms, code.expires_ms,
+           static_cast<std::int64_t>(code.scopes.bits()));
 }
 
 std::optional<CodeRow> AccessStore::find_code(const std::string& secret_sha256) {
@@ -113,7 +108,7 @@ std::optional<CodeRow> AccessStore::find_code(const std::string& secret_sha256) 
 }
 
 void AccessStore::use_code(std::int64_t id, std::int64_t now_ms) {
-  Statement(database_, "UPDATE join_codes SET used_ms=? WHERE id=?").bind(now_ms, id).run();
+  Statement(database_, "UPDATE join_codes SET used_ms=? WHERE id=?").run(now_ms, id);
 }
 
 }  // namespace quasi::server

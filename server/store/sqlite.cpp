@@ -9,6 +9,13 @@ namespace {
 
 constexpr int kBusyMs = 5'000;
 
+/// Sets what holds for all connections, before the first one is opened. SQLite would count its
+/// memory under a lock at each allocation, and nothing reads these counts.
+void configure_sqlite() {
+  static const int done = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static_cast<void>(done);
+}
+
 /// After a failure of the disk the connection writes nothing more. Otherwise closing it would move
 /// the log into the file and sync again.
 void stop_writing_after(sqlite3* handle, int code) {
@@ -33,6 +40,7 @@ bool SqliteError::is_io() const { return code == SQLITE_IOERR; }
 bool SqliteError::is_busy() const { return code == SQLITE_BUSY || code == SQLITE_LOCKED; }
 
 Database::Database(const std::string& path, Mode mode, const std::string& vfs) {
+  configure_sqlite();
   const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_READWRITE |
                     (mode == Mode::kWriter ? SQLITE_OPEN_CREATE : 0);
   const int code =
@@ -168,7 +176,8 @@ std::optional<std::int32_t> Statement::optional_small(int column) const {
   return small(column);
 }
 
-// Bound bytes are copied, because callers bind temporaries.
+// Bound bytes are copied unless the statement is run in the same expression, because callers bind
+// temporaries.
 void Statement::bind_integer(int index, std::int64_t value) {
   if (sqlite3_bind_int64(statement_, index, value) != SQLITE_OK)
     fail(database_->handle(), SQLITE_ERROR, "bind");
@@ -179,12 +188,14 @@ void Statement::bind_real(int index, double value) {
 }
 void Statement::bind_text(int index, std::string_view value) {
   if (sqlite3_bind_text(statement_, index, value.data() ? value.data() : "",
-                        static_cast<int>(value.size()), SQLITE_TRANSIENT) != SQLITE_OK)
+                        static_cast<int>(value.size()),
+                        borrows_ ? SQLITE_STATIC : SQLITE_TRANSIENT) != SQLITE_OK)
     fail(database_->handle(), SQLITE_ERROR, "bind");
 }
 void Statement::bind_blob(int index, std::string_view value) {
   if (sqlite3_bind_blob(statement_, index, value.data() ? value.data() : "",
-                        static_cast<int>(value.size()), SQLITE_TRANSIENT) != SQLITE_OK)
+                        static_cast<int>(value.size()),
+                        borrows_ ? SQLITE_STATIC : SQLITE_TRANSIENT) != SQLITE_OK)
     fail(database_->handle(), SQLITE_ERROR, "bind");
 }
 void Statement::bind_null(int index) {

@@ -86,8 +86,18 @@ class Statement {
   /// Binds one value. It serves lists whose length is known at run time only.
   void bind_at(int index, std::int64_t value) { bind_integer(index, value); }
   void bind_at(int index, std::string_view value) { bind_text(index, value); }
-  /// Runs a statement that returns no rows.
+  /// Runs a statement that returns no rows, with the values that are bound.
   void run();
+  /// Runs a statement that returns no rows with these values, whose bytes are not copied.
+  template <class First, class... More>
+  void run(const First& first, const More&... more) {
+    const Borrowed borrowed(*this);
+    int index = 0;
+    bind_one(++index, first);
+    (bind_one(++index, more), ...);
+    while (step()) {
+    }
+  }
   /// Advances to the next row. @return true while there is a row.
   bool step();
   void reset();
@@ -100,6 +110,18 @@ class Statement {
   std::optional<std::int32_t> optional_small(int column) const;
 
  private:
+  /// Binds bytes without copying them for as long as it lives.
+  struct Borrowed {
+    explicit Borrowed(Statement& owner) : statement(owner) { statement.borrows_ = true; }
+    ~Borrowed() {
+      statement.reset();
+      statement.borrows_ = false;
+    }
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+    Statement& statement;
+  };
+
   void bind_integer(int index, std::int64_t value);
   void bind_real(int index, double value);
   void bind_text(int index, std::string_view value);
@@ -132,6 +154,7 @@ class Statement {
 
   Database* database_;
   sqlite3_stmt* statement_ = nullptr;
+  bool borrows_ = false;  ///< bytes that are bound outlive the run of the statement
 };
 
 /// Keeps the prepared statements of one database. Each is found again by its text, so a

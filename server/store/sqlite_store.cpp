@@ -17,16 +17,15 @@ RowId SqliteStore::insert_job(const NewJob& job) {
       "checkpoints_kept, checkpoint_ms, revision, job_seq, created_ms, ended_ms, owner_id, tenant, "
       "visibility, action, cache, taken_from, unmet, set_id, set_waits, spec) "
       "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
-      .bind(row.uid, row.name, row.kind, row.state, row.priority, row.pool, encode(row.placement()),
-            row.device, row.gpus, row.memory_bytes, row.max_runtime_ms, row.not_before_ms,
-            row.ready, row.max_attempts, row.resume, row.checkpoints_kept, row.checkpoint_ms,
-            row.revision, row.job_seq, row.created_ms, row.ended_ms, row.owner_id, row.tenant,
-            row.visibility, row.action, row.cache, row.taken_from, row.unmet, row.set_id,
-            row.set_waits, Statement::Blob{job.spec})
-      .run();
+      .run(row.uid, row.name, row.kind, row.state, row.priority, row.pool, encode(row.placement()),
+           row.device, row.gpus, row.memory_bytes, row.max_runtime_ms, row.not_before_ms, row.ready,
+           row.max_attempts, row.resume, row.checkpoints_kept, row.checkpoint_ms, row.revision,
+           row.job_seq, row.created_ms, row.ended_ms, row.owner_id, row.tenant, row.visibility,
+           row.action, row.cache, row.taken_from, row.unmet, row.set_id, row.set_waits,
+           Statement::Blob{job.spec});
   const RowId id = database_.last_insert_id();
   for (const auto& [key, value] : job.labels)
-    sql("INSERT INTO job_labels VALUES (?,?,?)").bind(id, key, value).run();
+    sql("INSERT INTO job_labels VALUES (?,?,?)").run(id, key, value);
   for (const JobInput& input : job.inputs) insert_input(id, input);
   return id;
 }
@@ -38,12 +37,11 @@ void SqliteStore::update_job(const JobRow& row) {
       "memory_bytes=?, not_before_ms=?, ready=?, attempts=?, grants=?, crashes=?, gpu_ooms=?, "
       "host_ooms=?, fence=?, open_attempt=?, avoid_device=?, revision=?, job_seq=?, started_ms=?, "
       "ended_ms=?, cancel_requested_ms=?, unmet=?, set_waits=? WHERE id=?")
-      .bind(row.state, row.failure.reason, row.failure.message, row.failure.exit_status,
-            row.failure.signal, row.priority, encode(row.placement()), row.memory_bytes,
-            row.not_before_ms, row.ready, row.attempts, row.grants, row.crashes, row.gpu_ooms,
-            row.host_ooms, row.fence, row.open_attempt, row.avoid_device, row.revision, row.job_seq,
-            row.started_ms, row.ended_ms, row.cancel_requested_ms, row.unmet, row.set_waits, row.id)
-      .run();
+      .run(row.state, row.failure.reason, row.failure.message, row.failure.exit_status,
+           row.failure.signal, row.priority, encode(row.placement()), row.memory_bytes,
+           row.not_before_ms, row.ready, row.attempts, row.grants, row.crashes, row.gpu_ooms,
+           row.host_ooms, row.fence, row.open_attempt, row.avoid_device, row.revision, row.job_seq,
+           row.started_ms, row.ended_ms, row.cancel_requested_ms, row.unmet, row.set_waits, row.id);
 }
 
 namespace {
@@ -81,7 +79,7 @@ std::string SqliteStore::spec_of(RowId job) {
 }
 
 void SqliteStore::set_summary(RowId job, const std::string& summary_json) {
-  sql("UPDATE jobs SET summary=? WHERE id=?").bind(summary_json, job).run();
+  sql("UPDATE jobs SET summary=? WHERE id=?").run(summary_json, job);
 }
 
 std::vector<JobRow> SqliteStore::delayed_retries() {
@@ -105,8 +103,7 @@ std::int32_t SqliteStore::promote_delayed(std::int64_t now_ms) {
     return 0;
   sql("UPDATE jobs INDEXED BY jobs_delayed SET ready=1, revision=revision+1 "
       "WHERE state=3 AND ready=0 AND grants=0 AND not_before_ms<=?")
-      .bind(now_ms)
-      .run();
+      .run(now_ms);
   return static_cast<std::int32_t>(database_.changes());
 }
 
@@ -114,10 +111,9 @@ RowId SqliteStore::insert_attempt(const AttemptRow& row) {
   changes_.push_back({.job = row.job_id, .event = {}});
   sql("INSERT INTO attempts (uid, job_id, number, fence, worker_id, incarnation, device_ids, "
       "acquire_id, granted_ms, gpus, reserved_bytes) VALUES (?,?,?,?,?,?,?,?,?,?,?)")
-      .bind(row.uid, row.job_id, row.number, row.fence, row.worker_id, row.incarnation,
-            join_lines(row.device_ids), row.acquire_id, row.granted_ms, row.gpus,
-            row.reserved_bytes)
-      .run();
+      .run(row.uid, row.job_id, row.number, row.fence, row.worker_id, row.incarnation,
+           join_lines(row.device_ids), row.acquire_id, row.granted_ms, row.gpus,
+           row.reserved_bytes);
   return database_.last_insert_id();
 }
 
@@ -129,13 +125,12 @@ void SqliteStore::update_attempt(const AttemptRow& row) {
       "message=?, exit_status=?, signal=?, release_message=?, wall_seconds=?, gpu_seconds=?, "
       "peak_gpu_bytes=?, peak_ram_bytes=?, energy_joules=?, log_bytes=?, log_full=?, counted=?, "
       "new_checkpoint=?, report_digest=?, end_state=?, isolated=?, walls=?, preempted=? WHERE id=?")
-      .bind(row.incarnation, row.started_ms, row.ended_ms, row.outcome, row.failure.reason,
-            row.failure.message, row.failure.exit_status, row.failure.signal, row.release_message,
-            row.usage.wall_seconds, row.usage.gpu_seconds, row.usage.peak_gpu_bytes,
-            row.usage.peak_ram_bytes, row.usage.energy_joules, row.log_bytes, row.log_full,
-            row.counted, row.new_checkpoint, row.report_digest, row.end_state, isolated,
-            row.isolation ? row.isolation->walls : "", row.preempted, row.id)
-      .run();
+      .run(row.incarnation, row.started_ms, row.ended_ms, row.outcome, row.failure.reason,
+           row.failure.message, row.failure.exit_status, row.failure.signal, row.release_message,
+           row.usage.wall_seconds, row.usage.gpu_seconds, row.usage.peak_gpu_bytes,
+           row.usage.peak_ram_bytes, row.usage.energy_joules, row.log_bytes, row.log_full,
+           row.counted, row.new_checkpoint, row.report_digest, row.end_state, isolated,
+           row.isolation ? row.isolation->walls : "", row.preempted, row.id);
 }
 
 std::optional<AttemptRow> SqliteStore::find_attempt(std::string_view uid) {
@@ -164,7 +159,7 @@ std::int64_t SqliteStore::next_fence() {
 }
 
 void SqliteStore::raise_fence(std::int64_t fence) {
-  sql("UPDATE counters SET value=MAX(value, ?) WHERE name='fence'").bind(fence).run();
+  sql("UPDATE counters SET value=MAX(value, ?) WHERE name='fence'").run(fence);
 }
 
 std::int64_t SqliteStore::newest_fence() {
@@ -187,30 +182,37 @@ std::int64_t SqliteStore::append_event(const EventRow& event) {
   const auto if_priority = [&](std::int32_t value) {
     return event.type == EventType::kPriority ? std::optional<std::int32_t>(value) : std::nullopt;
   };
+  if (!event.from && event.type == EventType::kState) {
+    // A new job has no attempt yet, so the other columns keep their defaults. A batch has a
+    // thousand of these rows.
+    sql("INSERT INTO events (job_id, job_seq, time_ms, type, to_state, message, not_before_ms) "
+        "VALUES (?,?,?,?,?,?,?)")
+        .run(event.job_id, event.job_seq, event.time_ms, event.type, event.to, event.message,
+             event.not_before_ms);
+    return database_.last_insert_id();
+  }
   std::optional<std::int32_t> from;
   if (event.from) from = static_cast<std::int32_t>(*event.from);
   sql("INSERT INTO events (job_id, job_seq, time_ms, type, from_state, to_state, reason, failure, "
       "exit_status, signal, attempt, attempt_uid, fence, worker_id, message, reinstated, "
       "not_before_ms, progress, log_bytes, cp_sequence, cp_step, cp_digest, cp_size, "
       "old_priority, new_priority) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
-      .bind(event.job_id, event.job_seq, event.time_ms, event.type, from, event.to,
-            event.failure.reason, event.failure.message, event.failure.exit_status,
-            event.failure.signal, event.attempt, event.attempt_uid, event.fence, event.worker_id,
-            event.message, event.reinstated, event.not_before_ms, Statement::Blob{event.progress},
-            event.log_bytes, if_checkpoint(event.checkpoint.sequence),
-            if_checkpoint(event.checkpoint.step),
-            checkpoint ? std::optional<std::string>(event.checkpoint.digest) : std::nullopt,
-            if_checkpoint(event.checkpoint.size_bytes), if_priority(event.old_priority),
-            if_priority(event.new_priority))
-      .run();
+      .run(event.job_id, event.job_seq, event.time_ms, event.type, from, event.to,
+           event.failure.reason, event.failure.message, event.failure.exit_status,
+           event.failure.signal, event.attempt, event.attempt_uid, event.fence, event.worker_id,
+           event.message, event.reinstated, event.not_before_ms, Statement::Blob{event.progress},
+           event.log_bytes, if_checkpoint(event.checkpoint.sequence),
+           if_checkpoint(event.checkpoint.step),
+           checkpoint ? std::optional<std::string>(event.checkpoint.digest) : std::nullopt,
+           if_checkpoint(event.checkpoint.size_bytes), if_priority(event.old_priority),
+           if_priority(event.new_priority));
   return database_.last_insert_id();
 }
 
 void SqliteStore::save_progress(RowId job, const std::string& body, std::int64_t now_ms) {
   sql("INSERT INTO progress VALUES (?,?,?) ON CONFLICT (job_id) DO UPDATE SET body=excluded.body, "
       "time_ms=excluded.time_ms")
-      .bind(job, Statement::Blob{body}, now_ms)
-      .run();
+      .run(job, Statement::Blob{body}, now_ms);
 }
 
 std::optional<std::int64_t> SqliteStore::blob_size(const Scope& scope, std::string_view digest) {
@@ -223,8 +225,7 @@ std::optional<std::int64_t> SqliteStore::blob_size(const Scope& scope, std::stri
 
 void SqliteStore::insert_artifact(RowId job, const ArtifactRow& artifact) {
   sql("INSERT INTO artifacts VALUES (?,?,?,?,?)")
-      .bind(job, artifact.name, artifact.digest, artifact.size_bytes, artifact.media_type)
-      .run();
+      .run(job, artifact.name, artifact.digest, artifact.size_bytes, artifact.media_type);
 }
 
 std::optional<CheckpointRow> SqliteStore::newest_checkpoint(RowId job) {
@@ -244,16 +245,14 @@ std::optional<CheckpointRow> SqliteStore::newest_checkpoint(RowId job) {
 
 void SqliteStore::insert_checkpoint(RowId job, const CheckpointRow& checkpoint) {
   sql("INSERT INTO checkpoints VALUES (?,?,?,?,?,?,?)")
-      .bind(job, checkpoint.sequence, checkpoint.step, checkpoint.digest, checkpoint.size_bytes,
-            checkpoint.fence, checkpoint.created_ms)
-      .run();
+      .run(job, checkpoint.sequence, checkpoint.step, checkpoint.digest, checkpoint.size_bytes,
+           checkpoint.fence, checkpoint.created_ms);
 }
 
 void SqliteStore::drop_old_checkpoints(RowId job, std::int32_t keep) {
   sql("DELETE FROM checkpoints WHERE job_id=?1 AND sequence NOT IN (SELECT sequence FROM "
       "checkpoints WHERE job_id=?1 ORDER BY sequence DESC LIMIT ?2)")
-      .bind(job, keep)
-      .run();
+      .run(job, keep);
 }
 
 std::optional<std::pair<std::string, std::int64_t>> SqliteStore::next_blob(
@@ -268,14 +267,12 @@ void SqliteStore::save_worker(const WorkerRow& worker) {
   sql("INSERT INTO workers VALUES (?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET "
       "incarnation=excluded.incarnation, name=excluded.name, version=excluded.version, "
       "pool=excluded.pool, kinds=excluded.kinds, last_seen_ms=excluded.last_seen_ms")
-      .bind(worker.id, worker.incarnation, worker.name, worker.version, worker.pool,
-            join_lines(worker.kinds), worker.last_seen_ms)
-      .run();
-  sql("DELETE FROM devices WHERE worker_id=?").bind(worker.id).run();
+      .run(worker.id, worker.incarnation, worker.name, worker.version, worker.pool,
+           join_lines(worker.kinds), worker.last_seen_ms);
+  sql("DELETE FROM devices WHERE worker_id=?").run(worker.id);
   for (const DeviceRow& device : worker.devices)
     sql("INSERT INTO devices VALUES (?,?,?,?,?,?)")
-        .bind(worker.id, device.id, device.backend, device.model, device.memory_bytes, device.slots)
-        .run();
+        .run(worker.id, device.id, device.backend, device.model, device.memory_bytes, device.slots);
 }
 
 std::optional<RequestRow> SqliteStore::find_request(const std::string& request_id) {
@@ -290,8 +287,7 @@ std::optional<RequestRow> SqliteStore::find_request(const std::string& request_i
 void SqliteStore::save_request(const std::string& request_id, const RequestRow& request,
                                std::int64_t expires_ms) {
   sql("INSERT INTO requests VALUES (?,?,?,?,?)")
-      .bind(request_id, request.method, request.body_sha256, request.response, expires_ms)
-      .run();
+      .run(request_id, request.method, request.body_sha256, request.response, expires_ms);
 }
 
 std::string SqliteStore::meta(const std::string& key) {
@@ -301,21 +297,18 @@ std::string SqliteStore::meta(const std::string& key) {
 
 void SqliteStore::set_meta(const std::string& key, std::string_view value) {
   sql("INSERT INTO meta VALUES (?,?) ON CONFLICT (key) DO UPDATE SET value=excluded.value")
-      .bind(key, Statement::Blob{value})
-      .run();
+      .run(key, Statement::Blob{value});
 }
 
 std::int64_t SqliteStore::prune(std::int64_t now_ms, std::int64_t events_before_ms,
                                 std::int32_t limit) {
   sql("DELETE FROM requests WHERE request_id IN (SELECT request_id FROM requests "
       "WHERE expires_ms<? LIMIT ?)")
-      .bind(now_ms, limit)
-      .run();
+      .run(now_ms, limit);
   std::int64_t removed = database_.changes();
   sql("DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE type<>1 AND time_ms<? "
       "LIMIT ?)")
-      .bind(events_before_ms, limit)
-      .run();
+      .run(events_before_ms, limit);
   return removed + database_.changes();
 }
 

@@ -21,20 +21,19 @@ void SqliteStore::insert_blob(const std::string& digest, std::int64_t size_bytes
   // Uploading a corrupt blob again makes it present.
   sql("INSERT INTO blobs VALUES (?,?,?,1) ON CONFLICT (digest) DO UPDATE SET state=1, "
       "size_bytes=excluded.size_bytes, created_ms=excluded.created_ms")
-      .bind(digest, size_bytes, now_ms)
-      .run();
+      .run(digest, size_bytes, now_ms);
 }
 
 void SqliteStore::add_holder(const std::string& digest, std::int64_t principal_id) {
-  sql("INSERT OR IGNORE INTO blob_holders VALUES (?,?)").bind(digest, principal_id).run();
+  sql("INSERT OR IGNORE INTO blob_holders VALUES (?,?)").run(digest, principal_id);
 }
 
 void SqliteStore::set_blob_state(const std::string& digest, BlobState state) {
-  sql("UPDATE blobs SET state=? WHERE digest=?").bind(state, digest).run();
+  sql("UPDATE blobs SET state=? WHERE digest=?").run(state, digest);
 }
 
 void SqliteStore::delete_blob(const std::string& digest) {
-  sql("DELETE FROM blobs WHERE digest=? AND state=2").bind(digest).run();
+  sql("DELETE FROM blobs WHERE digest=? AND state=2").run(digest);
 }
 
 std::vector<std::string> SqliteStore::unreferenced_blobs(std::int64_t before_ms,
@@ -55,13 +54,12 @@ std::vector<std::string> SqliteStore::blobs_in(BlobState state) {
 void SqliteStore::save_upload(const UploadRow& upload) {
   sql("INSERT INTO uploads VALUES (?,?,?,?,?) ON CONFLICT (upload_id) DO UPDATE SET "
       "committed_bytes=excluded.committed_bytes, touched_ms=excluded.touched_ms")
-      .bind(upload.upload_id, upload.digest, upload.size_bytes, upload.committed_bytes,
-            upload.touched_ms)
-      .run();
+      .run(upload.upload_id, upload.digest, upload.size_bytes, upload.committed_bytes,
+           upload.touched_ms);
 }
 
 void SqliteStore::delete_upload(const std::string& upload_id) {
-  sql("DELETE FROM uploads WHERE upload_id=?").bind(upload_id).run();
+  sql("DELETE FROM uploads WHERE upload_id=?").run(upload_id);
 }
 
 std::vector<UploadRow> SqliteStore::uploads() {
@@ -78,8 +76,7 @@ std::vector<UploadRow> SqliteStore::uploads() {
 
 void SqliteStore::append_log(const AttemptRow& attempt, std::string_view bytes) {
   sql("INSERT INTO log_tails VALUES (?,?,?)")
-      .bind(attempt.id, attempt.log_bytes, Statement::Blob{bytes})
-      .run();
+      .run(attempt.id, attempt.log_bytes, Statement::Blob{bytes});
 }
 
 std::int64_t SqliteStore::folded_log_bytes(RowId attempt) {
@@ -129,38 +126,32 @@ std::vector<SqliteStore::LogToFold> SqliteStore::logs_to_fold(std::int64_t least
 }
 
 void SqliteStore::set_folded(RowId attempt, std::int64_t bytes) {
-  sql("UPDATE attempts SET folded_bytes=max(folded_bytes, ?) WHERE id=?")
-      .bind(bytes, attempt)
-      .run();
+  sql("UPDATE attempts SET folded_bytes=max(folded_bytes, ?) WHERE id=?").run(bytes, attempt);
   // The first row that is left may begin in the file.
   sql("DELETE FROM log_tails WHERE attempt_id=?1 AND at_byte+length(data) <= ?2")
-      .bind(attempt, bytes)
-      .run();
+      .run(attempt, bytes);
   sql("UPDATE jobs SET logs_removed=0 WHERE deleted_ms>0 AND "
       "id=(SELECT job_id FROM attempts WHERE id=?)")
-      .bind(attempt)
-      .run();
+      .run(attempt);
 }
 
 void SqliteStore::mark_deleted(RowId job, std::int64_t now_ms) {
-  sql("UPDATE jobs SET deleted_ms=?, spec=x'', summary='' WHERE id=?").bind(now_ms, job).run();
+  sql("UPDATE jobs SET deleted_ms=?, spec=x'', summary='' WHERE id=?").run(now_ms, job);
   // A job that took this result before offers it from now on.
   sql("UPDATE results SET job_id=coalesce((SELECT max(j.id) FROM jobs j WHERE "
       "j.action=results.action AND j.taken_from IS NOT NULL AND j.deleted_ms=0 AND "
       "results.share IN ('tenant ' || j.tenant, 'owner ' || j.owner_id)), job_id) WHERE job_id=?")
-      .bind(job)
-      .run();
-  sql("DELETE FROM results WHERE job_id=?").bind(job).run();
-  sql("DELETE FROM artifacts WHERE job_id=?").bind(job).run();
-  sql("DELETE FROM job_inputs WHERE job_id=?").bind(job).run();
-  sql("DELETE FROM artifact_inputs WHERE job_id=?").bind(job).run();
-  sql("DELETE FROM job_dependencies WHERE job_id=?").bind(job).run();
-  sql("DELETE FROM checkpoints WHERE job_id=?").bind(job).run();
-  sql("DELETE FROM progress WHERE job_id=?").bind(job).run();
+      .run(job);
+  sql("DELETE FROM results WHERE job_id=?").run(job);
+  sql("DELETE FROM artifacts WHERE job_id=?").run(job);
+  sql("DELETE FROM job_inputs WHERE job_id=?").run(job);
+  sql("DELETE FROM artifact_inputs WHERE job_id=?").run(job);
+  sql("DELETE FROM job_dependencies WHERE job_id=?").run(job);
+  sql("DELETE FROM checkpoints WHERE job_id=?").run(job);
+  sql("DELETE FROM progress WHERE job_id=?").run(job);
   sql("DELETE FROM log_tails WHERE attempt_id IN (SELECT id FROM attempts WHERE job_id=?)")
-      .bind(job)
-      .run();
-  sql("UPDATE attempts SET folded_bytes=log_bytes WHERE job_id=?").bind(job).run();
+      .run(job);
+  sql("UPDATE attempts SET folded_bytes=log_bytes WHERE job_id=?").run(job);
 }
 
 std::vector<std::string> SqliteStore::jobs_ended_before(std::int64_t before_ms,
@@ -182,7 +173,7 @@ std::vector<std::string> SqliteStore::attempts_of(RowId job) {
 }
 
 void SqliteStore::set_logs_removed(RowId job) {
-  sql("UPDATE jobs SET logs_removed=1 WHERE id=?").bind(job).run();
+  sql("UPDATE jobs SET logs_removed=1 WHERE id=?").run(job);
 }
 
 }  // namespace quasi::server

@@ -102,9 +102,8 @@ void AuditStore::append(AuditRow row) {
   row.seq = one<std::int64_t>(statements_.get(kLastNumber).bind(), first_number).value_or(0) + 1;
   const std::string hash = audit_hash(newest().sha256, row);
   statements_.get("INSERT INTO audit (" + std::string(kColumns) + ") VALUES (?,?,?,?,?,?,?,?,?)")
-      .bind(row.seq, row.time_ms, row.principal, row.peer, row.method, row.target, row.outcome,
-            row.detail, Statement::Blob{hash})
-      .run();
+      .run(row.seq, row.time_ms, row.principal, row.peer, row.method, row.target, row.outcome,
+           row.detail, Statement::Blob{hash});
 }
 
 std::int64_t AuditStore::prune(std::int64_t before_ms, std::int32_t limit) {
@@ -120,9 +119,8 @@ std::int64_t AuditStore::prune(std::int64_t before_ms, std::int32_t limit) {
   }
   if (count == 0) return 0;
   statements_.get("UPDATE audit_anchor SET seq=?, sha256=?")
-      .bind(anchor.seq, Statement::Blob{anchor.sha256})
-      .run();
-  statements_.get("DELETE FROM audit WHERE seq<=?").bind(anchor.seq).run();
+      .run(anchor.seq, Statement::Blob{anchor.sha256});
+  statements_.get("DELETE FROM audit WHERE seq<=?").run(anchor.seq);
   return count;
 }
 

@@ -81,7 +81,7 @@ std::vector<StoredLog> logs_in_files(Database& database) {
 
 void mark_damaged(Database& database, const std::vector<std::string>& digests) {
   Statement mark(database, "UPDATE blobs SET state = 3 WHERE digest = ? AND state = 1");
-  for (const std::string& digest : digests) mark.bind(digest).run();
+  for (const std::string& digest : digests) mark.run(digest);
 }
 
 }  // namespace quasi::server

@@ -13,13 +13,11 @@ JobInput read_input(const Statement& row) {
 }  // namespace
 
 void SqliteStore::insert_dependency(RowId job, RowId on, Condition condition) {
-  sql("INSERT INTO job_dependencies VALUES (?,?,?)").bind(job, on, condition).run();
+  sql("INSERT INTO job_dependencies VALUES (?,?,?)").run(job, on, condition);
 }
 
 void SqliteStore::insert_artifact_input(RowId job, RowId on, const ArtifactInput& input) {
-  sql("INSERT INTO artifact_inputs VALUES (?,?,?,?)")
-      .bind(job, input.slot, on, input.artifact)
-      .run();
+  sql("INSERT INTO artifact_inputs VALUES (?,?,?,?)").run(job, input.slot, on, input.artifact);
 }
 
 std::vector<Store::Dependent> SqliteStore::dependents_of(RowId job) {
@@ -63,8 +61,7 @@ std::optional<ArtifactRow> SqliteStore::find_artifact(RowId job, const std::stri
 
 void SqliteStore::insert_input(RowId job, const JobInput& input) {
   sql("INSERT INTO job_inputs VALUES (?,?,?,?)")
-      .bind(job, input.slot, input.digest, input.size_bytes)
-      .run();
+      .run(job, input.slot, input.digest, input.size_bytes);
 }
 
 std::vector<JobInput> SqliteStore::inputs_of(RowId job) {
@@ -80,7 +77,7 @@ std::vector<JobInput> SqliteStore::made_inputs_of(RowId job) {
 }
 
 void SqliteStore::set_action(RowId job, const std::string& action) {
-  sql("UPDATE jobs SET action=? WHERE id=?").bind(action, job).run();
+  sql("UPDATE jobs SET action=? WHERE id=?").run(action, job);
 }
 
 }  // namespace quasi::server

@@ -32,9 +32,8 @@ std::int64_t first_column(const Statement& row) { return row.integer(0); }
 RowId SqliteStore::insert_set(const JobSetRow& set) {
   sql("INSERT INTO job_sets (uid, name, owner_id, tenant, visibility, created_ms, max_concurrent, "
       "stop_after_failures, axes) VALUES (?,?,?,?,?,?,?,?,?)")
-      .bind(set.uid, set.name, set.owner_id, set.tenant, set.visibility, set.created_ms,
-            set.max_concurrent, set.stop_after_failures, Statement::Blob{set.axes})
-      .run();
+      .run(set.uid, set.name, set.owner_id, set.tenant, set.visibility, set.created_ms,
+           set.max_concurrent, set.stop_after_failures, Statement::Blob{set.axes});
   return database_.last_insert_id();
 }
 
@@ -51,7 +50,7 @@ std::optional<JobSetRow> SqliteStore::find_set(const Scope& scope, std::string_v
 }
 
 void SqliteStore::stop_set(RowId set, std::int64_t now_ms) {
-  sql("UPDATE job_sets SET stopped_ms=? WHERE id=?").bind(now_ms, set).run();
+  sql("UPDATE job_sets SET stopped_ms=? WHERE id=?").run(now_ms, set);
 }
 
 std::int64_t SqliteStore::running_of_set(RowId set) {

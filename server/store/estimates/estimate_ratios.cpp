@@ -7,14 +7,11 @@ namespace quasi::server {
 
 void SqliteStore::add_estimate_ratio(const std::string& kind, const std::string& pool,
                                      double ratio) {
-  sql("INSERT INTO estimate_ratios (kind, pool, ratio) VALUES (?,?,?)")
-      .bind(kind, pool, ratio)
-      .run();
+  sql("INSERT INTO estimate_ratios (kind, pool, ratio) VALUES (?,?,?)").run(kind, pool, ratio);
   sql("DELETE FROM estimate_ratios WHERE kind=?1 AND pool=?2 AND id <= "
       "(SELECT id FROM estimate_ratios WHERE kind=?1 AND pool=?2 ORDER BY id DESC "
       "LIMIT 1 OFFSET ?3)")
-      .bind(kind, pool, static_cast<std::int64_t>(kKeptRatios))
-      .run();
+      .run(kind, pool, static_cast<std::int64_t>(kKeptRatios));
 }
 
 std::vector<EstimateRatios> SqliteStore::estimate_ratios() {

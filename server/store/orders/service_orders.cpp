@@ -23,15 +23,12 @@ std::vector<ServiceOrder> SqliteStore::service_orders() {
 
 void SqliteStore::save_service_order(const ServiceOrder& order) {
   sql("INSERT OR REPLACE INTO service_orders VALUES (?,?,?,?,?,?,?)")
-      .bind(order.worker_id, order.device_id, order.evicts, order.until_ms, order.since_ms,
-            order.by, order.reason)
-      .run();
+      .run(order.worker_id, order.device_id, order.evicts, order.until_ms, order.since_ms, order.by,
+           order.reason);
 }
 
 void SqliteStore::end_service_order(const std::string& worker_id, const std::string& device_id) {
-  sql("DELETE FROM service_orders WHERE worker_id=? AND device_id=?")
-      .bind(worker_id, device_id)
-      .run();
+  sql("DELETE FROM service_orders WHERE worker_id=? AND device_id=?").run(worker_id, device_id);
 }
 
 }  // namespace quasi::server

@@ -14,21 +14,18 @@ std::optional<RowId> SqliteStore::find_result(const SharedAction& equals) {
 }
 
 void SqliteStore::keep_result(const SharedAction& equals, RowId job) {
-  sql("INSERT OR REPLACE INTO results VALUES (?,?,?)").bind(equals.share, equals.action, job).run();
+  sql("INSERT OR REPLACE INTO results VALUES (?,?,?)").run(equals.share, equals.action, job);
 }
 
 void SqliteStore::set_source(RowId job, RowId source) {
-  sql("UPDATE jobs SET taken_from=? WHERE id=?").bind(source, job).run();
+  sql("UPDATE jobs SET taken_from=? WHERE id=?").run(source, job);
 }
 
 void SqliteStore::take_result(RowId job, RowId source) {
   sql("INSERT INTO artifacts SELECT ?, name, digest, size_bytes, media_type FROM artifacts "
       "WHERE job_id=?")
-      .bind(job, source)
-      .run();
-  sql("UPDATE jobs SET summary=(SELECT summary FROM jobs WHERE id=?) WHERE id=?")
-      .bind(source, job)
-      .run();
+      .run(job, source);
+  sql("UPDATE jobs SET summary=(SELECT summary FROM jobs WHERE id=?) WHERE id=?").run(source, job);
 }
 
 namespace {

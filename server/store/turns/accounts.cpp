@@ -70,8 +70,7 @@ void SqliteStore::save_allowance(const Account& account, const Allowance& allowa
 void SqliteStore::count_new_jobs(const Scope& scope, std::int64_t n_jobs) {
   sql("INSERT INTO usage_totals (owner_id, tenant, unfinished_jobs) VALUES (?,?,?) "
       "ON CONFLICT DO UPDATE SET unfinished_jobs = unfinished_jobs + excluded.unfinished_jobs")
-      .bind(scope.principal_id, scope.tenant, n_jobs)
-      .run();
+      .run(scope.principal_id, scope.tenant, n_jobs);
 }
 
 Used SqliteStore::jobs_of_account(const Account& account) {
