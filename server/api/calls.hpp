@@ -70,13 +70,18 @@ inline std::optional<Caller> begin_call(Services& services, grpc::CallbackServer
   return std::nullopt;
 }
 
+/// The parts of a call that changes the store, besides its body.
+struct WriteRules {
+  std::function<void()> committed = {};  ///< runs after the commit and before the answer
+  bool checks_first = false;             ///< the body refuses before its first write (WriteTask)
+};
+
 /// Runs a call that changes the store. `body` runs in the writer's transaction and fills the
-/// response; it takes the WriteContext and, if it likes, the Caller. `committed` runs after the
-/// commit and before the answer.
+/// response; it takes the WriteContext and, if it likes, the Caller.
 template <class Body>
 grpc::ServerUnaryReactor* write_call(Services& services, grpc::CallbackServerContext* context,
                                      const wire::Violations& violations, const char* method,
-                                     Body body, std::function<void()> committed = {}) {
+                                     Body body, WriteRules rules = {}) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto caller = begin_call(services, context, reactor, violations, method);
   if (!caller) return reactor;
@@ -87,11 +92,12 @@ grpc::ServerUnaryReactor* write_call(Services& services, grpc::CallbackServerCon
                                   call_body(body, write, *caller);
                                 },
                             .done =
-                                [reactor, context, method, committed = std::move(committed)](
+                                [reactor, context, method, committed = std::move(rules.committed)](
                                     const std::exception_ptr& error) {
                                   if (!error && committed) committed();
                                   finish(reactor, context, to_status(error, method));
-                                }});
+                                },
+                            .checks_first = rules.checks_first});
   if (!posted) finish(reactor, context, busy_status(services.draining));
   return reactor;
 }

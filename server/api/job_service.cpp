@@ -153,7 +153,8 @@ grpc::ServerUnaryReactor* JobServiceApi::SubmitJobs(grpc::CallbackServerContext*
     command->body_sha256 = body_digest(*request);
     add_jobs(*request, *command);
   }
-  return jobs_call(services_, context, violations, {"submit", "SubmitJobs"},
+  return jobs_call(services_, context, violations,
+                   {.event = "submit", .method = "SubmitJobs", .checks_first = true},
                    [this, request, command, response](WriteContext& write, const Caller& caller) {
                      require_storage(services_);
                      const std::string forbidden = forbidden_priority(specs_of(*request), caller);

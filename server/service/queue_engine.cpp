@@ -28,6 +28,16 @@ Refused database_locked() {
       .retry_in(10'000);
 }
 
+/// The answer to the tasks of a group that is undone because another one failed half-way.
+Refused half_written() {
+  log(Level::kError, "group_undone",
+      {{"what", "a change failed after its first write, so the changes beside it were undone"},
+       {"do", "report this fault of the program; callers try again by themselves"}});
+  return Refused(Refusal::kUnavailable, "SERVER_BUSY",
+                 "a fault of another change undid this one; nothing was changed, try again")
+      .retry_in(100);
+}
+
 [[noreturn]] void die(const SqliteError& error) {
   throw StorageFatal(error.is_corrupt() ? kExitCorrupt : kExitIo, error.what());
 }
@@ -110,61 +120,81 @@ void QueueEngine::roll_back() {
   }
 }
 
+void QueueEngine::run_task(WriteTask& task, WriteContext& context, Failures& failures) {
+  std::exception_ptr failure;
+  const std::int64_t changes_before = database_.total_changes();
+  if (!task.checks_first) database_.execute("SAVEPOINT task");
+  try {
+    task.body(context);
+  } catch (const Refused&) {
+    failure = std::current_exception();
+  } catch (const SqliteError& error) {
+    if (error.is_full() || error.is_busy() || is_fatal(error)) throw;
+    failure = std::current_exception();
+    failures.memory_is_stale = true;
+  } catch (const FileError& error) {
+    // A log could not be written. A full disk is treated like a full database; any other error
+    // means a failing disk.
+    if (error.is_full()) throw;
+    throw StorageFatal(kExitIo, error.what());
+  } catch (const StorageFatal&) {
+    throw;
+  } catch (...) {
+    failure = std::current_exception();
+    failures.memory_is_stale = true;
+  }
+  failures.of_task.push_back(failure);
+  if (task.checks_first) {
+    failures.must_undo_the_group = failure && database_.total_changes() != changes_before;
+    return;
+  }
+  if (failure) database_.execute("ROLLBACK TO task");
+  database_.execute("RELEASE task");
+}
+
 GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
-  std::vector<std::exception_ptr> failures(tasks.size());
+  Failures failures;
   const auto finish_all = [&](const std::exception_ptr& failure) {
-    for (std::size_t i = 0; i < tasks.size(); ++i)
-      if (tasks[i].done) tasks[i].done(failure ? failure : failures[i]);
+    failures.of_task.resize(tasks.size());
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const std::exception_ptr& own = failures.of_task[i];
+      if (tasks[i].done) tasks[i].done(failure && !own ? failure : own);
+    }
+  };
+  const auto undo_all = [&](Refused why) {
+    roll_back();
+    finish_all(std::make_exception_ptr(std::move(why)));
   };
   GroupOutcome outcome;
-  bool memory_is_stale = false;
   try {
     const std::int64_t changes_before = database_.total_changes();
     database_.execute("BEGIN IMMEDIATE");
     WriteContext context{
         .queue = queue_, .store = store_, .access = access_, .audit = audit_, .now = clock_.now()};
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      database_.execute("SAVEPOINT task");
-      try {
-        tasks[i].body(context);
-      } catch (const Refused&) {
-        failures[i] = std::current_exception();
-      } catch (const SqliteError& error) {
-        if (error.is_full() || error.is_busy() || is_fatal(error)) throw;
-        failures[i] = std::current_exception();
-        memory_is_stale = true;
-      } catch (const FileError& error) {
-        // A log could not be written. A full disk is treated like a full database; any other error
-        // means a failing disk.
-        if (error.is_full()) throw;
-        throw StorageFatal(kExitIo, error.what());
-      } catch (const StorageFatal&) {
-        throw;
-      } catch (...) {
-        failures[i] = std::current_exception();
-        memory_is_stale = true;
+    for (WriteTask& task : tasks) {
+      run_task(task, context, failures);
+      if (failures.must_undo_the_group) {
+        undo_all(half_written());
+        return outcome;
       }
-      if (failures[i]) database_.execute("ROLLBACK TO task");
-      database_.execute("RELEASE task");
     }
     database_.execute("COMMIT");
     outcome.wrote = database_.total_changes() != changes_before;
   } catch (const SqliteError& error) {
     if (!error.is_full() && !error.is_busy()) die(error);
-    roll_back();
-    finish_all(std::make_exception_ptr(error.is_busy() ? database_locked() : storage_full()));
+    failures.of_task.clear();
+    undo_all(error.is_busy() ? database_locked() : storage_full());
     return outcome;
   } catch (const FileError& error) {
     if (!error.is_full()) throw StorageFatal(kExitIo, error.what());
-    roll_back();
-    finish_all(std::make_exception_ptr(storage_full()));
+    failures.of_task.clear();
+    undo_all(storage_full());
     return outcome;
   }
   if (outcome.wrote && mark_ != nullptr)
     mark_->write({.event = store_.newest_event(), .fence = store_.newest_fence()});
   outcome.changes = store_.take_changes();
-  // A bug left state in memory half changed, so that state is rebuilt.
-  if (memory_is_stale) roll_back();
+  if (failures.memory_is_stale) roll_back();
   outcome.jobs_ready = queue_.take_ready_flag();
   finish_all(nullptr);
   return outcome;

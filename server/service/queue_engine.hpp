@@ -35,11 +35,15 @@ struct WriteContext {
   Now now;
 };
 
-/// One write. Its body runs in a savepoint. `done` runs after the commit of the group, with the
-/// exception of the body if there was one.
+/// One write. Its body runs in a savepoint, so that a body that fails changes nothing. `done` runs
+/// after the commit of the group, with the exception of the body if there was one.
 struct WriteTask {
   std::function<void(WriteContext&)> body;
   std::function<void(std::exception_ptr)> done;
+  /// The body makes every check before its first write. Then it needs no savepoint, for which
+  /// SQLite would copy each page before it changes. If it fails later all the same, which is a
+  /// fault of the program, the whole group is undone and the others are told to try again.
+  bool checks_first = false;
 };
 
 /// The changes of a group.
@@ -71,8 +75,8 @@ class QueueEngine {
   QueueEngine(const Place& place, LogStore& logs, RandomSource& random, const QueueOptions& options,
               const Clock& clock);
 
-  /// Runs the tasks in one transaction, each in a savepoint of its own, commits once, then calls
-  /// every `done`. A full disk refuses the whole group (UNAVAILABLE / STORAGE_FULL).
+  /// Runs the tasks in one transaction, commits once, then calls every `done`. A full disk refuses
+  /// the whole group (UNAVAILABLE / STORAGE_FULL).
   /// @throws StorageFatal; the object must not be used after it.
   GroupOutcome run_group(std::span<WriteTask> tasks);
 
@@ -94,8 +98,17 @@ class QueueEngine {
   QueueCore& queue() { return queue_; }
 
  private:
+  /// The exceptions of the tasks of a group, and what they mean for the others.
+  struct Failures {
+    std::vector<std::exception_ptr> of_task;
+    bool memory_is_stale = false;      ///< a bug left state in memory half changed
+    bool must_undo_the_group = false;  ///< a task without savepoint failed after a write
+  };
+
   void recover(RandomSource& random);
   void compare_with_mark();
+  /// Runs one task of an open transaction. @throws what ends the whole group
+  void run_task(WriteTask& task, WriteContext& context, Failures& failures);
   /// Rolls back an open transaction and rebuilds the state that lives only in memory.
   /// @throws StorageFatal if the store cannot be read.
   void roll_back();

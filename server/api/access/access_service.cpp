@@ -116,31 +116,30 @@ grpc::ServerUnaryReactor* AccessServiceApi::RedeemCode(grpc::CallbackServerConte
                                                        v1::RedeemCodeResponse* response) {
   auto tables = std::make_shared<AccessTables>();
   auto act = std::make_shared<Act>(*context, "login", "RedeemCode");
-  return write_call(
-      services_, context, violations_of_secret(*request), "RedeemCode",
-      [=, this](WriteContext& write) {
-        const std::int64_t now_ms = write.now.wall_ms;
-        try {
-          const CodeRow code = require_code(write.access, request->secret(), now_ms);
-          const Principal owner = require_active(write.access, code.principal_id);
-          write.access.use_code(code.id, now_ms);
-          const Granted token = grant_token(write.access, owner, code.scopes, now_ms);
-          response->set_token(token.text);
-          *response->mutable_expires() = token.expires;
-          response->set_principal(owner.name);
-          response->set_pool(owner.pool);
-          response->set_role(static_cast<v1::Role>(owner.role));
-          add_scopes(code.scopes, *response->mutable_scopes());
-          act->record(write, owner.name, {.names = {owner.name}});
-        } catch (const Refused& refused) {
-          throw refuse_login(services_, *context, refused, "RedeemCode");
-        }
-        *tables = write.access.all();
-      },
-      [=, this] {
-        services_.directory.replace(*tables);
-        act->log_committed();
-      });
+  return write_call(services_, context, violations_of_secret(*request), "RedeemCode",
+                    [=, this](WriteContext& write) {
+                      const std::int64_t now_ms = write.now.wall_ms;
+                      try {
+                        const CodeRow code = require_code(write.access, request->secret(), now_ms);
+                        const Principal owner = require_active(write.access, code.principal_id);
+                        write.access.use_code(code.id, now_ms);
+                        const Granted token = grant_token(write.access, owner, code.scopes, now_ms);
+                        response->set_token(token.text);
+                        *response->mutable_expires() = token.expires;
+                        response->set_principal(owner.name);
+                        response->set_pool(owner.pool);
+                        response->set_role(static_cast<v1::Role>(owner.role));
+                        add_scopes(code.scopes, *response->mutable_scopes());
+                        act->record(write, owner.name, {.names = {owner.name}});
+                      } catch (const Refused& refused) {
+                        throw refuse_login(services_, *context, refused, "RedeemCode");
+                      }
+                      *tables = write.access.all();
+                    },
+                    {.committed = [=, this] {
+                      services_.directory.replace(*tables);
+                      act->log_committed();
+                    }});
 }
 
 grpc::ServerUnaryReactor* AccessServiceApi::RenewToken(grpc::CallbackServerContext* context,
@@ -165,10 +164,10 @@ grpc::ServerUnaryReactor* AccessServiceApi::RenewToken(grpc::CallbackServerConte
         act->record(write, caller.name, {.names = {key_id}});
         *tables = write.access.all();
       },
-      [=, this] {
+      {.committed = [=, this] {
         services_.directory.replace(*tables);
         act->log_committed();
-      });
+      }});
 }
 
 grpc::ServerUnaryReactor* AccessServiceApi::CreateCode(grpc::CallbackServerContext* context,
@@ -200,7 +199,7 @@ grpc::ServerUnaryReactor* AccessServiceApi::CreateCode(grpc::CallbackServerConte
         act->record(write, caller.name,
                     {.names = {owner->name}, .detail = "scopes=" + words_of(scopes)});
       },
-      [act] { act->log_committed(); });
+      {.committed = [act] { act->log_committed(); }});
 }
 
 }  // namespace quasi::server

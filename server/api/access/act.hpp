@@ -48,8 +48,9 @@ struct JobsChanged {
 
 /// Names an act in the log and in the audit.
 struct ActName {
-  const char* event;   ///< e.g. "submit"
-  const char* method;  ///< e.g. "SubmitJobs"
+  const char* event;          ///< e.g. "submit"
+  const char* method;         ///< e.g. "SubmitJobs"
+  bool checks_first = false;  ///< the body refuses before its first write (WriteTask)
 };
 
 /// Runs a call that changes jobs, as `write_call` does, and records it. `body` returns JobsChanged.
@@ -66,7 +67,7 @@ grpc::ServerUnaryReactor* jobs_call(Services& services, grpc::CallbackServerCont
         else
           act->record(write, caller.name, {.names = changed.uids});
       },
-      [act] { act->log_committed(); });
+      {.committed = [act] { act->log_committed(); }, .checks_first = name.checks_first});
 }
 
 /// Writes a login that was refused into the audit. The call returns at once; if the writer's queue

@@ -66,16 +66,15 @@ grpc::ServerUnaryReactor* admin_call(Services& services, grpc::CallbackServerCon
                                      std::function<Act::Target(WriteContext&)> body) {
   auto tables = std::make_shared<AccessTables>();
   auto act = std::make_shared<Act>(*context, "admin", method);
-  return write_call(
-      services, context, violations, method,
-      [=, body = std::move(body)](WriteContext& write, const Caller& caller) {
-        act->record(write, caller.name, body(write));
-        *tables = write.access.all();
-      },
-      [=, &services] {
-        services.directory.replace(*tables);
-        act->log_committed();
-      });
+  return write_call(services, context, violations, method,
+                    [=, body = std::move(body)](WriteContext& write, const Caller& caller) {
+                      act->record(write, caller.name, body(write));
+                      *tables = write.access.all();
+                    },
+                    {.committed = [=, &services] {
+                      services.directory.replace(*tables);
+                      act->log_committed();
+                    }});
 }
 
 }  // namespace

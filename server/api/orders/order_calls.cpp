@@ -40,7 +40,7 @@ grpc::ServerUnaryReactor* order_call(Services& services, grpc::CallbackServerCon
                                  std::to_string(to_milliseconds(request->within())) +
                                  " reason=" + request->reason()});
       },
-      [act] { act->log_committed(); });
+      {.committed = [act] { act->log_committed(); }});
 }
 
 }  // namespace

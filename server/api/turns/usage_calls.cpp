@@ -127,7 +127,7 @@ grpc::ServerUnaryReactor* AdminServiceApi::SaveQuotas(grpc::CallbackServerContex
             request->tenant().empty() ? request->principal() : "tenant " + request->tenant();
         act->record(write, caller.name, {.names = {name}, .detail = values_of(request->quotas())});
       },
-      [act] { act->log_committed(); });
+      {.committed = [act] { act->log_committed(); }});
 }
 
 }  // namespace quasi::server

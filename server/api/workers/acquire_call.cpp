@@ -77,8 +77,9 @@ class AcquireCall : public grpc::ServerUnaryReactor,
                const std::int64_t waited_ms = write.now.monotonic_ms - self->begun_ms_;
                *acquired = write.queue.apply(to_command(*self->request_, waited_ms), write.now);
              },
-         .done = [self, acquired](
-                     const std::exception_ptr& error) { self->answered(error, *acquired); }});
+         .done = [self,
+                  acquired](const std::exception_ptr& error) { self->answered(error, *acquired); },
+         .checks_first = true});
     if (!posted) quasi::server::finish(this, context_, busy_status(services_.draining));
   }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -239,6 +240,60 @@ TEST_F(Recovery, AnErrorWhileTheMemoryIsRebuiltIsAStorageFailure) {
                  .done = [](const std::exception_ptr&) {}};
   EXPECT_THROW(world->engine.run_group({&task, 1}), StorageFatal);
   sqlite3_set_authorizer(world->engine.database().handle(), nullptr, nullptr);
+}
+
+using Answers = std::array<std::string, 3>;
+
+// Three changes of one group; the middle one runs without a savepoint.
+struct GroupOfThree {
+  Answers answers;
+
+  GroupOutcome run(QueueWorld& world, std::function<void(WriteContext&)> middle) {
+    const auto set = [](const char* key) {
+      return [key](WriteContext& write) { write.store.set_meta(key, "set"); };
+    };
+    std::vector<WriteTask> tasks = {
+        {.body = set("first"), .done = answer(0)},
+        {.body = std::move(middle), .done = answer(1), .checks_first = true},
+        {.body = set("last"), .done = answer(2)}};
+    return world.engine.run_group(tasks);
+  }
+  std::function<void(std::exception_ptr)> answer(std::size_t i) {
+    return [this, i](const std::exception_ptr& error) {
+      answers[i] = "done";
+      try {
+        if (error) std::rethrow_exception(error);
+      } catch (const Refused& refused) {
+        answers[i] = refused.reason;
+      }
+    };
+  }
+};
+
+TEST_F(Recovery, AChangeThatIsRefusedBeforeItsFirstWriteLeavesTheOthersAlone) {
+  const auto world = open(root_.path());
+  GroupOfThree group;
+  group.run(*world, [](WriteContext&) { throw Refused(Refusal::kNotFound, "JOB", "none"); });
+  EXPECT_EQ(group.answers, Answers({"done", "JOB", "done"}));
+  EXPECT_EQ(world->engine.store().meta("first"), "set");
+  EXPECT_EQ(world->engine.store().meta("last"), "set");
+}
+
+// Nothing of a change that broke its promise may be committed, so the others try again.
+TEST_F(Recovery, AChangeThatFailsAfterAWriteWithoutSavepointUndoesItsGroup) {
+  const auto world = open(root_.path());
+  GroupOfThree group;
+  const GroupOutcome outcome = group.run(*world, [](WriteContext& write) {
+    write.store.set_meta("half", "set");
+    throw Refused(Refusal::kNotFound, "JOB", "none");
+  });
+  EXPECT_FALSE(outcome.wrote);
+  EXPECT_EQ(group.answers, Answers({"SERVER_BUSY", "JOB", "SERVER_BUSY"}));
+  for (const char* key : {"first", "half", "last"})
+    EXPECT_EQ(world->engine.store().meta(key), "") << key;
+  group.run(*world, [](WriteContext&) {});
+  EXPECT_EQ(group.answers, Answers({"done", "done", "done"}));
+  EXPECT_EQ(world->engine.store().meta("last"), "set");
 }
 
 // Two texts at one address are two statements, and one text at two addresses is one statement.

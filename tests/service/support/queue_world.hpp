@@ -51,11 +51,13 @@ struct QueueWorld {
     finish_deletions(engine.store(), blobs);
   }
 
-  /// Runs one command in a group of its own and rethrows its refusal.
-  void run(std::function<void(WriteContext&)> body) {
+  /// Runs one command in a group of its own and rethrows its refusal. `checks_first` is the one of
+  /// WriteTask.
+  void run(std::function<void(WriteContext&)> body, bool checks_first = false) {
     std::exception_ptr failure;
     WriteTask task{.body = std::move(body),
-                   .done = [&](std::exception_ptr error) { failure = std::move(error); }};
+                   .done = [&](std::exception_ptr error) { failure = std::move(error); },
+                   .checks_first = checks_first};
     engine.run_group({&task, 1});
     if (failure) std::rethrow_exception(failure);
   }
