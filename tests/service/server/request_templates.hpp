@@ -32,7 +32,7 @@ class RequestTemplates : public Calls {
     enlist();
   }
 
-  /// Registers the worker anew, so that an earlier spoilt registration has no effect.
+  /// Registers the worker anew, so that earlier spoilt requests about it have no effect.
   void enlist() {
     incarnation_ = wire::make_uuid();
     const v1::RegisterRequest request = registration();
@@ -40,6 +40,7 @@ class RequestTemplates : public Calls {
     limit(context);
     v1::RegisterResponse response;
     ASSERT_TRUE(workers_->Register(&context, request, &response).ok());
+    end_orders(channel_, worker_);
   }
 
   v1::RegisterRequest registration() const {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <google/protobuf/message.h>
+#include <grpcpp/channel.h>
+#include <gtest/gtest.h>
 
 #include <functional>
 #include <map>
@@ -9,7 +11,7 @@
 #include <vector>
 
 #include "proto/wire/chunks.hpp"
-#include "quasi/v1/admin_service.pb.h"
+#include "quasi/v1/admin_service.grpc.pb.h"
 
 namespace quasi::server::test {
 
@@ -24,6 +26,24 @@ Messages one(const Request& request) {
   Messages messages;
   messages.push_back(std::make_unique<Request>(request));
   return messages;
+}
+
+/// Puts a worker with the device "cpu" back into service. A spoilt order may have taken it out.
+inline void end_orders(const std::shared_ptr<grpc::Channel>& channel, const std::string& worker) {
+  const auto admins = v1::AdminService::NewStub(channel);
+  v1::DrainWorkerRequest drain;
+  drain.set_worker(worker);
+  drain.set_end(true);
+  grpc::ClientContext of_drain;
+  v1::DrainWorkerResponse drained;
+  EXPECT_TRUE(admins->DrainWorker(&of_drain, drain, &drained).ok());
+  v1::CordonDeviceRequest cordon;
+  cordon.set_worker(worker);
+  cordon.set_device("cpu");
+  cordon.set_end(true);
+  grpc::ClientContext of_cordon;
+  v1::CordonDeviceResponse cordoned;
+  EXPECT_TRUE(admins->CordonDevice(&of_cordon, cordon, &cordoned).ok());
 }
 
 /// Adds the orders of operators. Those about workers put them back into service, so that later
