@@ -2,28 +2,26 @@
 #include <utility>
 
 #include "workers/backend/device/device_buffer.cuh"
-#include "workers/backend/device/library_handle.cuh"
 #include "workers/backend/device/stream.cuh"
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/kernels/beam/beam_kernels.hpp"
 #include "workers/mosfet/kernels/beam/beam_kernels_cuda.cuh"
+#include "workers/mosfet/kernels/beam/beam_vectors_cuda.cuh"
 #include "workers/mosfet/kernels/beam/gmres.hpp"
 #include "workers/mosfet/physics/beam/face_energies.hpp"
 
 namespace quasi::mosfet {
 namespace {
 
-namespace late = quasi::cuda::late;
 using cuda::BeamEnd;
 using cuda::BeamTables;
+using cuda::DeviceVectors;
 using quasi::cuda::check;
 using quasi::cuda::check_launch;
-using quasi::cuda::CublasHandle;
 using quasi::cuda::DeviceBuffer;
 using quasi::cuda::for_each_index;
 using quasi::cuda::Stream;
 using quasi::cuda::StreamPriority;
-using quasi::cuda::to_host;
 
 /// Multiplies two arrays.
 struct Multiply {
@@ -32,63 +30,19 @@ struct Multiply {
   __device__ void operator()(std::int64_t at) const { out[at] = a[at] * b[at]; }
 };
 
-/// Vectors of gmres() on the device, with the inner product Σ weight² a b. Buffers return to a
-/// pool, because an allocation waits for the whole device.
-class DeviceVectors {
- public:
-  class Vector {
-   public:
-    Vector(DeviceVectors* owner, DeviceBuffer<double> buffer)
-        : owner_(owner), buffer_(std::move(buffer)) {}
-    Vector(Vector&& other) noexcept = default;
-    Vector& operator=(Vector&& other) noexcept = default;
-    ~Vector() {
-      if (buffer_.size() > 0) owner_->pool_.push_back(std::move(buffer_));
-    }
-    double* data() const { return buffer_.data(); }
-
-   private:
-    DeviceVectors* owner_;
-    DeviceBuffer<double> buffer_;
-  };
-
-  explicit DeviceVectors(const Stream& stream) : stream_(stream), blas_(stream.get()) {}
-
-  void resize(std::size_t size) {
-    if (size != size_) pool_.clear();
-    if (size != size_) left_ = {size, "weighted vectors"}, right_ = {size, "weighted vectors"};
-    size_ = size;
+/// Computes the weights of BeamNorm::kElectrons from ḡ of the unscattered inflow, as
+/// beam_electron_weights() does.
+struct ElectronWeights {
+  BeamTables t;
+  const double* unscattered;
+  double* weight;
+  __device__ void operator()(std::int64_t row) const {
+    const auto k = static_cast<int>(row % t.nk);
+    const std::int64_t state = row / t.nk / t.nx;
+    const double least = fmin(t.inflow_source[k], t.inflow_drain[k]);
+    const double full = t.density_factor[state] * t.states[row] * t.boltzmann[k];
+    weight[row] = sqrt(full / fmax(unscattered[row], least));
   }
-  void set_weight(const std::vector<double>& weight) { weight_ = {weight, "weights of GMRES"}; }
-  Vector take() {
-    if (pool_.empty()) return {this, DeviceBuffer<double>(size_, "directions of GMRES")};
-    DeviceBuffer<double> buffer = std::move(pool_.back());
-    pool_.pop_back();
-    return {this, std::move(buffer)};
-  }
-  double dot(const Vector& a, const Vector& b) const {
-    for_each_index(count(), Multiply{weight_.data(), a.data(), left_.data()}, "weight",
-                   stream_.get());
-    for_each_index(count(), Multiply{weight_.data(), b.data(), right_.data()}, "weight",
-                   stream_.get());
-    double sum = 0.0;
-    check(late::cublasDdot(blas_.get(), count(), left_.data(), 1, right_.data(), 1, &sum), "dot");
-    return sum;
-  }
-  void add(double factor, const Vector& from, Vector* to) const {
-    check(late::cublasDaxpy(blas_.get(), count(), &factor, from.data(), 1, to->data(), 1), "sum");
-  }
-  void scale(double factor, Vector* v) const {
-    check(late::cublasDscal(blas_.get(), count(), &factor, v->data(), 1), "scale");
-  }
-
- private:
-  int count() const { return static_cast<int>(size_); }
-  const Stream& stream_;
-  CublasHandle blas_;
-  std::size_t size_ = 0;
-  DeviceBuffer<double> weight_, left_, right_;
-  std::vector<DeviceBuffer<double>> pool_;
 };
 
 struct LossOfRows {
@@ -154,10 +108,13 @@ class CudaBeamKernels : public BeamKernels {
                .dh_ev = grid_.dh_ev,
                .shape = grid_.shape,
                .third = problem.order == BeamOrder::kThird};
-    uploads_.clear();
+    stream_.synchronize("the last problem");  // its uploads must have left the host
+    host_tables_.clear();
+    places_.clear();
     upload_grid(problem);
     upload_levels(problem.levels);
     upload_links(problem);
+    send_tables();
     resize();
     const std::int64_t cells = tables_.n_states * tables_.nx * tables_.lines(),
                        face_cells = tables_.n_states * (tables_.nx + 1) * tables_.lines();
@@ -183,7 +140,8 @@ class CudaBeamKernels : public BeamKernels {
       DeviceVectors::Vector rhs = vectors_.take(), x = vectors_.take();
       lines(tables_.source, true);
       mean_of_lines(rhs.data());
-      vectors_.set_weight(electron_weights(rhs.data()));
+      for_each_index(tables_.rows(), ElectronWeights{tables_, rhs.data(), vectors_.weight()},
+                     "weights of GMRES", stream_.get());
       check(cudaMemcpyAsync(x.data(), start.empty() ? rhs.data() : start.data(),
                             rows * sizeof(double), cudaMemcpyDefault, stream_.get()),
             "start of GMRES");
@@ -204,14 +162,14 @@ class CudaBeamKernels : public BeamKernels {
       solution.converged = report.converged;
     }
     mean_of_lines(mean_.data());
-    solution.mean = to_host(mean_, "mean occupations", stream_.get());
+    solution.mean = to_host(mean_, rows, "mean occupations");
     solution.sweeps += 1;
     host_mean_ = solution.mean;
     return solution;
   }
 
   std::vector<double> sheet_density() override {
-    const std::vector<double> states = to_host(states_, "states", stream_.get());
+    const std::vector<double> states = to_host(states_, host_mean_.size(), "states");
     std::vector<double> sheet(static_cast<std::size_t>(tables_.n_states) * tables_.nx);
     for (std::size_t at = 0; at < host_mean_.size(); ++at)
       sheet[at / grid_.n_h] += density_factor_[at / grid_.n_h / grid_.nx] *
@@ -222,20 +180,22 @@ class CudaBeamKernels : public BeamKernels {
 
   BeamFluxes fluxes() override {
     const std::int64_t faces = static_cast<std::int64_t>(tables_.n_states) * (tables_.nx + 1);
-    DeviceBuffer<double> current(static_cast<std::size_t>(faces * tables_.nk), "currents");
+    const auto count = static_cast<std::size_t>(faces * tables_.nk);
+    grow(current_, count);
     for_each_index(faces * tables_.nk,
-                   cuda::FaceCurrents{tables_, plus_.data(), minus_.data(), current.data()},
+                   cuda::FaceCurrents{tables_, plus_.data(), minus_.data(), current_.data()},
                    "currents", stream_.get());
     std::vector<double> power;
     if (tables_.scatters) power = phonon_power();
-    BeamFluxes fluxes = sum_beam_fluxes(grid_, to_host(current, "currents", stream_.get()), power);
+    BeamFluxes fluxes = sum_beam_fluxes(grid_, to_host(current_, count, "currents"), power);
     fluxes.sheet_nm2 = sheet_density();
     return fluxes;
   }
 
   std::vector<double> distribution() override {
-    std::vector<double> g = to_host(plus_, "distribution", stream_.get());
-    const std::vector<double> minus = to_host(minus_, "distribution", stream_.get());
+    const auto cells = static_cast<std::size_t>(tables_.n_states * tables_.nx * tables_.lines());
+    std::vector<double> g = to_host(plus_, cells, "distribution");
+    const std::vector<double> minus = to_host(minus_, cells, "distribution");
     g.insert(g.end(), minus.begin(), minus.end());
     return g;
   }
@@ -247,10 +207,37 @@ class CudaBeamKernels : public BeamKernels {
     return static_cast<unsigned>((tables_.rows() * cuda::kRowLanes + kThreads - 1) / kThreads);
   }
 
-  // Uploads a table that lives until the next load().
-  const double* upload(const std::vector<double>& values) {
-    uploads_.emplace_back(values, "tables of the beam scheme");
-    return uploads_.back().data();
+  // Adds a table to those that send_tables() uploads, which then sets its address.
+  void upload(const std::vector<double>& values, const double** address) {
+    places_.push_back({address, host_tables_.size()});
+    host_tables_.insert(host_tables_.end(), values.begin(), values.end());
+  }
+  // Uploads all tables at once. An allocation or a default stream would wait for the whole device,
+  // which other bias points share.
+  void send_tables() {
+    grow(device_tables_, host_tables_.size());
+    device_tables_.copy_from(host_tables_.data(), host_tables_.size(), "tables of the beam scheme",
+                             stream_.get());
+    for (const auto& [address, place] : places_) *address = device_tables_.data() + place;
+  }
+  // Makes a buffer at least this large. Buffers keep their size for the next bias point.
+  template <typename T>
+  static void grow(DeviceBuffer<T>& buffer, std::size_t size) {
+    if (buffer.size() < size) buffer = DeviceBuffer<T>(size, "beam scheme");
+  }
+  template <typename T>
+  void send(const std::vector<T>& values, DeviceBuffer<T>* to) {
+    grow(*to, values.size());
+    to->copy_from(values.data(), values.size(), "links", stream_.get());
+  }
+  std::vector<double> to_host(const DeviceBuffer<double>& buffer, std::size_t count,
+                              const char* what) {
+    std::vector<double> host(count);
+    check(cudaMemcpyAsync(host.data(), buffer.data(), count * sizeof(double),
+                          cudaMemcpyDeviceToHost, stream_.get()),
+          what);
+    stream_.synchronize(what);
+    return host;
   }
 
   void upload_grid(const BeamProblem& problem) {
@@ -265,29 +252,28 @@ class CudaBeamKernels : public BeamKernels {
     }
     edge.push_back(grid_.h_low_ev(grid_.n_h));
     for (int j = 0; j <= grid_.n_kappa; ++j) kappa.push_back(j * grid_.dkappa);
-    tables_.h_edge = upload(edge);
-    tables_.h_centre = upload(centre);
-    tables_.h_full = upload(full);
-    tables_.h_inverse = upload(inverse);
-    tables_.boltzmann = upload(boltzmann);
-    tables_.kappa_edge = upload(kappa);
-    inflow_ = problem.inflow;
-    tables_.inflow_source = upload(problem.inflow.source);
-    tables_.inflow_drain = upload(problem.inflow.drain);
+    upload(edge, &tables_.h_edge);
+    upload(centre, &tables_.h_centre);
+    upload(full, &tables_.h_full);
+    upload(inverse, &tables_.h_inverse);
+    upload(boltzmann, &tables_.boltzmann);
+    upload(kappa, &tables_.kappa_edge);
+    upload(problem.inflow.source, &tables_.inflow_source);
+    upload(problem.inflow.drain, &tables_.inflow_drain);
   }
 
   void upload_levels(const BeamLevels& levels) {
     const BeamFactors factors = make_beam_factors(levels);
     density_factor_ = factors.density;
-    tables_.density_factor = upload(factors.density);
-    tables_.speed_factor = upload(factors.speed);
-    tables_.states_factor = upload(factors.states);
+    upload(factors.density, &tables_.density_factor);
+    upload(factors.speed, &tables_.speed_factor);
+    upload(factors.states, &tables_.states_factor);
     std::vector<double> faces(static_cast<std::size_t>(levels.n_states()) * (grid_.nx + 1));
     for (int state = 0; state < levels.n_states(); ++state)
       face_energies(levels.edge_of(state), grid_.nx,
                     &faces[static_cast<std::size_t>(state) * (grid_.nx + 1)]);
-    tables_.nodes = upload(levels.edge_ev);
-    tables_.faces = upload(faces);
+    upload(levels.edge_ev, &tables_.nodes);
+    upload(faces, &tables_.faces);
   }
 
   void upload_links(const BeamProblem& problem) {
@@ -296,14 +282,15 @@ class CudaBeamKernels : public BeamKernels {
                          tables_.n_states);
     tables_.scatters = !lists.ends.empty();
     if (!tables_.scatters) return;
-    ends_ = {lists.ends, "links"};
-    first_low_ = {lists.first_low, "links"};
-    first_high_ = {lists.first_high, "links"};
+    send(lists.ends, &ends_);
+    send(lists.first_low, &first_low_);
+    send(lists.first_high, &first_high_);
+    stream_.synchronize("links");  // the lists end here
     tables_.ends = ends_.data();
     tables_.first_low = first_low_.data();
     tables_.first_high = first_high_.data();
-    tables_.overlap = upload(problem.overlap);
-    tables_.filling = problem.filling.empty() ? nullptr : upload(problem.filling);
+    upload(problem.overlap, &tables_.overlap);
+    if (!problem.filling.empty()) upload(problem.filling, &tables_.filling);
   }
 
   void resize() {
@@ -311,9 +298,6 @@ class CudaBeamKernels : public BeamKernels {
                cells = static_cast<std::size_t>(tables_.n_states * tables_.nx * tables_.lines()),
                face_cells =
                    static_cast<std::size_t>(tables_.n_states * (tables_.nx + 1) * tables_.lines());
-    const auto grow = [](DeviceBuffer<double>& buffer, std::size_t size) {
-      if (buffer.size() != size) buffer = DeviceBuffer<double>(size, "beam scheme");
-    };
     grow(volume_, cells);
     grow(area_, face_cells);
     grow(plus_, cells);
@@ -349,24 +333,15 @@ class CudaBeamKernels : public BeamKernels {
     check_launch("mean occupations");
   }
 
-  std::vector<double> electron_weights(const double* unscattered) const {
-    std::vector<double> mean(static_cast<std::size_t>(tables_.rows()));
-    check(cudaMemcpyAsync(mean.data(), unscattered, mean.size() * sizeof(double),
-                          cudaMemcpyDeviceToHost, stream_.get()),
-          "unscattered occupations");
-    // The copy of the states waits for the stream, and thereby for both copies.
-    const std::vector<double> states = to_host(states_, "states", stream_.get());
-    return beam_electron_weights(grid_, inflow_, density_factor_, states, mean);
-  }
-
   // Returns the power of the processes [processes][nx], the sum over states and cells of H.
   std::vector<double> phonon_power() {
     const std::int64_t rows = tables_.rows();
-    DeviceBuffer<double> power(static_cast<std::size_t>(n_processes_ * rows), "phonon power");
+    const auto count = static_cast<std::size_t>(n_processes_ * rows);
+    grow(power_, count);
     for_each_index(n_processes_ * rows,
-                   PowerOfRows{tables_, weight_.data(), mean_.data(), power.data()}, "phonon power",
-                   stream_.get());
-    const std::vector<double> parts = to_host(power, "phonon power", stream_.get());
+                   PowerOfRows{tables_, weight_.data(), mean_.data(), power_.data()},
+                   "phonon power", stream_.get());
+    const std::vector<double> parts = to_host(power_, count, "phonon power");
     std::vector<double> sum(static_cast<std::size_t>(n_processes_) * tables_.nx);
     for (std::size_t at = 0; at < parts.size(); ++at) {
       const std::size_t process = at / static_cast<std::size_t>(rows);
@@ -379,13 +354,13 @@ class CudaBeamKernels : public BeamKernels {
   Stream stream_{StreamPriority::kNormal};
   DeviceVectors vectors_{stream_};
   BeamGrid grid_;
-  BeamInflow inflow_;
   BeamTables tables_;
   int n_processes_ = 0;
-  std::vector<DeviceBuffer<double>> uploads_;
   std::vector<double> density_factor_, host_mean_;
-  DeviceBuffer<double> volume_, area_, plus_, minus_, work_, states_, weight_, weighted_, loss_,
-      gain_, mean_, source_;
+  std::vector<double> host_tables_;                             ///< all tables of the problem
+  std::vector<std::pair<const double**, std::size_t>> places_;  ///< addresses and offsets
+  DeviceBuffer<double> device_tables_, current_, power_, volume_, area_, plus_, minus_, work_,
+      states_, weight_, weighted_, loss_, gain_, mean_, source_;
   DeviceBuffer<BeamEnd> ends_;
   DeviceBuffer<int> first_low_, first_high_;
 };

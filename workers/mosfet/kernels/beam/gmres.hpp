@@ -7,6 +7,9 @@
 
 namespace quasi::mosfet {
 
+/// Number of directions after which gmres() starts again.
+constexpr int kGmresRestart = 40;
+
 /// Result of a GMRES iteration.
 struct GmresReport {
   int products = 0;     ///< applications of the operator
@@ -67,6 +70,17 @@ struct HostVectors {
     }
     return sum;
   }
+  /// Makes `next` orthogonal to a basis (modified Gram–Schmidt). @return its components along the
+  /// basis, followed by the length of what is left
+  std::vector<double> orthogonalise(const std::vector<Vector>& basis, Vector* next) const {
+    std::vector<double> h;
+    for (const Vector& direction : basis) {
+      h.push_back(dot(direction, *next));
+      add(-h.back(), direction, next);
+    }
+    h.push_back(std::sqrt(dot(*next, *next)));
+    return h;
+  }
   /// Adds `factor` times `from` to `to`.
   void add(double factor, const Vector& from, Vector* to) const {
     for (std::size_t k = 0; k < to->size(); ++k) (*to)[k] += factor * from[k];
@@ -76,19 +90,18 @@ struct HostVectors {
   }
 };
 
-/// Solves A x = b by GMRES with restarts (modified Gram–Schmidt, Givens rotations) [saad1986].
+/// Solves A x = b by GMRES with restarts and Givens rotations [saad1986].
 ///
 /// The recurrence of a cycle can reach the tolerance while b − A x does not, since A x is rounded.
 /// If such a cycle does not halve b − A x, and it is below 100 tolerances, the solution counts as
 /// converged. A cycle of an iteration that is merely slow does not reach the tolerance.
-/// @param vectors  dot, add and scale of the type of `b`, as HostVectors has them
+/// @param vectors  dot, orthogonalise, add and scale of the type of `b`, as HostVectors has them
 /// @param apply  returns A x for a vector x
 /// @param x  in: start, out: solution
 template <typename Vectors, typename Apply>
 GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vectors::Vector& b,
                   double tolerance, int max_products, typename Vectors::Vector* x) {
   using Vector = typename Vectors::Vector;
-  constexpr int kRestart = 40;
   constexpr double kRounding = 100.0;  // of the tolerance
   GmresReport report;
   const double scale = std::sqrt(vectors.dot(b, b));
@@ -116,15 +129,10 @@ GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vec
     basis.push_back(std::move(residual));
     GmresCycle cycle(length);
     recurrence_reached = false;
-    for (int k = 0; k < kRestart && report.products < max_products; ++k) {
+    for (int k = 0; k < kGmresRestart && report.products < max_products; ++k) {
       Vector next = apply(basis.back());
       ++report.products;
-      std::vector<double> h;
-      for (const Vector& direction : basis) {
-        h.push_back(vectors.dot(direction, next));
-        vectors.add(-h.back(), direction, &next);
-      }
-      h.push_back(std::sqrt(vectors.dot(next, next)));
+      std::vector<double> h = vectors.orthogonalise(basis, &next);
       const double norm = h.back();
       const double left = cycle.add_column(std::move(h));
       recurrence_reached = left <= tolerance * scale;
