@@ -62,8 +62,8 @@ class BeamDevices : public test::OnEveryDevice {};
 
 // GMRES ends at a residual of 1e-13, and this problem enlarges a residual some hundred times. On an
 // H200 distributions differ by up to 1.2e-11 of their largest value. Densities and currents weight
-// them with e^{−H/kT}, up to e^12 here, which does not favour the largest value. There they differ
-// by up to 1.1e-10 of the largest one.
+// them with e^{−H/kT}, up to e^12 here, which does not favour the largest value. They differ by
+// 1.1e-10 of the largest one.
 TEST_P(BeamDevices, AgreeWithTheOperatorsOfTheHost) {
   constexpr double kTolerance = 5e-11, kSumTolerance = 1e-9;
   for (const bool scatters : {true, false})
