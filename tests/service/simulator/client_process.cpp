@@ -52,6 +52,12 @@ std::vector<JobState> states_of(const server::TurnsChanged& answer) {
   return states;
 }
 
+/// True for an answer after which the client forgets the submission.
+bool is_refusal(const grpc::Status& status) {
+  return !status.ok() && !client::is_transient(status) &&
+         status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED;
+}
+
 }  // namespace
 
 ClientProcess::ClientProcess(const Surroundings& around, Person person,
@@ -183,8 +189,11 @@ void ClientProcess::send(const v1::SubmitJobsRequest& request) {
             },
             [back, response](const grpc::Status& status) { back(status, *response); });
       },
-      [this, request](const grpc::Status& status, const v1::SubmitJobsResponse& response) {
+      [this, request, was_acknowledged = around_.judge.is_acknowledged(request.request_id())](
+          const grpc::Status& status, const v1::SubmitJobsResponse& response) {
         try {
+          if (is_refusal(status))
+            around_.judge.note_refusal(request.request_id(), was_acknowledged);
           answered(request, status, response);
         } catch (const client::Failure&) {
           // The disk of the journal has failed, and the command ends. The entry stays.
@@ -195,11 +204,8 @@ void ClientProcess::send(const v1::SubmitJobsRequest& request) {
 void ClientProcess::answered(const v1::SubmitJobsRequest& request, const grpc::Status& status,
                              const v1::SubmitJobsResponse& response) {
   if (!status.ok()) {
-    const bool is_unanswered =
-        client::is_transient(status) || status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
-    if (is_unanswered) return;
+    if (!is_refusal(status)) return;
     around_.timeline.record("a submission is refused: " + status.error_message());
-    around_.judge.note_refusal(request.request_id());
     return state_.remove_pending(request.request_id());
   }
   const std::vector<std::string> uids(response.job_ids().begin(), response.job_ids().end());

@@ -210,10 +210,9 @@ void Judge::note_submission(const std::string& request, const Submission& submis
   recorded_[request] = submission;
 }
 
-void Judge::note_refusal(const std::string& request) {
+void Judge::note_refusal(const std::string& request, bool was_acknowledged) {
   refused_.insert(request);
-  if (answers_.contains(request))
-    report_violation("I7", "a repeated submission was refused: " + request);
+  if (was_acknowledged) report_violation("I7", "a repeated submission was refused: " + request);
 }
 
 void Judge::note_submission_answer(const std::string& request,

@@ -99,7 +99,9 @@ class Judge {
   };
   /// A submission was recorded in the journal before it was sent.
   void note_submission(const std::string& request, const Submission& submission);
-  void note_refusal(const std::string& request);
+  /// @param was_acknowledged  the client knew the answer when it sent the refused call
+  void note_refusal(const std::string& request, bool was_acknowledged);
+  bool is_acknowledged(const std::string& request) const { return answers_.contains(request); }
   void note_submission_answer(const std::string& request, const std::vector<std::string>& uids);
   void note_cancel_answer(const std::string& uid, JobState state);
 
@@ -142,6 +144,7 @@ class Judge {
     std::int64_t recorded_checkpoint = 0;
     std::int64_t winner = 0;
     bool was_crashed = false;
+    std::int32_t grants = 0;
   };
   struct Device {
     v1::DeviceState state = v1::DEVICE_STATE_READY;
@@ -163,6 +166,8 @@ class Judge {
   void follow_grant(Job& job, const Event& event);
   void follow_reinstatement(Job& job, const Event& event);
   void follow_end_of_attempt(Job& job, const Event& event);
+  /// A job whose worker was lost or gave it back fails only after its last attempt.
+  void check_attempts_used_up(const Job& job, AttemptOutcome outcome);
   void follow_success(Job& job, const Event& event);
   void follow_failure(const Job& job, const Event& event);
   void occupy(std::int64_t fence, std::int64_t job);

@@ -142,6 +142,7 @@ void Judge::follow_grant(Job& job, const Event& event) {
                          std::to_string(newest_fence_));
   newest_fence_ = std::max(newest_fence_, event.fence);
   job.fence = event.fence;
+  ++job.grants;
   for (const auto& [fence, open] : open_)
     if (open.job == event.job) report_violation("I6", job, "was granted while an attempt is open");
   for (const auto& [on, condition] : job.waits_for) {
@@ -184,9 +185,21 @@ void Judge::follow_end_of_attempt(Job& job, const Event& event) {
                      "lost its lease " + std::to_string(deadline->second - timeline_.now()) +
                          " ms before its end");
   deadlines_.erase(fence);
+  if (event.to == JobState::kFailed) check_attempts_used_up(job, outcome);
   const bool is_spared = row->integer(2) != 0 || !row->text(3).empty() || is_evicting(worker);
   if (outcome == AttemptOutcome::kFailed && row->integer(1) == 0 && !is_spared)
     report_violation("I13", job, "has a failed attempt without progress that does not count");
+}
+
+void Judge::check_attempts_used_up(const Job& job, AttemptOutcome outcome) {
+  constexpr std::int32_t kMostFurtherGrants = 20;
+  const bool had_all_grants = job.grants >= job.max_attempts + kMostFurtherGrants;
+  if (outcome == AttemptOutcome::kReleased && !had_all_grants)
+    report_violation("I13", job, "failed because a worker gave it back");
+  server::Rows row(sql("SELECT attempts FROM jobs WHERE uid=?").bind(job.uid));
+  if (outcome == AttemptOutcome::kExpired && !had_all_grants && row.next() &&
+      row->small(0) < job.max_attempts)
+    report_violation("I13", job, "failed with a lost worker before its attempts were used up");
 }
 
 void Judge::follow_success(Job& job, const Event& event) {

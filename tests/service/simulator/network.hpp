@@ -87,7 +87,8 @@ class Network {
   bool is_lost(const std::string& host) { return is_cut(host) || (!is_calm_ && dice_.one_in(50)); }
   std::int64_t delay() {
     if (is_calm_ || !dice_.one_in(20)) return dice_.draw(1, 20);
-    return dice_.draw(20, 4'000);
+    // Some messages arrive when the lease of their attempt has expired.
+    return dice_.one_in(8) ? dice_.draw(4'000, 14'000) : dice_.draw(20, 4'000);
   }
 
   Timeline& timeline_;

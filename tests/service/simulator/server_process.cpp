@@ -274,7 +274,7 @@ void ServerProcess::keep_house() {
   }
   timeline_.record("garbage is collected");
   auto garbage = std::make_shared<server::Garbage>();
-  const server::RetentionOptions options{.blob_grace_ms = 20'000};
+  const server::RetentionOptions options{.blob_grace_ms = 3'000};
   if (!guarded([&] {
         world_->run([&](WriteContext& write) { server::choose_garbage(write, options, *garbage); });
       }))
