@@ -256,6 +256,7 @@ std::string job_page(const Console& console, const v1::Job& job, std::int64_t no
   line("because", waiting);
   if (job.has_failure())
     line(job.state() == v1::JOB_STATE_FAILED ? "why" : "last try", failure_text(job.failure()));
+  if (!job.cancel_reason().empty()) line("cancelled", job.cancel_reason());
   if (job.has_cancel_requested() && !is_final(job.state()))
     line("cancel", "asked for " + readable_age(unix_ms(job.cancel_requested()), now_ms));
   if (!job.owner().empty() && job.owner() != kLocalOwner)

@@ -1,40 +1,9 @@
 #include "client/views/figures.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace quasi::client {
 namespace {
-
-using Cells = std::vector<std::pair<std::string, std::string>>;
-
-bool is_tensor(const Json& value) {
-  return value.is_array() && value.size() == 3 &&
-         std::all_of(value.begin(), value.end(), [](const Json& row) {
-           return row.is_array() && row.size() == 3 &&
-                  std::all_of(row.begin(), row.end(), [](const Json& x) { return x.is_number(); });
-         });
-}
-
-bool is_aside(const std::string& key) {
-  return key == "checks" || key == "warnings" || key == "seconds" || key == "deck_sha256";
-}
-
-void collect(const std::string& name, const Json& value, Cells& cells) {
-  if (is_tensor(value)) {
-    constexpr const char* kAxes[] = {".xx", ".yy", ".zz"};
-    for (std::size_t i = 0; i < 3; ++i) cells.emplace_back(name + kAxes[i], value[i][i].dump());
-  } else if (value.is_array()) {
-    if (value.size() == 1) collect(name, value.front(), cells);
-  } else if (value.is_object()) {
-    for (const auto& [key, part] : value.items())
-      if (!is_aside(key)) collect(name.empty() ? key : name + "." + key, part, cells);
-  } else if (value.is_string()) {
-    cells.emplace_back(name, value.get<std::string>());
-  } else if (!value.is_null()) {
-    cells.emplace_back(name, value.dump());
-  }
-}
 
 std::string cell_text(const std::string& cell) {
   if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
@@ -51,15 +20,7 @@ std::string csv_line(const std::vector<std::string>& cells) {
 
 }  // namespace
 
-Cells figures_of(const Json& document) {
-  Cells cells;
-  const auto summary = document.find("summary");
-  const bool is_whole = summary != document.end() && summary->is_object();
-  if (document.is_object()) collect("", is_whole ? *summary : document, cells);
-  return cells;
-}
-
-void Csv::add(const Cells& cells) {
+void Csv::add(const std::vector<std::pair<std::string, std::string>>& cells) {
   std::vector<std::string>& row = rows_.emplace_back();
   for (const auto& [name, value] : cells) {
     const auto known = std::find(columns_.begin(), columns_.end(), name);

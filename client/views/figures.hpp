@@ -9,12 +9,6 @@
 /// The figures of a result as columns of a table.
 namespace quasi::client {
 
-/// The single values of a summary with their names, in its order: "a.b" of nested objects, the
-/// value of a list with one entry, and NAME.xx, NAME.yy and NAME.zz of a 3 x 3 tensor. Longer
-/// lists, checks, warnings and timings are left out.
-/// @param document  the JSON of the engine, or its `summary` alone
-std::vector<std::pair<std::string, std::string>> figures_of(const Json& document);
-
 /// A table whose columns appear with the first row that has them.
 class Csv {
  public:

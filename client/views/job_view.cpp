@@ -182,6 +182,7 @@ Json job_json(const v1::Job& job, Detail detail) {
   if (detail == Detail::kRow) return json;
 
   json["spec"] = message_json(job.spec());
+  json["cancel_reason"] = job.cancel_reason().empty() ? Json() : Json(job.cancel_reason());
   json["after"] = Json::array();
   for (const v1::AwaitedJob& other : job.dependencies())
     json["after"].push_back(

@@ -29,6 +29,8 @@ inline constexpr Count kJobsPerCall = 1'000;  // One transaction of a few tens o
 inline constexpr Count kSweepJobs = 10'000;   // One transaction of under a second.
 inline constexpr Count kSweepAxes = 8;        // More than a table can show.
 inline constexpr Count kAxisKeys = 16;
+inline constexpr Count kStopRules = 8;      // Each is a row that the success of a job reads.
+inline constexpr Count kFigureBytes = 128;  // Equal to the limit of names.
 inline constexpr Count kSpecBytes = 256U
                                     << 10;  // Specs are rows of the database; large data are blobs.
 inline constexpr Count kNameBytes = 128;    // One line of a table.

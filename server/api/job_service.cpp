@@ -237,6 +237,8 @@ grpc::ServerUnaryReactor* JobServiceApi::GetJob(grpc::CallbackServerContext* con
                      v1::Job& job = *response->mutable_job();
                      job = to_job(*view);
                      add_awaited_jobs(store, scope_of(caller), view->row.id, job);
+                     if (view->row.cancel_requested_ms > 0)
+                       job.set_cancel_reason(store.cancel_reason(view->row.id));
                      std::map<std::string, std::string> names;
                      for (const WorkerRow& worker : store.workers()) names[worker.id] = worker.name;
                      for (const AttemptRow& attempt : store.attempts_of(view->row.id, 32)) {

@@ -148,8 +148,13 @@ class QueueCore {
   /// Tells the jobs that wait for one that it has ended. Those that end by it join `left`.
   void settle_dependents(const JobRow& ended, std::vector<JobRow>& left, Now now);
   /// Starts or cancels the jobs of a set that wait. Those that end by it join `left`.
-  void settle_set(RowId set_id, std::vector<JobRow>& left, Now now);
-  void stop_set(const JobSetRow& set, std::vector<JobRow>& left, Now now);
+  /// Applies the limits and rules of the set of a job that changed.
+  void settle_set(const JobRow& changed, std::vector<JobRow>& left, Now now);
+  /// Says why the set of a job that changed stops, as a sentence; "" if it goes on.
+  std::string reason_to_stop(const JobSetRow& set, const JobRow& job);
+  /// Counts a job that succeeded for the stop rules of its set. @return as reason_to_stop()
+  std::string apply_stop_rules(const JobSetRow& set, const JobRow& job);
+  void stop_set(const JobSetRow& set, const std::string& why, std::vector<JobRow>& left, Now now);
   bool is_full(const std::optional<RowId>& set_id);
   /// Writes the inputs that `source` has made for the job. @return what is missing; "" if nothing
   /// is

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "proto/wire/sweeps/figures.hpp"
 #include "server/queue/job_state.hpp"
 #include "server/queue/retry.hpp"
 #include "server/queue/scope.hpp"
@@ -108,6 +109,13 @@ struct SharedAction {
   std::string action;
 };
 
+/// A stop rule of a set of jobs, and how many jobs it was applied to.
+struct StopRuleRow {
+  wire::StopCondition condition;
+  std::int64_t met = 0;      ///< jobs that met it
+  std::int64_t lacking = 0;  ///< jobs that succeeded without a number of this name
+};
+
 /// The jobs of one sweep. A limit of 0 is none.
 struct JobSetRow {
   RowId id = 0;
@@ -120,7 +128,9 @@ struct JobSetRow {
   std::int64_t max_concurrent = 0;
   std::int64_t stop_after_failures = 0;
   std::int64_t stopped_ms = 0;
-  std::string axes;  ///< serialised quasi.v1.JobSet with the axes alone, opaque here
+  std::string stop_reason;  ///< why it stopped, as a sentence
+  std::string axes;         ///< serialised quasi.v1.JobSet with the axes alone, opaque here
+  std::vector<StopRuleRow> stop_rules;  ///< of a new set, and of views; else see stop_rules_of()
 };
 
 struct JobInput {

@@ -79,7 +79,13 @@ class Store {
   virtual std::optional<JobSetRow> job_set(RowId id) = 0;
   virtual std::optional<JobSetRow> find_set(const Scope& scope, std::string_view uid) = 0;
   /// Notes that the set has stopped because of failures.
-  virtual void stop_set(RowId set, std::int64_t now_ms) = 0;
+  virtual void stop_set(RowId set, const std::string& why, std::int64_t now_ms) = 0;
+  virtual std::vector<StopRuleRow> stop_rules_of(RowId set) = 0;
+  /// Counts a job for the rule at `position`: as one that met it, or as one without the figure.
+  virtual void count_in_stop_rule(RowId set, std::size_t position, bool has_figure) = 0;
+  virtual std::string summary_of(RowId job) = 0;
+  /// Why the job was cancelled; "" if it was not, or nothing was said.
+  virtual std::string cancel_reason(RowId job) = 0;
   /// Number of jobs of the set that run, or that may be granted.
   virtual std::int64_t running_of_set(RowId set) = 0;
   /// Number of jobs of the set that failed by themselves; it counts to `limit`.

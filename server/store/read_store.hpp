@@ -39,7 +39,7 @@ struct JobView {
 
 /// A set of jobs, and its jobs by state.
 struct JobSetView {
-  JobSetRow row;  ///< `axes` is set by find_set() only
+  JobSetRow row;  ///< `axes` and `stop_rules` are set by find_set() only
   std::string owner;
   std::vector<std::pair<JobState, std::int64_t>> counts;
 };
@@ -129,6 +129,10 @@ class ReadStore {
   std::optional<JobSetView> find_set(const Scope& scope, const std::string& uid_or_prefix);
   /// The sets before `cursor` that have jobs, newest first. Cursor 0 begins with the newest.
   std::vector<JobSetView> list_sets(const Scope& scope, RowId cursor, std::int32_t limit);
+
+  std::vector<StopRuleRow> stop_rules_of(RowId set);
+  /// Why the job was cancelled; "" if it was not, or nothing was said.
+  std::string cancel_reason(RowId job);
 
   std::vector<AttemptRow> attempts_of(RowId job, std::int32_t limit);
   std::vector<ArtifactRow> artifacts_of(RowId job, const std::string& after, std::int32_t limit);

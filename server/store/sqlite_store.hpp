@@ -79,7 +79,11 @@ class SqliteStore : public Store {
   RowId insert_set(const JobSetRow& set) override;
   std::optional<JobSetRow> job_set(RowId id) override;
   std::optional<JobSetRow> find_set(const Scope& scope, std::string_view uid) override;
-  void stop_set(RowId set, std::int64_t now_ms) override;
+  void stop_set(RowId set, const std::string& why, std::int64_t now_ms) override;
+  std::vector<StopRuleRow> stop_rules_of(RowId set) override;
+  void count_in_stop_rule(RowId set, std::size_t position, bool has_figure) override;
+  std::string summary_of(RowId job) override;
+  std::string cancel_reason(RowId job) override;
   std::int64_t running_of_set(RowId set) override;
   std::int64_t failures_of_set(RowId set, std::int64_t limit) override;
   std::optional<JobRow> next_of_set(RowId set) override;
@@ -173,6 +177,7 @@ class SqliteStore : public Store {
   std::vector<Change> take_changes() { return std::exchange(changes_, {}); }
 
  private:
+  void insert_stop_rules(RowId set, const std::vector<StopRuleRow>& rules);
   /// Prepares a statement once and finds it again by its text.
   Statement& sql(std::string_view text);
 

@@ -12,6 +12,7 @@ import quasi
 from conftest import BINARIES
 from quasi import access, config, sweeps, transfer
 from quasi.client import Client, JobError
+from quasi.v1 import sweep_pb2
 
 SOURCE = Path(__file__).resolve().parents[2]
 SILICON = SOURCE / "examples/thermal/silicon"
@@ -66,6 +67,26 @@ def test_a_sweep_is_a_table(server: str) -> None:
         assert all(row["kappa_w_per_mk.xx"] > 0 for row in rows)
         assert [job.id for job in grid.jobs()] == [row["job"] for row in rows]
         assert client.job_set(grid.id).cancel() == 0
+
+
+def test_a_figure_stops_a_sweep(server: str) -> None:
+    with Client(server=server) as client:
+        grid = client.submit_sweep(
+            "thermal", SILICON, {"T": [310, 320]}, ngrid="3 3 3", max_concurrent=1,
+            stop_when=["kappa_w_per_mk.xx >= 0"],
+        ).wait(timeout_s=120.0)
+        assert grid.counts() == {"cancelled": 1, "succeeded": 1}
+        assert "because kappa_w_per_mk.xx >= 0: " in grid.refresh().stop_reason
+
+
+def test_stop_rules_are_read_and_refused() -> None:
+    sweep = sweep_pb2.Sweep()
+    sweeps.add_stop_rules(["a.xx<5", " b >= -1.5e-3 : 3 "], sweep)
+    assert [(rule.figure, rule.comparison, rule.value, rule.jobs) for rule in sweep.stop_rules] == [
+        ("a.xx", 1, 5.0, 1), ("b", 4, -1.5e-3, 3)]
+    for text in ("a", "a<", "a<b", "<5", "a<5:0"):
+        with pytest.raises(ValueError, match="is no condition"):
+            sweeps.add_stop_rules([text], sweep)
 
 
 def test_figures_are_the_single_values_of_a_summary() -> None:

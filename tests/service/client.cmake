@@ -3,7 +3,8 @@ quasi_add_test(client_test
   SOURCES client/client_answers_test.cpp client/client_arguments_test.cpp
           client/client_config_test.cpp client/client_decks_test.cpp
           client/client_documents_test.cpp client/client_job_files_test.cpp
-          client/client_key_help_test.cpp client/client_text_test.cpp client/log_line_test.cpp
+          client/client_key_help_test.cpp client/client_stop_rules_test.cpp
+          client/client_text_test.cpp client/log_line_test.cpp
           server/results/action_test.cpp server/wire_golden_test.cpp
   LIBS quasi_client LABELS service)
 # The tests ask the engine beside them which files a deck reads.
@@ -13,7 +14,7 @@ quasi_add_test(client_end_to_end_test
   SOURCES client/client_access_test.cpp client/client_end_to_end_test.cpp
           client/client_frictions_test.cpp client/client_interrupted_test.cpp
           client/client_login_test.cpp client/client_orders_test.cpp
-          client/client_results_test.cpp
+          client/client_results_test.cpp client/client_sweeps_test.cpp
           jobs/deploy_files_test.cpp
   LIBS quasi_json quasi_access LABELS service TIMEOUT 600)
 add_dependencies(client_end_to_end_test quasi quasi-server quasi-worker quasi-engine quasi-cage)

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/engine/interrupt.hpp"
+#include "client/input/sweeps/stop_rules.hpp"
 #include "client/session/durable_file.hpp"
 #include "client/views/figures.hpp"
 #include "proto/wire/sweeps/sweep.hpp"
@@ -53,8 +54,16 @@ ExitStatus run_one(Console& console, const RunCommandOptions& options) {
   }
 }
 
+/// The figures of a job that succeeded.
+Cells figures_of_job(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder / "summary.json", ignored)) return {};
+  return wire::figures_in(read_whole(folder / "summary.json", kSummaryBytes));
+}
+
 /// The row of a job in sweep.csv.
-Cells row_of(const v1::Sweep& sweep, std::size_t index, const fs::path& folder, ExitStatus status) {
+Cells row_of(const v1::Sweep& sweep, std::size_t index, const fs::path& folder, ExitStatus status,
+             const Cells& figures) {
   Cells cells = {{"folder", folder.filename().string()}};
   const std::vector<std::size_t> points = wire::points_of_job(sweep, index);
   for (std::size_t a = 0; a < points.size(); ++a) {
@@ -63,13 +72,31 @@ Cells row_of(const v1::Sweep& sweep, std::size_t index, const fs::path& folder, 
       cells.emplace_back(axis.keys(k), axis.points(static_cast<int>(points[a])).values(k));
   }
   cells.emplace_back("state", status == ExitStatus::kOk ? "succeeded" : "failed");
-  std::error_code ignored;
-  if (status == ExitStatus::kOk && fs::exists(folder / "summary.json", ignored))
-    for (auto& figure : figures_of(
-             Json::parse(read_whole(folder / "summary.json", kSummaryBytes), nullptr, false)))
-      cells.push_back(std::move(figure));
+  cells.insert(cells.end(), figures.begin(), figures.end());
   return cells;
 }
+
+/// Counts the jobs that met each stop rule.
+class StopRules {
+ public:
+  explicit StopRules(const v1::Sweep& sweep) {
+    for (const v1::StopRule& rule : sweep.stop_rules()) rules_.push_back({condition_of(rule), 0});
+  }
+  /// Counts a job that succeeded. @return why the sweep stops, as a sentence; "" if it goes on
+  std::string count(const Cells& figures) {
+    for (auto& [condition, met] : rules_) {
+      const auto figure = wire::number_of(figures, condition.figure);
+      if (!figure || !wire::holds(*figure, condition.comparison, condition.value)) continue;
+      if (++met >= condition.jobs)
+        return "because " + wire::text_of(condition) + ": " + wire::shortest(*figure) +
+               " in the last job";
+    }
+    return "";
+  }
+
+ private:
+  std::vector<std::pair<wire::StopCondition, std::int64_t>> rules_;
+};
 
 }  // namespace
 
@@ -86,6 +113,7 @@ ExitStatus run_sweep(Console& console, const RunCommandOptions& options, const v
   make_directory(base, Access::kUmask);
   const std::size_t n_jobs = wire::jobs_in_sweep(sweep);
   Csv csv;
+  StopRules rules(sweep);
   std::size_t failures = 0, done = 0;
   for (; done < n_jobs; ++done) {
     RunCommandOptions one = options;
@@ -101,12 +129,16 @@ ExitStatus run_sweep(Console& console, const RunCommandOptions& options, const v
     const ExitStatus status = run_one(console, one);
     if (interrupt::requested()) return static_cast<ExitStatus>(interrupt::exit_status());
     if (status != ExitStatus::kOk) ++failures;
-    csv.add(row_of(sweep, done, folder, status));
+    const bool succeeded = status == ExitStatus::kOk;
+    const Cells figures = succeeded ? figures_of_job(folder) : Cells{};
+    csv.add(row_of(sweep, done, folder, status, figures));
     write_durably(base / "sweep.csv", csv.text());
     const unsigned most = options.sweep.stop_after_failures.value_or(0);
-    if (most == 0 || failures < most || done + 1 == n_jobs) continue;
-    console.warn("stopped after " + std::to_string(failures) + " failures; " +
-                 std::to_string(n_jobs - done - 1) + " jobs were not run");
+    std::string why = succeeded ? rules.count(figures) : "";
+    if (most > 0 && failures >= most) why = "after " + std::to_string(failures) + " failures";
+    if (why.empty() || done + 1 == n_jobs) continue;
+    console.warn("stopped " + why + "; " + std::to_string(n_jobs - done - 1) +
+                 " jobs were not run");
     break;
   }
   console.note("the table of the sweep: '" + (base / "sweep.csv").string() + "'");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "client/input/sweeps/stop_rules.hpp"
 #include "client/views/job_view.hpp"
 #include "client/views/readable.hpp"
 #include "client/views/table.hpp"
@@ -38,6 +39,16 @@ Json set_json(const v1::JobSet& set) {
     axes.push_back({{"keys", std::vector<std::string>(axis.keys().begin(), axis.keys().end())},
                     {"points", points}});
   }
+  Json rules = Json::array();
+  for (const auto& state : set.stop_rules()) {
+    const wire::StopCondition condition = condition_of(state.rule());
+    rules.push_back({{"figure", condition.figure},
+                     {"comparison", std::string(wire::sign_of(condition.comparison))},
+                     {"value", condition.value},
+                     {"jobs", condition.jobs},
+                     {"jobs_met", state.jobs_met()},
+                     {"jobs_lacking", state.jobs_lacking()}});
+  }
   return {{"id", set.id()},
           {"name", set.name()},
           {"owner", set.owner()},
@@ -46,7 +57,9 @@ Json set_json(const v1::JobSet& set) {
           {"counts", counts},
           {"max_concurrent", set.max_concurrent()},
           {"stop_after_failures", set.stop_after_failures()},
+          {"stop_rules", rules},
           {"stopped", set.has_stopped() ? Json(rfc3339(unix_ms(set.stopped()))) : Json()},
+          {"stop_reason", set.stop_reason().empty() ? Json() : Json(set.stop_reason())},
           {"axes", axes}};
 }
 
@@ -66,6 +79,16 @@ std::string axis_text(const v1::SweepAxis& axis) {
   return keys + " = " + values + "  (" + std::to_string(axis.points_size()) + " points)";
 }
 
+/// "kappa.xx < 50 in 3 jobs; met by 1 so far"
+std::string rule_text(const v1::JobSet::StopRuleState& state) {
+  std::string text = wire::text_of(condition_of(state.rule())) + "; met by " +
+                     std::to_string(state.jobs_met()) + " so far";
+  if (state.jobs_lacking() > 0)
+    text += "; " + std::to_string(state.jobs_lacking()) +
+            " results have no number of this name, see quasi table";
+  return text;
+}
+
 std::string set_page(const Console& console, const v1::JobSet& set) {
   std::string text = console.paint(Colour::kBold, set.id()) + "  " + printable(set.name()) + "\n";
   const auto line = [&](std::string name, const std::string& value) {
@@ -76,9 +99,11 @@ std::string set_page(const Console& console, const v1::JobSet& set) {
   for (const v1::SweepAxis& axis : set.axes()) line("axis", axis_text(axis));
   if (set.max_concurrent() > 0) line("at a time", std::to_string(set.max_concurrent()) + " jobs");
   if (set.stop_after_failures() > 0)
-    line("stops after",
-         std::to_string(set.stop_after_failures()) + " failures" +
-             (set.has_stopped() ? ", reached at " + local_time(unix_ms(set.stopped())) : ""));
+    line("stops after", std::to_string(set.stop_after_failures()) + " failures");
+  for (const auto& state : set.stop_rules()) line("stops when", rule_text(state));
+  if (set.has_stopped())
+    line("stopped", local_time(unix_ms(set.stopped())) +
+                        (set.stop_reason().empty() ? "" : ": " + set.stop_reason()));
   line("created", local_time(unix_ms(set.created())));
   return text;
 }

@@ -7,6 +7,7 @@
 #include "client/session/durable_file.hpp"
 #include "client/views/figures.hpp"
 #include "client/views/job_view.hpp"
+#include "proto/wire/sweeps/figures.hpp"
 
 namespace quasi::client {
 namespace {
@@ -41,8 +42,7 @@ ExitStatus table(Session& session, const TableOptions& options) {
     Cells cells = {{"job", job.id()}, {"name", job.spec().name()}};
     for (const std::string& key : keys) cells.emplace_back(key, value_in(job, key));
     cells.emplace_back("state", state_word(job.state()));
-    const Json summary = Json::parse(job.summary_json(), nullptr, false);
-    for (auto& figure : figures_of(summary)) cells.push_back(std::move(figure));
+    for (auto& figure : wire::figures_in(job.summary_json())) cells.push_back(std::move(figure));
     csv.add(cells);
     Json row = Json::object();
     for (const auto& [name, value] : cells) row[name] = value;

@@ -1,5 +1,7 @@
 #include "client/input/sweeps/sweep_axes.hpp"
 
+#include "client/input/sweeps/stop_rules.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -164,6 +166,7 @@ v1::Sweep sweep_of(const SweepArguments& arguments, const v1::JobSpec& job) {
     *sweep.add_axes() = axis_of_table(read_whole(arguments.table, kTableBytes), arguments.table);
   sweep.set_max_concurrent(arguments.max_concurrent.value_or(0));
   sweep.set_stop_after_failures(arguments.stop_after_failures.value_or(0));
+  for (const std::string& text : arguments.stop_when) *sweep.add_stop_rules() = stop_rule_of(text);
   return sweep;
 }
 

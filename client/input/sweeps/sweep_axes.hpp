@@ -17,6 +17,7 @@ struct SweepArguments {
   std::string table;              ///< CSV file: keys in its first line, a point in each other one
   std::optional<unsigned> max_concurrent;
   std::optional<unsigned> stop_after_failures;
+  std::vector<std::string> stop_when;  ///< FIGURE<VALUE or FIGURE<VALUE:JOBS, also <=, > and >=
 
   bool empty() const { return axes.empty() && table.empty(); }
 };

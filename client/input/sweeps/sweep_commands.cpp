@@ -13,6 +13,9 @@ void CommandTree::add_sweep_options(CLI::App* app, SweepArguments& sweep) {
   app->add_option("--stop-after-failures", sweep.stop_after_failures,
                   "cancel the waiting jobs of a sweep after so many failures")
       ->type_name("N");
+  list_option(app, "--stop-when", sweep.stop_when,
+              "cancel them once a figure of a result is beyond a value: 'kappa_w_per_mk.xx<50'",
+              "FIGURE<VALUE[:JOBS]");
 }
 
 void CommandTree::add_wait_options(CLI::App* app, JobArguments& job) {

@@ -11,7 +11,7 @@ import asyncio
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -178,16 +178,19 @@ class Client:
 
     def submit_sweep(self, kind: str, deck: Any, axes: sweeps.Axes, name: str = "",
                      device: str = "auto", max_concurrent: int = 0, stop_after_failures: int = 0,
-                     **settings: Any) -> sweeps.JobSet:
+                     stop_when: Sequence[str] = (), **settings: Any) -> sweeps.JobSet:
         """Submits one job for each combination of the points of ``axes`` and returns their set.
 
         ``axes`` maps a key of the deck to its values, or a tuple of keys that vary together to
         tuples of values. The last axis varies fastest; at most 10,000 combinations.
+        ``stop_when`` has conditions like ``"kappa_w_per_mk.xx<50"``, as ``--stop-when`` of the
+        command line.
         """
         spec = self._spec(kind, deck, name or Path(deck).stem, device, settings)
         sweep = sweep_pb2.Sweep(job=spec, max_concurrent=max_concurrent,
                                 stop_after_failures=stop_after_failures)
         sweeps.add_axes(axes, sweep)
+        sweeps.add_stop_rules(stop_when, sweep)
         request = job_service_pb2.SubmitJobsRequest(request_id=str(uuid.uuid4()), sweep=sweep)
         return sweeps.JobSet(self, self.call(self.jobs.SubmitJobs, request).job_set_id)
 

@@ -8,12 +8,17 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Axes = Mapping[Any, Sequence[Any]]
 
+# Numbers of quasi.v1.StopRule.Comparison.
+SIGNS = {"<": 1, "<=": 2, ">": 3, ">=": 4}
+RULE = re.compile(r"(?P<figure>[^<>]+)(?P<sign>[<>]=?)\s*(?P<value>[-+0-9.eE]+)\s*"
+                  r"(?::\s*(?P<jobs>[1-9][0-9]*)\s*)?")
 ENDED = ("succeeded", "failed", "cancelled")
 ASIDE = ("checks", "warnings", "seconds", "deck_sha256")
 
@@ -30,6 +35,17 @@ def add_axes(axes: Axes, sweep: Any) -> None:
         axis = sweep.axes.add(keys=list(keys) if together else [keys])
         for value in values:
             axis.points.add(values=[text_of(each) for each in (value if together else (value,))])
+
+
+def add_stop_rules(conditions: Sequence[str], sweep: Any) -> None:
+    """Adds stop rules to a ``quasi.v1.Sweep``: ``FIGURE<VALUE`` or ``FIGURE<VALUE:JOBS``."""
+    for text in conditions:
+        found = RULE.fullmatch(text)
+        if found is None:
+            raise ValueError(f"stop_when: '{text}' is no condition; write it like "
+                             "'kappa_w_per_mk.xx<50', or '...<50:3' for three jobs")
+        sweep.stop_rules.add(figure=found["figure"].strip(), comparison=SIGNS[found["sign"]],
+                             value=float(found["value"]), jobs=int(found["jobs"] or 1))
 
 
 def figures_of(document: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 #include "proto/wire/sweeps/sweep.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "proto/wire/checks.hpp"
@@ -14,7 +15,10 @@ using checks::shown;
 
 std::string suffix_of(const std::vector<std::size_t>& points) {
   std::string text;
-  for (const std::size_t point : points) text += (text.empty() ? "[" : ",") + std::to_string(point);
+  for (const std::size_t point : points) {
+    text += text.empty() ? "[" : ",";
+    text += std::to_string(point);
+  }
   return text + "]";
 }
 
@@ -58,6 +62,29 @@ void check_template(const v1::JobSpec& spec, const std::string& path, Violations
     if (spec.inputs(i).from().has_index())
       violations.add(at(at(path, "inputs", i), "from.index"),
                      "must not be set in a sweep; name the job by its id");
+}
+
+void check_stop_rules(const v1::Sweep& sweep, const std::string& path, std::size_t n_jobs,
+                      Violations& violations) {
+  checks::count(static_cast<std::uint64_t>(sweep.stop_rules_size()), limits::kStopRules, "entries",
+                at(path, "stop_rules"), violations);
+  for (int i = 0; i < sweep.stop_rules_size(); ++i) {
+    const v1::StopRule& rule = sweep.stop_rules(i);
+    const std::string field = at(path, "stop_rules", i);
+    if (rule.figure().empty())
+      violations.add(at(field, "figure"), "must name a figure of quasi table, got \"\"");
+    checks::text(rule.figure(), limits::kFigureBytes, at(field, "figure"), violations);
+    if (!v1::StopRule::Comparison_IsValid(rule.comparison()) ||
+        rule.comparison() == v1::StopRule::COMPARISON_UNSPECIFIED)
+      violations.add(at(field, "comparison"),
+                     "must be BELOW, AT_MOST, ABOVE or AT_LEAST, got number " +
+                         std::to_string(static_cast<int>(rule.comparison())));
+    if (!std::isfinite(rule.value())) violations.add(at(field, "value"), "must be a finite number");
+    if (rule.jobs() > n_jobs)
+      violations.add(at(field, "jobs"), "must be at most the " + std::to_string(n_jobs) +
+                                            " jobs of the sweep, got " +
+                                            std::to_string(rule.jobs()));
+  }
 }
 
 }  // namespace
@@ -112,6 +139,7 @@ void validate_sweep(const v1::Sweep& sweep, const std::string& path,
   if (jobs > limits::kSweepJobs)
     violations.add(at(path, "axes"), "must have at most " + std::to_string(limits::kSweepJobs) +
                                          " combinations; cut the sweep into several");
+  check_stop_rules(sweep, path, jobs, violations);
   if (!violations.empty()) return;
   // The last job has the longest name, and each job has as many settings.
   const v1::JobSpec last = job_of_sweep(sweep, jobs - 1);

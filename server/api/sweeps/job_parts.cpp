@@ -34,6 +34,12 @@ void add_jobs(const v1::SubmitJobsRequest& request, SubmitJobs& command) {
   set.name = sweep.job().name();
   set.max_concurrent = sweep.max_concurrent();
   set.stop_after_failures = sweep.stop_after_failures();
+  for (const v1::StopRule& rule : sweep.stop_rules())
+    set.stop_rules.push_back(
+        {.condition = {.figure = rule.figure(),
+                       .comparison = static_cast<wire::Comparison>(rule.comparison()),
+                       .value = rule.value(),
+                       .jobs = std::max<std::int64_t>(1, rule.jobs())}});
   set.axes = canonical_bytes(axes);
 }
 
@@ -84,6 +90,17 @@ v1::JobSet to_message(const JobSetView& view) {
   set.set_max_concurrent(static_cast<std::uint32_t>(view.row.max_concurrent));
   set.set_stop_after_failures(static_cast<std::uint32_t>(view.row.stop_after_failures));
   if (view.row.stopped_ms > 0) *set.mutable_stopped() = to_timestamp(view.row.stopped_ms);
+  set.set_stop_reason(view.row.stop_reason);
+  for (const StopRuleRow& row : view.row.stop_rules) {
+    v1::JobSet::StopRuleState& state = *set.add_stop_rules();
+    state.mutable_rule()->set_figure(row.condition.figure);
+    state.mutable_rule()->set_comparison(
+        static_cast<v1::StopRule::Comparison>(row.condition.comparison));
+    state.mutable_rule()->set_value(row.condition.value);
+    state.mutable_rule()->set_jobs(static_cast<std::uint32_t>(row.condition.jobs));
+    state.set_jobs_met(static_cast<std::uint32_t>(row.met));
+    state.set_jobs_lacking(static_cast<std::uint32_t>(row.lacking));
+  }
   for (const auto& [state, jobs] : view.counts) {
     v1::JobSet::StateCount& count = *set.add_counts();
     count.set_state(static_cast<v1::JobState>(state));

@@ -23,7 +23,7 @@ void QueueCore::settle(const JobRow& left, Now now) {
     const JobRow job = std::move(jobs.back());
     jobs.pop_back();
     if (is_final(job.state)) settle_dependents(job, jobs, now);
-    if (job.set_id) settle_set(*job.set_id, jobs, now);
+    if (job.set_id) settle_set(job, jobs, now);
   }
 }
 

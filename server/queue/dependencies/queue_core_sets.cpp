@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "proto/wire/sweeps/figures.hpp"
 #include "server/queue/queue_core.hpp"
 #include "server/queue/refused.hpp"
 #include "server/queue/turns/change_checks.hpp"
@@ -14,11 +15,37 @@ bool QueueCore::is_full(const std::optional<RowId>& set_id) {
   return limit > 0 && store_.running_of_set(*set_id) >= limit;
 }
 
-void QueueCore::settle_set(RowId set_id, std::vector<JobRow>& left, Now now) {
-  const JobSetRow set = *store_.job_set(set_id);
+std::string QueueCore::reason_to_stop(const JobSetRow& set, const JobRow& job) {
+  if (set.stopped_ms > 0) return "";
   const std::int64_t failures = set.stop_after_failures;
-  if (failures > 0 && set.stopped_ms == 0 && store_.failures_of_set(set_id, failures) == failures)
-    stop_set(set, left, now);
+  if (failures > 0 && store_.failures_of_set(set.id, failures) == failures)
+    return "its set stopped after " + std::to_string(failures) +
+           (failures == 1 ? " failure" : " failures");
+  return job.state == JobState::kSucceeded ? apply_stop_rules(set, job) : "";
+}
+
+std::string QueueCore::apply_stop_rules(const JobSetRow& set, const JobRow& job) {
+  const std::vector<StopRuleRow> rules = store_.stop_rules_of(set.id);
+  if (rules.empty()) return "";
+  const wire::Figures figures = wire::figures_in(store_.summary_of(job.id));
+  std::string why;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const wire::StopCondition& condition = rules[i].condition;
+    const std::optional<double> figure = wire::number_of(figures, condition.figure);
+    if (figure && !wire::holds(*figure, condition.comparison, condition.value)) continue;
+    store_.count_in_stop_rule(set.id, i, figure.has_value());
+    if (!figure || rules[i].met + 1 < condition.jobs || !why.empty()) continue;
+    why = "its set stopped, because " + wire::text_of(condition) + ": " + wire::shortest(*figure) +
+          " in job " + job.uid + " (" + job.name + ")";
+  }
+  return why;
+}
+
+void QueueCore::settle_set(const JobRow& changed, std::vector<JobRow>& left, Now now) {
+  const RowId set_id = *changed.set_id;
+  const JobSetRow set = *store_.job_set(set_id);
+  if (const std::string why = reason_to_stop(set, changed); !why.empty())
+    stop_set(set, why, left, now);
   while (!is_full(set_id)) {
     auto job = store_.next_of_set(set_id);
     if (!job) return;
@@ -27,10 +54,9 @@ void QueueCore::settle_set(RowId set_id, std::vector<JobRow>& left, Now now) {
   }
 }
 
-void QueueCore::stop_set(const JobSetRow& set, std::vector<JobRow>& left, Now now) {
-  store_.stop_set(set.id, now.wall_ms);
-  const std::string why = "its set stopped after " + std::to_string(set.stop_after_failures) +
-                          (set.stop_after_failures == 1 ? " failure" : " failures");
+void QueueCore::stop_set(const JobSetRow& set, const std::string& why, std::vector<JobRow>& left,
+                         Now now) {
+  store_.stop_set(set.id, why, now.wall_ms);
   for (const RowId id : store_.unfinished_of_set(set.id)) {
     JobRow job = *store_.job(id);
     if (job.state > JobState::kQueued) continue;

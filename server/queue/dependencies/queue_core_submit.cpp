@@ -117,6 +117,10 @@ Submitted QueueCore::apply(const SubmitJobs& command, Now now) {
   }
   store_.count_new_jobs(command.scope,
                         static_cast<std::int64_t>(jobs.size() - submitted.reused.size()));
+  // Results that were there already may meet a stop rule.
+  if (command.set && !command.set->stop_rules.empty())
+    for (const NewJob& job : jobs)
+      if (job.row.taken_from) settle(job.row, now);
   store_.save_request(
       request,
       {.method = "SubmitJobs", .body_sha256 = command.body_sha256, .response = joined(answer)},

@@ -176,6 +176,12 @@ void explain_wait(Store& store, const Scope& scope, Explanation& explanation) {
     if (is_visible(scope, other)) explanation.blocking.push_back(other.uid);
 }
 
+/// Says that a job has ended, and why it was cancelled.
+std::string end_of(Store& store, const JobRow& job) {
+  const std::string why = job.state == JobState::kCancelled ? store.cancel_reason(job.id) : "";
+  return why.empty() ? "it has ended" : "it was cancelled: " + why;
+}
+
 }  // namespace
 
 bool is_visible(const Scope& scope, const JobRow& job) {
@@ -199,7 +205,7 @@ Explanation explain(Store& store, const Scope& scope, const JobRow& job, const M
     explanation.reason = WaitReason::kEqualJob;
     explanation.message = "it waits for an equal job and ends with its result";
   } else if (job.state != JobState::kQueued) {
-    explanation.message = is_final(job.state) ? "it has ended" : "a worker has it";
+    explanation.message = is_final(job.state) ? end_of(store, job) : "a worker has it";
   } else if (job.ready) {
     explain_ready(store, scope, moment, explanation);
   } else {

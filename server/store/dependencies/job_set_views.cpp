@@ -10,7 +10,8 @@ namespace {
 
 const std::string kSetColumns =
     "SELECT j.id, j.uid, j.name, j.tenant, j.created_ms, j.max_concurrent, j.stop_after_failures, "
-    "j.stopped_ms, coalesce((SELECT p.name FROM principals p WHERE p.id=j.owner_id), 'local')";
+    "j.stopped_ms, j.stop_reason, coalesce((SELECT p.name FROM principals p WHERE "
+    "p.id=j.owner_id), 'local')";
 
 JobSetView read_set(const Statement& row) {
   JobSetView view;
@@ -22,7 +23,8 @@ JobSetView read_set(const Statement& row) {
   view.row.max_concurrent = row.integer(5);
   view.row.stop_after_failures = row.integer(6);
   view.row.stopped_ms = row.integer(7);
-  view.owner = row.text(8);
+  view.row.stop_reason = row.text(8);
+  view.owner = row.text(9);
   return view;
 }
 
@@ -39,12 +41,13 @@ std::optional<JobSetView> ReadStore::find_set(const Scope& scope,
                            uid_or_prefix + "~"));
   if (!rows.next()) return std::nullopt;
   JobSetView view = read_set(*rows);
-  view.row.axes = rows->text(9);
+  view.row.axes = rows->text(10);
   if (rows.next())
     throw Refused(
         Refusal::kInvalidArgument, "FIELD_INVALID",
         "job_set_id: several job sets begin with " + uid_or_prefix + "; give more characters");
   view.counts = counts_of_set(view.row.id);
+  view.row.stop_rules = stop_rules_of(view.row.id);
   return view;
 }
 

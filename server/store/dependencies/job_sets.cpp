@@ -34,7 +34,9 @@ RowId SqliteStore::insert_set(const JobSetRow& set) {
       "stop_after_failures, axes) VALUES (?,?,?,?,?,?,?,?,?)")
       .run(set.uid, set.name, set.owner_id, set.tenant, set.visibility, set.created_ms,
            set.max_concurrent, set.stop_after_failures, Statement::Blob{set.axes});
-  return database_.last_insert_id();
+  const RowId id = database_.last_insert_id();
+  insert_stop_rules(id, set.stop_rules);
+  return id;
 }
 
 std::optional<JobSetRow> SqliteStore::job_set(RowId id) {
@@ -49,8 +51,8 @@ std::optional<JobSetRow> SqliteStore::find_set(const Scope& scope, std::string_v
       sql(kQuery).bind(scope.is_everything, scope.principal_id, scope.tenant, uid), read_set);
 }
 
-void SqliteStore::stop_set(RowId set, std::int64_t now_ms) {
-  sql("UPDATE job_sets SET stopped_ms=? WHERE id=?").run(now_ms, set);
+void SqliteStore::stop_set(RowId set, const std::string& why, std::int64_t now_ms) {
+  sql("UPDATE job_sets SET stopped_ms=?, stop_reason=? WHERE id=?").run(now_ms, why, set);
 }
 
 std::int64_t SqliteStore::running_of_set(RowId set) {

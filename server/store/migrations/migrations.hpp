@@ -23,5 +23,6 @@ extern const char kVersion12[];
 extern const char kVersion13[];
 extern const char kVersion14[];
 extern const char kVersion15[];
+extern const char kVersion16[];
 
 }  // namespace quasi::server

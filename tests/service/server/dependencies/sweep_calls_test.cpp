@@ -1,6 +1,7 @@
 // Tests sweeps, sets of jobs and dependencies through the calls of a real server.
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
@@ -149,6 +150,42 @@ TEST_F(SweepCalls, BadSweepsAreRefusedByField) {
   sweep.mutable_job()->mutable_test()->mutable_noop();
   EXPECT_EQ(refusal(sweep), "sweep.job: must be a job with a deck, whose keys the axes vary");
   EXPECT_EQ(refusal(v1::Sweep()).substr(0, 9), "sweep.job");
+}
+
+TEST_F(SweepCalls, BadStopRulesAreRefusedByField) {
+  const auto with_rule = [this](const std::string& figure, int comparison, double value,
+                                std::uint32_t jobs) {
+    v1::Sweep sweep = sweep_over(waiting_spec(), 2);
+    v1::StopRule& rule = *sweep.add_stop_rules();
+    rule.set_figure(figure);
+    rule.set_comparison(static_cast<v1::StopRule::Comparison>(comparison));
+    rule.set_value(value);
+    rule.set_jobs(jobs);
+    return sweep;
+  };
+  EXPECT_EQ(refusal(with_rule("", 1, 0, 0)),
+            "sweep.stop_rules[0].figure: must name a figure of quasi table, got \"\"");
+  for (const int comparison : {0, 5})
+    EXPECT_EQ(refusal(with_rule("x", comparison, 0, 0)),
+              "sweep.stop_rules[0].comparison: must be BELOW, AT_MOST, ABOVE or AT_LEAST, got "
+              "number " +
+                  std::to_string(comparison));
+  EXPECT_EQ(refusal(with_rule("x", 1, std::nan(""), 0)),
+            "sweep.stop_rules[0].value: must be a finite number");
+  EXPECT_EQ(refusal(with_rule("x", 1, 0, 5)),
+            "sweep.stop_rules[0].jobs: must be at most the 4 jobs of the sweep, got 5");
+  v1::Sweep many = with_rule("x", 1, 0, 0);
+  while (many.stop_rules_size() < 9) *many.add_stop_rules() = many.stop_rules(0);
+  EXPECT_EQ(refusal(many).substr(0, 16), "sweep.stop_rules");
+
+  const auto submitted = submit_sweep(*jobs_, with_rule("kappa.xx", 4, 2.5, 4));
+  const v1::JobSet set = set_of(submitted.job_set_id());
+  ASSERT_EQ(set.stop_rules_size(), 1);
+  EXPECT_EQ(set.stop_rules(0).rule().figure(), "kappa.xx");
+  EXPECT_EQ(set.stop_rules(0).rule().comparison(), v1::StopRule::COMPARISON_AT_LEAST);
+  EXPECT_EQ(set.stop_rules(0).rule().value(), 2.5);
+  EXPECT_EQ(set.stop_rules(0).rule().jobs(), 4U);
+  EXPECT_EQ(set.stop_reason(), "");
 }
 
 TEST_F(SweepCalls, AJobNamesOnlyEarlierOnesOfItsCall) {

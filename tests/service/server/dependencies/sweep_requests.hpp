@@ -65,6 +65,11 @@ inline void add_sweeps(Templates& all, v1::JobService::Stub& jobs,
     *request.mutable_sweep() = sweep_over(spec(), 1);
     request.mutable_sweep()->set_max_concurrent(1);
     request.mutable_sweep()->set_stop_after_failures(2);
+    v1::StopRule& rule = *request.mutable_sweep()->add_stop_rules();
+    rule.set_figure("kappa.xx");
+    rule.set_comparison(v1::StopRule::COMPARISON_BELOW);
+    rule.set_value(50.0);
+    rule.set_jobs(1);
     return one(request);
   };
   all["GetJobSet"] = [one, set] {
