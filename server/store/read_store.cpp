@@ -129,7 +129,8 @@ constexpr int kAfterJob = kJobColumnCount;
 
 }  // namespace
 
-ReadStore::ReadStore(const std::string& path) : database_(path, Database::Mode::kReader) {}
+ReadStore::ReadStore(const std::string& path)
+    : database_(path, Database::Mode::kReader), statements_(database_, kKeptStatements) {}
 
 ReadStore::Transaction::Transaction(ReadStore& store) : database_(store.database_) {
   database_.execute("BEGIN");
@@ -163,10 +164,10 @@ JobView ReadStore::read_view(const Statement& row) {
 }
 
 std::optional<JobView> ReadStore::find(const Scope& scope, const std::string& uid_or_prefix) {
-  Statement statement(database_, "SELECT " + kViewColumns + ", j.summary FROM jobs j" +
-                                     kCheckpointJoin +
-                                     " WHERE j.uid >= ?4 AND j.uid < ?5 AND j.deleted_ms=0 AND " +
-                                     std::string(kJobInScope) + " ORDER BY j.uid LIMIT 2");
+  Statement& statement =
+      sql("SELECT " + kViewColumns + ", j.summary FROM jobs j" + kCheckpointJoin +
+          " WHERE j.uid >= ?4 AND j.uid < ?5 AND j.deleted_ms=0 AND " + std::string(kJobInScope) +
+          " ORDER BY j.uid LIMIT 2");
   Rows rows(statement.bind(scope.is_everything, scope.principal_id, scope.tenant, uid_or_prefix,
                            end_of_prefix(uid_or_prefix)));
   if (!rows.next()) return std::nullopt;
@@ -182,18 +183,18 @@ std::optional<JobView> ReadStore::find(const Scope& scope, const std::string& ui
 bool ReadStore::is_rare(const std::string& name_prefix) {
   const std::string end = end_of_prefix(name_prefix);
   if (end.empty()) return false;  // no prefix, or one that ends nowhere
-  Statement statement(database_,
-                      "SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_by_name "
-                      "WHERE name>=? AND name<? LIMIT ?)");
+  Statement& statement =
+      sql("SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_by_name "
+          "WHERE name>=? AND name<? LIMIT ?)");
   Rows rows(statement.bind(name_prefix, end, kFewNames + 1));
   return rows.next() && rows->integer(0) <= kFewNames;
 }
 
 bool ReadStore::is_narrow(const Scope& scope) {
-  Statement statement(database_,
-                      "SELECT (SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_by_owner "
-                      "WHERE owner_id=?1 LIMIT ?3)) + (SELECT count(*) FROM (SELECT 1 FROM jobs "
-                      "INDEXED BY jobs_of_tenants WHERE tenant=?2 AND visibility=2 LIMIT ?3))");
+  Statement& statement =
+      sql("SELECT (SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_by_owner "
+          "WHERE owner_id=?1 LIMIT ?3)) + (SELECT count(*) FROM (SELECT 1 FROM jobs "
+          "INDEXED BY jobs_of_tenants WHERE tenant=?2 AND visibility=2 LIMIT ?3))");
   Rows rows(statement.bind(scope.principal_id, scope.tenant, kFewNames + 1));
   return rows.next() && rows->integer(0) <= kFewNames;
 }
@@ -220,11 +221,10 @@ std::vector<JobView> ReadStore::list(const Scope& scope, const JobQuery& query, 
     where.push(cursor);
   }
   where.push(static_cast<std::int64_t>(limit));
-  Statement statement(
-      database_, "SELECT " + kViewColumns + " FROM " +
-                     (by_label ? "job_labels l CROSS JOIN jobs j ON j.id=l.job_id" : "jobs j") +
-                     kCheckpointJoin + where.text() + " ORDER BY " + id +
-                     (down ? " DESC" : " ASC") + " LIMIT ?");
+  Statement& statement = sql(
+      "SELECT " + kViewColumns + " FROM " +
+      (by_label ? "job_labels l CROSS JOIN jobs j ON j.id=l.job_id" : "jobs j") + kCheckpointJoin +
+      where.text() + " ORDER BY " + id + (down ? " DESC" : " ASC") + " LIMIT ?");
   where.bind(statement);
   std::vector<JobView> views;
   Rows rows(statement);
@@ -239,7 +239,7 @@ std::optional<std::string> ReadStore::uid_if_matching(const Scope& scope, const 
   restrict(where, scope);
   where.add("j.id = ?");
   where.push(job);
-  Statement statement(database_, "SELECT j.uid FROM jobs j" + where.text());
+  Statement& statement = sql("SELECT j.uid FROM jobs j" + where.text());
   where.bind(statement);
   Rows rows(statement);
   if (!rows.next()) return std::nullopt;
@@ -247,23 +247,22 @@ std::optional<std::string> ReadStore::uid_if_matching(const Scope& scope, const 
 }
 
 std::optional<RowId> ReadStore::job_id_of(const Scope& scope, const std::string& uid) {
-  Statement statement(database_,
-                      "SELECT id FROM jobs j WHERE uid=?4 AND " + std::string(kJobInScope));
+  Statement& statement = sql("SELECT id FROM jobs j WHERE uid=?4 AND " + std::string(kJobInScope));
   Rows rows(statement.bind(scope.is_everything, scope.principal_id, scope.tenant, uid));
   if (!rows.next()) return std::nullopt;
   return rows->integer(0);
 }
 
 RowId ReadStore::newest_job() {
-  Statement statement(database_, "SELECT coalesce(max(id), 0) FROM jobs");
+  Statement& statement = sql("SELECT coalesce(max(id), 0) FROM jobs");
   Rows rows(statement);
   return rows.next() ? rows->integer(0) : 0;
 }
 
 std::vector<AttemptRow> ReadStore::attempts_of(RowId job, std::int32_t limit) {
-  Statement statement(database_, "SELECT * FROM (SELECT " + std::string(kAttemptColumns) +
-                                     " FROM attempts a WHERE a.job_id=? ORDER BY a.number DESC "
-                                     "LIMIT ?) ORDER BY number");
+  Statement& statement = sql("SELECT * FROM (SELECT " + std::string(kAttemptColumns) +
+                             " FROM attempts a WHERE a.job_id=? ORDER BY a.number DESC "
+                             "LIMIT ?) ORDER BY number");
   Rows rows(statement.bind(job, limit));
   std::vector<AttemptRow> attempts;
   while (rows.next()) attempts.push_back(read_attempt(*rows));
@@ -272,9 +271,9 @@ std::vector<AttemptRow> ReadStore::attempts_of(RowId job, std::int32_t limit) {
 
 std::vector<ArtifactRow> ReadStore::artifacts_of(RowId job, const std::string& after,
                                                  std::int32_t limit) {
-  Statement statement(database_,
-                      "SELECT name, digest, size_bytes, media_type FROM artifacts "
-                      "WHERE job_id=? AND name>? ORDER BY name LIMIT ?");
+  Statement& statement =
+      sql("SELECT name, digest, size_bytes, media_type FROM artifacts "
+          "WHERE job_id=? AND name>? ORDER BY name LIMIT ?");
   Rows rows(statement.bind(job, after, limit));
   std::vector<ArtifactRow> artifacts;
   while (rows.next())
@@ -286,8 +285,7 @@ std::vector<ArtifactRow> ReadStore::artifacts_of(RowId job, const std::string& a
 }
 
 std::optional<LogView> ReadStore::log_of(RowId job, std::int32_t number) {
-  Statement statement(
-      database_,
+  Statement& statement = sql(
       "SELECT uid, number, log_bytes, outcome, id, folded_bytes FROM attempts WHERE job_id=?1 AND "
       "(?2=0 OR number=?2) AND NOT EXISTS (SELECT 1 FROM jobs WHERE id=?1 AND "
       "deleted_ms>0) ORDER BY number DESC LIMIT 1");
@@ -306,14 +304,14 @@ std::string ReadStore::log_tail(RowId attempt, std::int64_t offset, std::int64_t
 }
 
 std::int64_t ReadStore::newest_event() {
-  Statement statement(database_, "SELECT coalesce(max(seq), 0) FROM events");
+  Statement& statement = sql("SELECT coalesce(max(seq), 0) FROM events");
   Rows rows(statement);
   return rows.next() ? rows->integer(0) : 0;
 }
 
 std::vector<EventRow> ReadStore::events_after(std::int64_t seq, std::int32_t limit) {
-  Statement statement(database_, "SELECT " + std::string(kEventColumns) +
-                                     " FROM events e WHERE e.seq>? ORDER BY e.seq LIMIT ?");
+  Statement& statement = sql("SELECT " + std::string(kEventColumns) +
+                             " FROM events e WHERE e.seq>? ORDER BY e.seq LIMIT ?");
   Rows rows(statement.bind(seq, limit));
   std::vector<EventRow> events;
   while (rows.next()) events.push_back(read_event(*rows));
@@ -321,8 +319,8 @@ std::vector<EventRow> ReadStore::events_after(std::int64_t seq, std::int32_t lim
 }
 
 std::optional<std::int64_t> ReadStore::blob_size(const Scope& scope, const std::string& digest) {
-  Statement statement(database_, "SELECT size_bytes FROM blobs b WHERE digest=?4 AND state=1 AND " +
-                                     std::string(kBlobInScope));
+  Statement& statement = sql("SELECT size_bytes FROM blobs b WHERE digest=?4 AND state=1 AND " +
+                             std::string(kBlobInScope));
   Rows rows(statement.bind(scope.is_everything, scope.principal_id, scope.tenant, digest));
   if (!rows.next()) return std::nullopt;
   return rows->integer(0);
@@ -330,23 +328,23 @@ std::optional<std::int64_t> ReadStore::blob_size(const Scope& scope, const std::
 
 std::optional<std::int64_t> ReadStore::blob_created_ms(const Scope& scope,
                                                        const std::string& digest) {
-  Statement statement(database_, "SELECT created_ms FROM blobs b WHERE digest=?4 AND state=1 AND " +
-                                     std::string(kBlobInScope));
+  Statement& statement = sql("SELECT created_ms FROM blobs b WHERE digest=?4 AND state=1 AND " +
+                             std::string(kBlobInScope));
   Rows rows(statement.bind(scope.is_everything, scope.principal_id, scope.tenant, digest));
   if (!rows.next()) return std::nullopt;
   return rows->integer(0);
 }
 
 bool ReadStore::blob_is_corrupt(const Scope& scope, const std::string& digest) {
-  Statement statement(database_, "SELECT 1 FROM blobs b WHERE digest=?4 AND state=3 AND " +
-                                     std::string(kBlobInScope));
+  Statement& statement =
+      sql("SELECT 1 FROM blobs b WHERE digest=?4 AND state=3 AND " + std::string(kBlobInScope));
   Rows rows(statement.bind(scope.is_everything, scope.principal_id, scope.tenant, digest));
   return rows.next();
 }
 
 std::optional<ReadStore::UploadView> ReadStore::upload(const std::string& upload_id) {
-  Statement statement(database_,
-                      "SELECT digest, size_bytes, committed_bytes FROM uploads WHERE upload_id=?");
+  Statement& statement =
+      sql("SELECT digest, size_bytes, committed_bytes FROM uploads WHERE upload_id=?");
   Rows rows(statement.bind(upload_id));
   if (!rows.next()) return std::nullopt;
   return UploadView{
@@ -354,9 +352,9 @@ std::optional<ReadStore::UploadView> ReadStore::upload(const std::string& upload
 }
 
 std::vector<PoolCount> ReadStore::pools() {
-  Statement statement(database_,
-                      "SELECT pool, sum(state=3), sum(state IN (4,5,6)) FROM jobs WHERE state<7 "
-                      "GROUP BY pool");
+  Statement& statement =
+      sql("SELECT pool, sum(state=3), sum(state IN (4,5,6)) FROM jobs WHERE state<7 "
+          "GROUP BY pool");
   Rows rows(statement);
   std::vector<PoolCount> pools;
   while (rows.next())
@@ -367,8 +365,7 @@ std::vector<PoolCount> ReadStore::pools() {
 
 std::int64_t ReadStore::jobs_before(const JobRow& job, std::int64_t limit) {
   // Two ranges of the index jobs_ready.
-  Statement statement(
-      database_,
+  Statement& statement = sql(
       "SELECT count(*) FROM (SELECT * FROM (SELECT 1 FROM jobs WHERE pool=?1 AND placement=?2 AND "
       "state=3 AND ready=1 AND priority>?3 LIMIT ?5) UNION ALL SELECT * FROM (SELECT 1 FROM jobs "
       "WHERE pool=?1 AND placement=?2 AND state=3 AND ready=1 AND priority=?3 AND id<?4 LIMIT ?5) "
@@ -379,10 +376,10 @@ std::int64_t ReadStore::jobs_before(const JobRow& job, std::int64_t limit) {
 }
 
 std::vector<OpenSlot> ReadStore::open_slots(const Scope& scope) {
-  Statement statement(database_, "SELECT a.worker_id, a.device_ids, CASE WHEN " +
-                                     std::string(kJobInScope) +
-                                     " THEN j.uid ELSE '' END FROM attempts a JOIN jobs j ON "
-                                     "j.id=a.job_id WHERE a.outcome=0");
+  Statement& statement =
+      sql("SELECT a.worker_id, a.device_ids, CASE WHEN " + std::string(kJobInScope) +
+          " THEN j.uid ELSE '' END FROM attempts a JOIN jobs j ON "
+          "j.id=a.job_id WHERE a.outcome=0");
   Rows rows(statement.bind(scope.is_everything, scope.principal_id, scope.tenant));
   std::vector<OpenSlot> slots;
   while (rows.next())

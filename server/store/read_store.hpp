@@ -84,6 +84,9 @@ struct OpenSlot {
 /// statements (I15). Parts of a job are found by the row id that such a read gave.
 class ReadStore {
  public:
+  /// Filters of lists make texts of many kinds, so the statements that are kept have a limit (I20).
+  static constexpr std::size_t kKeptStatements = 128;
+
   explicit ReadStore(const std::string& path);
 
   /// Reads within the life of this object see the store at one moment. It must be short.
@@ -169,6 +172,9 @@ class ReadStore {
   std::vector<OpenSlot> open_slots(const Scope& scope);
   std::vector<WorkerRow> workers();
 
+  /// Number of statements prepared since the connection was opened.
+  std::int64_t statements_prepared() const { return statements_.prepared(); }
+
  private:
   JobView read_view(const Statement& row);
   /// True if at most `kFewNames` jobs have a name with this prefix.
@@ -176,7 +182,11 @@ class ReadStore {
   std::vector<std::pair<JobState, std::int64_t>> counts_of_set(RowId set);
   /// True if the scope contains at most `kFewNames` jobs.
   bool is_narrow(const Scope& scope);
+  /// Prepares a statement once and finds it again by its text.
+  Statement& sql(std::string_view text) { return statements_.get(text); }
+
   Database database_;
+  StatementCache statements_;
 };
 
 }  // namespace quasi::server

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace quasi::server {
@@ -130,9 +131,18 @@ Statement::Statement(Statement&& other) noexcept
     : database_(other.database_), statement_(std::exchange(other.statement_, nullptr)) {}
 
 Statement& StatementCache::get(std::string_view text) {
-  const auto known = statements_.find(text);
-  if (known != statements_.end()) return known->second;
-  return statements_.emplace(text, Statement(database_, text)).first->second;
+  ++calls_;
+  auto known = statements_.find(text);
+  if (known == statements_.end()) {
+    if (statements_.size() >= most_)
+      statements_.erase(std::min_element(
+          statements_.begin(), statements_.end(),
+          [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+    known = statements_.emplace(text, Kept{.statement = Statement(database_, text)}).first;
+    ++prepared_;
+  }
+  known->second.used = calls_;
+  return known->second.statement;
 }
 
 void Statement::run() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -158,16 +159,26 @@ class Statement {
 };
 
 /// Keeps the prepared statements of one database. Each is found again by its text, so a
-/// text made at run time is as good as a constant.
+/// text made at run time is as good as a constant. Beyond `most` statements the one that was used
+/// longest ago gives way.
 class StatementCache {
  public:
-  explicit StatementCache(Database& database) : database_(database) {}
-  /// @return the statement of this text; it lives as long as the cache.
+  explicit StatementCache(Database& database,
+                          std::size_t most = std::numeric_limits<std::size_t>::max())
+      : database_(database), most_(most) {}
+  /// @return the statement of this text; it lives until `most` other texts were asked for.
   Statement& get(std::string_view text);
+  std::int64_t prepared() const { return prepared_; }
 
  private:
+  struct Kept {
+    Statement statement;
+    std::int64_t used = 0;  ///< number of the last call of get() for it
+  };
   Database& database_;
-  std::map<std::string, Statement, std::less<>> statements_;
+  std::size_t most_;
+  std::int64_t calls_ = 0, prepared_ = 0;
+  std::map<std::string, Kept, std::less<>> statements_;
 };
 
 /// Resets the statement when the reader of its rows is done, so that no read transaction stays

@@ -32,10 +32,10 @@ JobSetView read_set(const Statement& row) {
 
 std::optional<JobSetView> ReadStore::find_set(const Scope& scope,
                                               const std::string& uid_or_prefix) {
-  Statement statement(database_, kSetColumns +
-                                     ", j.axes FROM job_sets j WHERE j.uid >= ?4 AND j.uid < ?5 "
-                                     "AND " +
-                                     std::string(kJobInScope) + " ORDER BY j.uid LIMIT 2");
+  Statement& statement = sql(kSetColumns +
+                             ", j.axes FROM job_sets j WHERE j.uid >= ?4 AND j.uid < ?5 "
+                             "AND " +
+                             std::string(kJobInScope) + " ORDER BY j.uid LIMIT 2");
   // '~' comes after every character of an id.
   Rows rows(statement.bind(scope.is_everything, scope.principal_id, scope.tenant, uid_or_prefix,
                            uid_or_prefix + "~"));
@@ -52,11 +52,10 @@ std::optional<JobSetView> ReadStore::find_set(const Scope& scope,
 }
 
 std::vector<JobSetView> ReadStore::list_sets(const Scope& scope, RowId cursor, std::int32_t limit) {
-  Statement statement(
-      database_, kSetColumns + " FROM job_sets j WHERE (?4=0 OR j.id<?4) AND " +
-                     std::string(kJobInScope) +
-                     " AND EXISTS (SELECT 1 FROM jobs x WHERE x.set_id=j.id AND x.deleted_ms=0) "
-                     "ORDER BY j.id DESC LIMIT ?5");
+  Statement& statement =
+      sql(kSetColumns + " FROM job_sets j WHERE (?4=0 OR j.id<?4) AND " + std::string(kJobInScope) +
+          " AND EXISTS (SELECT 1 FROM jobs x WHERE x.set_id=j.id AND x.deleted_ms=0) "
+          "ORDER BY j.id DESC LIMIT ?5");
   auto views = all<JobSetView>(
       statement.bind(scope.is_everything, scope.principal_id, scope.tenant, cursor, limit),
       read_set);
@@ -65,9 +64,9 @@ std::vector<JobSetView> ReadStore::list_sets(const Scope& scope, RowId cursor, s
 }
 
 std::vector<std::pair<JobState, std::int64_t>> ReadStore::counts_of_set(RowId set) {
-  Statement statement(database_,
-                      "SELECT state, count(*) FROM jobs WHERE set_id=? AND deleted_ms=0 "
-                      "GROUP BY state ORDER BY state");
+  Statement& statement =
+      sql("SELECT state, count(*) FROM jobs WHERE set_id=? AND deleted_ms=0 "
+          "GROUP BY state ORDER BY state");
   return all<std::pair<JobState, std::int64_t>>(statement.bind(set), [](const Statement& row) {
     return std::pair(static_cast<JobState>(row.small(0)), row.integer(1));
   });

@@ -56,12 +56,12 @@ std::string SqliteStore::cancel_reason(RowId job) {
 }
 
 std::vector<StopRuleRow> ReadStore::stop_rules_of(RowId set) {
-  Statement statement(database_, kRulesOfSet);
+  Statement& statement = sql(kRulesOfSet);
   return all<StopRuleRow>(statement.bind(set), read_rule);
 }
 
 std::string ReadStore::cancel_reason(RowId job) {
-  Statement statement(database_, kCancelReason);
+  Statement& statement = sql(kCancelReason);
   return one<std::string>(statement.bind(job), first_text).value_or("");
 }
 
