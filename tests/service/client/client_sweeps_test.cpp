@@ -19,8 +19,10 @@ class SweepsEndToEnd : public EndToEnd {
   }
   /// Submits one job on a mesh and returns its id.
   std::string submit_mesh(const std::string& mesh, std::vector<std::string> more) {
-    std::vector<std::string> words = {"submit",        "thermal", deck(), "--set",
-                                      "ngrid=" + mesh, "-o",      "name"};
+    // The coarsest mesh has few processes.
+    std::vector<std::string> words = {
+        "submit", "thermal", deck(), "--set", "ngrid=" + mesh, "--set", "allow_few_processes=T",
+        "-o",     "name"};
     words.insert(words.end(), more.begin(), more.end());
     const Ran ran = quasi(words);
     EXPECT_EQ(ran.status, 0) << ran.err;
@@ -86,8 +88,11 @@ TEST_F(SweepsEndToEnd, AMeshFollowsAMesh) {
   const std::string table = quasi({"table", ids[0], ids[1], ids[2]}).out;
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 4) << table;
 
-  const std::string hopeless = submit_mesh("0 0 0", {"--no-check"});
+  // The first job holds the others back until all of them wait.
+  const std::string first = submit_mesh("16 16 16", {});
+  const std::string hopeless = submit_mesh("0 0 0", {"--no-check", "--after-any", first});
   const std::string after = submit_mesh("3 3 3", {"--after", hopeless});
+  EXPECT_EQ(quasi({"cancel", first}).status, 0);
   EXPECT_EQ(quasi({"wait", after}).status, 3);
   EXPECT_EQ(shown(after)["failure"]["reason"], "DEPENDENCY");
 }
