@@ -53,7 +53,7 @@ class Fleet {
   std::map<std::string, Member> members_;
 };
 
-/// Says who ordered this and why, e.g. "drained by otto: new fan".
+/// Says who gave an order and why, e.g. "drained by otto: new fan".
 std::string sentence_of(const ServiceOrder& order);
 
 /// True if a job with this preference and number of GPUs may run on such a device.

@@ -84,7 +84,7 @@ class Store {
   /// Counts a job for the rule at `position`: as one that met it, or as one without the figure.
   virtual void count_in_stop_rule(RowId set, std::size_t position, bool has_figure) = 0;
   virtual std::string summary_of(RowId job) = 0;
-  /// Why the job was cancelled; "" if it was not, or nothing was said.
+  /// @return the reason for which the job was cancelled; "" if it was not, or none was given
   virtual std::string cancel_reason(RowId job) = 0;
   /// Number of jobs of the set that run, or that may be granted.
   virtual std::int64_t running_of_set(RowId set) = 0;

@@ -134,7 +134,7 @@ class ReadStore {
   std::vector<JobSetView> list_sets(const Scope& scope, RowId cursor, std::int32_t limit);
 
   std::vector<StopRuleRow> stop_rules_of(RowId set);
-  /// Why the job was cancelled; "" if it was not, or nothing was said.
+  /// @return the reason for which the job was cancelled; "" if it was not, or none was given
   std::string cancel_reason(RowId job);
 
   std::vector<AttemptRow> attempts_of(RowId job, std::int32_t limit);

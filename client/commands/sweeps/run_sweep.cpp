@@ -82,7 +82,8 @@ class StopRules {
   explicit StopRules(const v1::Sweep& sweep) {
     for (const v1::StopRule& rule : sweep.stop_rules()) rules_.push_back({condition_of(rule), 0});
   }
-  /// Counts a job that succeeded. @return why the sweep stops, as a sentence; "" if it goes on
+  /// Counts a job that succeeded for each rule that its figures meet.
+  /// @return the reason for which the sweep stops, to follow "stopped"; "" if it goes on
   std::string count(const Cells& figures) {
     for (auto& [condition, met] : rules_) {
       const auto figure = wire::number_of(figures, condition.figure);

@@ -26,8 +26,8 @@ Figures figures_in(std::string_view json);
 /// The number of this name; nothing if there is none, or if it is a text.
 std::optional<double> number_of(const Figures& figures, std::string_view name);
 
-/// How a figure compares with the value of a stop rule. The numbers are those of
-/// quasi.v1.StopRule.Comparison.
+/// The sign between the figure and the value of a stop rule: <, <=, > or >=. Each has the number
+/// that it has in quasi.v1.StopRule.Comparison.
 enum class Comparison : std::uint8_t { kBelow = 1, kAtMost = 2, kAbove = 3, kAtLeast = 4 };
 
 /// True if "figure SIGN value" holds; no comparison holds for a NaN.

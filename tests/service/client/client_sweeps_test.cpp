@@ -63,7 +63,7 @@ TEST_F(SweepsEndToEnd, AFigureStopsTheRest) {
   EXPECT_NE(wrong.err.find("it has none of <, <=, > and >="), std::string::npos) << wrong.err;
 }
 
-// The same rule without a server.
+// A rule stops a sweep that runs without a server, too.
 TEST_F(SweepsEndToEnd, AFigureStopsARun) {
   const Ran ran =
       quasi({"run", "thermal", deck(), "--set", "ngrid=3 3 3", "--sweep", "T=300,400,500",

@@ -260,8 +260,8 @@ TEST(Queue, AWallClockThatWasAheadProlongsNoBackOff) {
   EXPECT_EQ(retry.grants(), 1U);
 }
 
-// The same if the server restarts meanwhile: the new one knows the wall clock's end of the back-off
-// alone, which is a day away.
+// The back-off ends in time also after a restart of the server. The new server knows its end by the
+// wall clock alone, which is a day away after the step.
 TEST(Queue, AWallClockThatStepsBackBeforeARestartProlongsNoBackOff) {
   BackOff retry(kDayMs, 0);
   retry.start_server();

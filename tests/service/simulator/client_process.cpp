@@ -18,7 +18,7 @@ constexpr char kEqual[] = "equal";
 /// Label of the jobs of a set, of which only so many run at a time.
 constexpr char kSet[] = "set";
 
-/// What the server does with a submission before the queue gets it.
+/// Prepares a submission as the server does before the queue gets it.
 server::SubmitJobs command_of(const v1::SubmitJobsRequest& request, const server::Scope& scope) {
   v1::SubmitJobsRequest body = request;
   body.clear_request_id();

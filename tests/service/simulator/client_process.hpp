@@ -23,7 +23,8 @@ class ClientProcess {
  public:
   ClientProcess(const Surroundings& around, Person person, const std::filesystem::path& folder);
 
-  // Each of these is one command, and throws client::Failure if the disk of the journal fails.
+  // Each of these functions runs one command of the client. It throws client::Failure if the disk
+  // that holds the journal of submissions fails.
   void submit();
   /// Repeats the submissions of the journal, as `quasi submit --resume` does.
   void resume();

@@ -64,7 +64,8 @@ void Judge::note_start(server::test::QueueWorld& world) {
 void Judge::note_stop() {
   statements_.reset();
   world_ = nullptr;
-  // A new process knows the state of no worker until it registers.
+  // A server that has just started does not know yet which workers drain, nor their devices: each
+  // worker tells it by registering.
   for (auto& [worker, machine] : machines_) {
     machine.drains = false;
     for (auto& [id, device] : machine.devices) device.state = v1::DEVICE_STATE_READY;
@@ -170,7 +171,7 @@ void Judge::check_grant(const server::AcquireLeases& request, const server::Gran
     if (is_new && is_closed(worker, id))
       report_violation("orders", what + " is on a cordoned device");
     if (grant.job.gpus > 0 && !found->second.cuda) report_violation("I6", what + " is on a CPU");
-    // What was measured of other jobs corrects the stated memory to a half at least.
+    // Measurements of other jobs halve the stated memory at most.
     if (grant.job.memory_bytes / 2 > found->second.memory)
       report_violation("I6", what + " does not fit the memory of its device");
   }

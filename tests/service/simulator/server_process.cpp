@@ -226,7 +226,7 @@ void ServerProcess::tick() {
 
 grpc::Status ServerProcess::put_blob(const std::string& bytes) {
   if (!world_) return no_connection();
-  // As the upload call, which is refused while an old copy is being removed.
+  // The upload call is refused, too, while an old copy is being removed.
   const auto state = world_->engine.store().blob_state(wire::sha256_hex(bytes));
   if (state == server::BlobState::kDeleting)
     return {grpc::StatusCode::UNAVAILABLE, "an old copy of this blob is being removed"};

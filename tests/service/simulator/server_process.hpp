@@ -44,8 +44,8 @@ class ServerProcess {
   /// Queues a write. Its answer comes after the commit of its group, or never if the server dies
   /// first. A server that is down answers at once.
   void write(const char* method, std::function<void(WriteContext&)> body, Done done);
-  /// Like write(), for a request that waits until a job is granted to it or its time is over. A
-  /// request whose caller has gone gets nothing.
+  /// Runs a request for jobs as write() does. It waits until a job is granted to it or its time is
+  /// over. A request whose caller has gone gets nothing.
   void acquire(const v1::AcquireLeasesRequest& request, Awaited awaited,
                std::function<void(const grpc::Status&, const v1::AcquireLeasesResponse&)> done);
 

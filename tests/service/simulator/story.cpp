@@ -6,7 +6,7 @@ namespace quasi::sim {
 namespace {
 
 const std::string kJournals = "/journals";
-/// Events after which all work must be done once the faults have stopped.
+/// Number of events that a story may take to finish all jobs after its last fault.
 constexpr std::int64_t kCalmEvents = 30'000;
 
 SimulatedDevice device(const std::string& uuid, bool cuda, int slots, int memory_gib,

@@ -41,7 +41,8 @@ class Story {
   void act_of_operator();
   void fault_of_workers();
   void fault_of_server();
-  /// The machine of the people loses its power, and its journals what was not synced.
+  /// Cuts the power of the machine on which the clients run. Their journals lose all bytes that
+  /// were not synced.
   void restart_people();
   /// Runs a command. It ends if the disk of its journal fails.
   void command(const std::function<void()>& action);

@@ -11,8 +11,8 @@ namespace {
 
 using JobState = WorkerWorld::JobState;
 
-// Three faults of the device in a row quarantine it, so that the next job waits. Self-tests fail
-// until the device is sound, and then the job runs.
+// Three attempts in a row end by a fault of their device, so the worker gives it no job. It tests
+// the device each minute instead. After the first test that passes, the waiting job runs.
 TEST(WorkerSelfTest, AQuarantinedDeviceIsHealed) {
   WorkerWorld world(1);
   world.device_is_gpu = true;

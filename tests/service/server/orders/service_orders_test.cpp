@@ -65,8 +65,8 @@ class Orders : public testing::Test {
   TurnsWorld world_{{.lease_ttl_ms = 5'000, .requeue_delay_ms = 30'000}};
 };
 
-// Of two jobs on a drained worker, the one whose time limit ends in time goes on to its end. The
-// other writes a checkpoint and waits again, at no cost.
+// A drained worker has two jobs. The one whose time limit ends in time goes on to its end. The other
+// writes a checkpoint and waits again, and its attempt is not counted.
 TEST_F(Orders, ADrainLetsAJobEndThatFitsAndSendsTheOtherBack) {
   const RegisterWorker worker = world_.add_worker("w_1", 2);
   const Grant brief = run_job(worker, 20 * kMinuteMs);
@@ -126,7 +126,7 @@ TEST_F(Orders, ACordonClosesOneDevice) {
   for (const DeviceStatus& status : fleet.at(0).devices)
     EXPECT_EQ(status.state == DeviceState::kCordoned, status.device.id == device);
 
-  // With `evict`, the device's job leaves too.
+  // The order `evict` also makes the job of the device leave.
   OrderService evict{.order = {.worker_id = "w_1",
                                .device_id = second.attempt.device_ids.at(0),
                                .evicts = true,

@@ -157,8 +157,8 @@ TEST_F(SharedGpu, OldMeasurementsGiveWay) {
   });
 }
 
-// Of a job that fits the worker's time and one that does not, the worker gets
-// the first. A job with checkpoints fits if two of them do.
+// A worker whose time ends gets the job that fits this time and not the longer one. A job with
+// checkpoints fits if two intervals between its checkpoints do.
 TEST_F(SharedGpu, AWorkerGetsWhatFitsItsTime) {
   const std::string lengthy = submit(0, 10 * kHourMs);
   const std::string brief = submit(0, 30 * kMinuteMs);

@@ -70,8 +70,9 @@ struct HostVectors {
     }
     return sum;
   }
-  /// Makes `next` orthogonal to a basis (modified Gram–Schmidt). @return its components along the
-  /// basis, followed by the length of what is left
+  /// Subtracts from `next` its components along an orthonormal basis, one after the other
+  /// (modified Gram–Schmidt), and leaves the rest.
+  /// @return the components, followed by the length of the rest
   std::vector<double> orthogonalise(const std::vector<Vector>& basis, Vector* next) const {
     std::vector<double> h;
     for (const Vector& direction : basis) {
