@@ -65,8 +65,8 @@ TEST_F(OrdersEndToEnd, APreemptedJobGoesOnFromItsCheckpoint) {
       << late.err;
 }
 
-// A drained worker has two jobs. The one that fits the given time ends there. The other goes back to
-// the queue with its checkpoint, and goes on once the worker is back in service.
+// A drained worker has two jobs. The one that fits the given time ends there. The other goes back
+// to the queue with its checkpoint, and goes on once the worker is back in service.
 TEST_F(OrdersEndToEnd, ADrainKeepsTheJobThatFits) {
   const std::string brief =
       submit(job("brief", "max_runtime = \"2m\"\n[test.sleep]\nduration = \"3s\""));
