@@ -24,18 +24,9 @@ void Judge::note_start(server::test::QueueWorld& world) {
   // Everything that was seen after its commit is still there.
   std::size_t present = 0;
   {
-    Rows rows(sql("SELECT seq, job_id, job_seq, from_state, to_state, fence, reason, reinstated "
-                  "FROM events WHERE seq<=? AND type=1")
-                  .bind(newest_event_));
+    Rows rows(select_changes("seq<=?"));
     while (rows.next()) {
-      Event event{.seq = rows->integer(0),
-                  .job = rows->integer(1),
-                  .job_seq = rows->integer(2),
-                  .fence = rows->integer(5),
-                  .to = static_cast<JobState>(rows->small(4)),
-                  .reason = static_cast<server::FailureReason>(rows->small(6)),
-                  .reinstated = rows->integer(7) != 0};
-      if (!rows->is_null(3)) event.from = static_cast<JobState>(rows->small(3));
+      const Event event = Event::read(*rows);
       const auto known = events_.find(event.seq);
       if (known == events_.end() || known->second != event.essence())
         report_violation("I9",

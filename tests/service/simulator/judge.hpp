@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -117,12 +118,15 @@ class Judge {
   std::map<std::string, int> counts() const { return counts_; }
 
  private:
+  /// A change of state of a job, as the table of events has it.
   struct Event {
     std::int64_t seq = 0, job = 0, job_seq = 0, fence = 0;
     std::optional<JobState> from;
     JobState to = JobState::kQueued;
     server::FailureReason reason = server::FailureReason::kNone;
     bool reinstated = false;
+    /// Reads a row of select_changes().
+    static Event read(const server::Statement& row);
     std::string essence() const;
   };
   struct Open {
@@ -158,7 +162,9 @@ class Judge {
   /// Orders of the operator by worker and device: whether running jobs leave, and the reason.
   using Orders = std::map<std::pair<std::string, std::string>, std::pair<bool, std::string>>;
 
-  server::Statement& sql(const char* text) { return statements_->get(text); }
+  server::Statement& sql(std::string_view text) { return statements_->get(text); }
+  /// Selects the changes of state in a range of `seq` that begins or ends at the newest event seen.
+  server::Statement& select_changes(const std::string& range);
   std::int64_t number(const char* text);
   void expect_zero(const std::string& invariant, const char* what, const char* text);
   void follow(const Event& event);

@@ -49,20 +49,29 @@ std::string Judge::Event::essence() const {
          (reason == FailureReason::kNone ? "" : " " + std::string(server::name_of(reason)));
 }
 
+Judge::Event Judge::Event::read(const server::Statement& row) {
+  Event event{.seq = row.integer(0),
+              .job = row.integer(1),
+              .job_seq = row.integer(2),
+              .fence = row.integer(5),
+              .to = static_cast<JobState>(row.small(4)),
+              .reason = static_cast<FailureReason>(row.small(6)),
+              .reinstated = row.integer(7) != 0};
+  if (!row.is_null(3)) event.from = static_cast<JobState>(row.small(3));
+  return event;
+}
+
+server::Statement& Judge::select_changes(const std::string& range) {
+  return sql("SELECT seq, job_id, job_seq, from_state, to_state, fence, reason, reinstated "
+             "FROM events WHERE type=1 AND " +
+             range + " ORDER BY seq")
+      .bind(newest_event_);
+}
+
 void Judge::follow_commit() {
-  server::Rows rows(
-      sql("SELECT seq, job_id, job_seq, from_state, to_state, fence, reason, reinstated "
-          "FROM events WHERE seq>? AND type=1 ORDER BY seq")
-          .bind(newest_event_));
+  server::Rows rows(select_changes("seq>?"));
   while (rows.next()) {
-    Event event{.seq = rows->integer(0),
-                .job = rows->integer(1),
-                .job_seq = rows->integer(2),
-                .fence = rows->integer(5),
-                .to = static_cast<JobState>(rows->small(4)),
-                .reason = static_cast<FailureReason>(rows->small(6)),
-                .reinstated = rows->integer(7) != 0};
-    if (!rows->is_null(3)) event.from = static_cast<JobState>(rows->small(3));
+    const Event event = Event::read(*rows);
     newest_event_ = event.seq;
     events_[event.seq] = event.essence();
     timeline_.record(event.essence());

@@ -15,19 +15,26 @@ using JobState = WorkerWorld::JobState;
 
 class WorkerStrays : public testing::Test {
  protected:
+  /// Starts a job whose engine then outlives its daemon and SIGKILL, and a second daemon.
+  /// @return the job
+  auto& start_a_stray() {
+    auto& job = world.submit("hang");
+    world.start_daemon();
+    EXPECT_TRUE(world.run_until([&] { return job.state == JobState::kRunning; }));
+    world.kill_daemon(Loss::kNothing, random);
+    world.strays_outlive_sigkill = true;
+    world.start_daemon();
+    return job;
+  }
+
   WorkerWorld world;
+  std::mt19937_64 random{1};
 };
 
 // An engine that survives SIGKILL for a while holds its device until it is gone. Only the start of
 // the daemon waits for it.
 TEST_F(WorkerStrays, AStrayHoldsItsDeviceUntilItIsGone) {
-  auto& job = world.submit("hang");
-  world.start_daemon();
-  ASSERT_TRUE(world.run_until([&] { return job.state == JobState::kRunning; }));
-  std::mt19937_64 random(1);
-  world.kill_daemon(Loss::kNothing, random);
-  world.strays_outlive_sigkill = true;
-  world.start_daemon();
+  auto& job = start_a_stray();
   ASSERT_TRUE(world.run_until([&] { return world.stray_looks.size() == 4; }));
   EXPECT_GT(world.stray_looks[0].second, Milliseconds(0));
   for (std::size_t i = 1; i < 4; ++i)
@@ -52,13 +59,7 @@ TEST_F(WorkerStrays, AStrayHoldsItsDeviceUntilItIsGone) {
 // The attempt of a stray is given back while its engine runs. A daemon that starts after that knows
 // the engine from the directory of the attempt.
 TEST_F(WorkerStrays, AStrayHoldsItsDeviceThroughTwoStarts) {
-  auto& job = world.submit("hang");
-  world.start_daemon();
-  ASSERT_TRUE(world.run_until([&] { return job.state == JobState::kRunning; }));
-  std::mt19937_64 random(1);
-  world.kill_daemon(Loss::kNothing, random);
-  world.strays_outlive_sigkill = true;
-  world.start_daemon();
+  auto& job = start_a_stray();
   ASSERT_TRUE(world.run_until([&] { return job.state == JobState::kQueued; }));
   ASSERT_TRUE(world.run_until([&] { return world.supervisor().attempts() == 0; }));
   world.kill_daemon(Loss::kNothing, random);
