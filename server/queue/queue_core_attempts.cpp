@@ -45,7 +45,12 @@ std::optional<QueueCore::Held> QueueCore::find_current(const AttemptKey& key, No
   if (held.attempt.outcome == AttemptOutcome::kOpen) return held;
   const bool waits = held.job.state == JobState::kQueued || held.job.state == JobState::kHeld ||
                      held.job.state == JobState::kBlocked;
-  if (held.attempt.outcome == AttemptOutcome::kExpired && waits && has_room_for(held.attempt) &&
+  // A job that waits for an equal one keeps its place in its set.
+  const bool has_place = held.job.state == JobState::kQueued ||
+                         (held.job.state == JobState::kBlocked && !held.job.set_waits) ||
+                         !is_full(held.job.set_id);
+  if (held.attempt.outcome == AttemptOutcome::kExpired && waits && has_place &&
+      has_room_for(held.attempt) &&
       RunningQuotas(store_, options_.quotas, now).why_not(held.job, held.attempt.gpus).empty()) {
     reinstate(held, now);
     return held;
@@ -88,6 +93,7 @@ void QueueCore::reinstate(Held& held, Now now) {
   store_.update_attempt(attempt);
   job.open_attempt = attempt.id;
   job.ready = true;
+  job.set_waits = false;
   job.failure = {};
   move(job, attempt.started_ms > 0 ? JobEvent::kReinstateRunning : JobEvent::kReinstateLeased,
        {.attempt = &attempt, .message = "the worker is back", .reinstated = true}, now);

@@ -117,6 +117,28 @@ TEST_F(JobSets, AWallClockThatStepsBackKeepsNoJobWaiting) {
   EXPECT_EQ(next->job.uid, uids[0]);
 }
 
+// The worker of a job is silent, another job of the set takes its place, and the worker comes back.
+TEST_F(JobSets, AnExpiredAttemptComesBackToAFreePlaceAlone) {
+  const auto uids = sweep(plain(2), {.max_concurrent = 1}).uids;
+  const Grant lost = start().value();
+  const Heartbeat heartbeat{
+      .worker_id = lost.attempt.worker_id,
+      .incarnation = lost.attempt.incarnation,
+      .attempts = {{.attempt_uid = lost.attempt.uid, .fence = lost.attempt.fence, .progress = {}}},
+      .devices = {}};
+  clock_.advance(QueueOptions().lease_ttl_ms + 1);
+  world_.run([](WriteContext& write) { write.queue.tick(write.now); });
+  change(uids[0], Act::kHold);
+  ASSERT_EQ(change(uids[0], Act::kRelease), JobState::kBlocked) << "the other one has the place";
+  EXPECT_EQ(world_.apply(heartbeat).directives.at(0), Directive::kFenced);
+  EXPECT_EQ(state(uids[0]), JobState::kBlocked);
+  change(uids[0], Act::kHold);
+  change(uids[1], Act::kHold);
+  EXPECT_EQ(world_.apply(heartbeat).directives.at(0), Directive::kContinue)
+      << "the place is free, and the job is only held";
+  EXPECT_EQ(state(uids[0]), JobState::kRunning);
+}
+
 TEST_F(JobSets, AHeldJobLeavesItsPlace) {
   const auto uids = sweep(plain(3), {.max_concurrent = 1}).uids;
   EXPECT_EQ(change(uids[0], Act::kHold), JobState::kHeld);
