@@ -99,7 +99,9 @@ void Uploads::prepare(UploadSession& session, const Announced& upload, const voi
   if (session.file->size() < start) start = 0;
   session.file->truncate(start);
   session.hash = wire::Sha256();
-  std::vector<char> buffer(limits::kUploadChunkBytes);
+  // A new upload has no bytes to read again, and clearing a whole buffer would cost more than the
+  // rest of a small one.
+  std::vector<char> buffer(std::min<std::uint64_t>(limits::kUploadChunkBytes, start));
   for (std::uint64_t done = 0; done < start;) {
     const std::size_t got = session.file->read(
         done, buffer.data(), std::min<std::uint64_t>(buffer.size(), start - done));
