@@ -94,10 +94,11 @@ v1::JobSpec ClientProcess::random_job(int place, bool may_wait) {
   else
     work.mutable_garbage_ipc()->set_bytes(9);
   v1::Resources& resources = *spec.mutable_resources();
-  resources.set_gpus(static_cast<std::uint32_t>(dice.one_in(3) ? dice.draw(1, 2) : 0));
+  resources.set_gpus(static_cast<std::uint32_t>(dice.one_in(2) ? dice.draw(1, 2) : 0));
   // Only one machine has two GPUs, and its smaller one has 24 GiB.
-  const std::int64_t most = resources.gpus() > 1 ? 34 : 35;
-  if (dice.one_in(3)) resources.set_gpu_mem_bytes(std::uint64_t{1} << dice.draw(32, most));
+  const std::int64_t most_gib = resources.gpus() > 1 ? 20 : 36;
+  if (dice.one_in(3))
+    resources.set_gpu_mem_bytes(static_cast<std::uint64_t>(dice.draw(4, most_gib)) << 30);
   spec.mutable_max_runtime()->set_seconds(work.has_hang() ? 3 : 60);
   spec.mutable_retry()->set_max_attempts(static_cast<std::uint32_t>(dice.draw(2, 6)));
   if (dice.one_in(6)) spec.mutable_retry()->set_resume(false);
@@ -128,13 +129,16 @@ void ClientProcess::add_waits(v1::JobSpec& spec, int place) {
       input.mutable_from()->set_job_id(earlier);
     return;
   }
-  v1::Dependency& dependency = *spec.add_depends_on();
-  dependency.set_condition(around_.dice.one_in(2) ? v1::Dependency::CONDITION_SUCCESS
-                                                  : v1::Dependency::CONDITION_FINISHED);
+  const auto add = [&](v1::Dependency& dependency) {
+    dependency.set_condition(around_.dice.one_in(2) ? v1::Dependency::CONDITION_SUCCESS
+                                                    : v1::Dependency::CONDITION_FINISHED);
+    return &dependency;
+  };
   if (place > 0)
-    dependency.set_index(static_cast<std::uint32_t>(place - 1));
+    add(*spec.add_depends_on())->set_index(static_cast<std::uint32_t>(place - 1));
   else
-    dependency.set_job_id(earlier);
+    add(*spec.add_depends_on())->set_job_id(earlier);
+  if (place > 1 && around_.dice.one_in(2)) add(*spec.add_depends_on())->set_index(0);
 }
 
 void ClientProcess::submit() {
@@ -247,14 +251,7 @@ void ClientProcess::cancel() {
           });
 }
 
-void ClientProcess::change_turn() {
-  using Act = server::ChangeTurns::Act;
-  static constexpr Act kActs[] = {Act::kHold, Act::kRelease, Act::kRelease, Act::kReprioritise};
-  const std::string uid = some_job();
-  if (uid.empty()) return;
-  const Act act = kActs[around_.dice.draw(4)];
-  around_.timeline.record("person " + std::to_string(person_.id) +
-                          (act == Act::kHold ? " holds" : " releases or ranks") + " a job");
+void ClientProcess::send_turn(const std::string& uid, server::ChangeTurns::Act act) {
   command("ChangeTurns",
           server::ChangeTurns{.scope = scope(),
                               .request_id = {},
@@ -266,19 +263,36 @@ void ClientProcess::change_turn() {
           [](const grpc::Status&, const std::vector<JobState>&) {});
 }
 
+void ClientProcess::change_turn() {
+  using Act = server::ChangeTurns::Act;
+  static constexpr Act kActs[] = {Act::kHold, Act::kRelease, Act::kRelease, Act::kReprioritise};
+  const std::string uid = some_job();
+  if (uid.empty()) return;
+  const Act act = kActs[around_.dice.draw(4)];
+  around_.timeline.record("person " + std::to_string(person_.id) +
+                          (act == Act::kHold ? " holds" : " releases or ranks") + " a job");
+  send_turn(uid, act);
+}
+
+void ClientProcess::pause_retry() {
+  if (!around_.server.is_up()) return;
+  server::Statement row(around_.server.world().engine.database(),
+                        "SELECT uid FROM jobs WHERE owner_id=? AND state=3 AND grants>0 "
+                        "ORDER BY set_id IS NULL, id LIMIT 1");
+  row.bind(person_.id);
+  if (!row.step()) return;
+  const std::string uid = row.text(0);
+  around_.timeline.record("person " + std::to_string(person_.id) + " holds a job for a while");
+  send_turn(uid, server::ChangeTurns::Act::kHold);
+  around_.timeline.plan_event(around_.dice.draw(300, 6'000),
+                              [this, uid] { send_turn(uid, server::ChangeTurns::Act::kRelease); });
+}
+
 void ClientProcess::release_all() {
   if (!around_.server.is_up()) return;
   for (const std::string& uid : jobs_) {
     const auto job = around_.server.world().engine.store().find_job(scope(), uid);
-    if (!job || job->state != JobState::kHeld) continue;
-    command("ChangeTurns",
-            server::ChangeTurns{.scope = scope(),
-                                .request_id = {},
-                                .body_sha256 = {},
-                                .uids = {uid},
-                                .act = server::ChangeTurns::Act::kRelease,
-                                .reason = "all"},
-            [](const grpc::Status&, const std::vector<JobState>&) {});
+    if (job && job->state == JobState::kHeld) send_turn(uid, server::ChangeTurns::Act::kRelease);
   }
 }
 

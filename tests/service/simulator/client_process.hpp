@@ -30,6 +30,9 @@ class ClientProcess {
   void resume();
   void cancel();
   void change_turn();
+  /// Holds a job that waits for its next attempt, one of a set if there is any, and releases it
+  /// soon.
+  void pause_retry();
   void release_all();
   void fetch();
   /// Reaches for a job of another person.
@@ -47,6 +50,7 @@ class ClientProcess {
   void answered(const v1::SubmitJobsRequest& request, const grpc::Status& status,
                 const v1::SubmitJobsResponse& response);
   std::string some_job() const;
+  void send_turn(const std::string& uid, server::ChangeTurns::Act act);
   server::Scope scope() const;
   /// Calls the server with a command of the queue. The answer is a list of the states of its jobs.
   template <class Command, class Then>

@@ -106,10 +106,14 @@ class WorkerMachine::Engine : public EngineChild {
                       each.device.uuid + " with " + std::to_string(each.device.slots) + " slots");
     }
   }
+  void write_line(const std::string& what) {
+    v1::EngineReport report;
+    report.mutable_log()->set_line("fence " + std::to_string(grant_.attempt().fence()) + what);
+    machine_.around_.judge.note_written_line(grant_.attempt().attempt_id(), report.log().line());
+    events_.on_report(report);
+  }
   void act() {
-    v1::EngineReport line;
-    line.mutable_log()->set_line("fence " + std::to_string(grant_.attempt().fence()) + " works");
-    events_.on_report(line);
+    write_line(" works");
     if (work().has_exit()) return later(1, 800, [this] { leave(work().exit().status()); });
     if (work().has_signal()) return later(1, 800, [this] { die(work().signal().number()); });
     if (work().has_garbage_ipc()) return later(1, 800, [this] { events_.on_garbage(); });
@@ -122,6 +126,7 @@ class WorkerMachine::Engine : public EngineChild {
   }
   void take_step() {
     if (next_step_ > work().checkpointing().steps()) return finish();
+    write_line(" takes step " + std::to_string(next_step_));
     write_checkpoint();
     later(300, 2'500, [this] { take_step(); });
   }

@@ -63,7 +63,8 @@ void Judge::note_stop() {
   }
 }
 
-void Judge::check_leases() {
+void Judge::check_times() {
+  check_back_offs();
   for (const auto& [fence, open] : open_) {
     const auto deadline = deadlines_.find(fence);
     if (deadline != deadlines_.end() && timeline_.now() > deadline->second + 2 * rules_.tick_ms &&
@@ -82,6 +83,41 @@ void Judge::check_accepted_call(server::WriteContext& write, const v1::AttemptRe
       attempt->outcome != AttemptOutcome::kOpen)
     report_violation("I5", std::string(call) + " of fence " + std::to_string(fence) +
                                " was accepted, and it does not hold its job");
+}
+
+void Judge::check_back_offs() {
+  Rows rows(sql("SELECT id, attempts FROM jobs WHERE state=3 AND ready=0 AND grants>0"));
+  while (rows.next()) {
+    const Job& job = jobs_[rows->integer(0)];
+    // Each attempt doubles the delay, and random numbers change it by a fifth. A restart of the
+    // server may begin it anew.
+    const std::int64_t longest_ms =
+        std::max(rules_.requeue_delay_ms, (rules_.retry_back_off_ms << rows->small(1)) * 12 / 10);
+    const std::int64_t since_ms = std::max(job.changed_ms, opened_at_ms_);
+    if (timeline_.now() > since_ms + longest_ms + 2 * rules_.tick_ms)
+      report_violation("I1", job,
+                       "waits since " + std::to_string(timeline_.now() - since_ms) +
+                           " ms for the end of a delay of " + std::to_string(longest_ms) + " ms");
+  }
+}
+
+void Judge::check_recorded_checkpoint(const std::string& digest) {
+  Rows row(sql("SELECT state FROM blobs WHERE digest=?").bind(digest));
+  if (!row.next() || row->integer(0) != 1 || !world_->blobs.has(digest))
+    report_violation("I11", "a checkpoint was recorded without its blob " + digest);
+}
+
+bool Judge::is_unstarted(const v1::AttemptRef& ref) {
+  Rows row(sql("SELECT 1 FROM attempts a JOIN jobs j ON j.id=a.job_id WHERE a.uid=? AND "
+               "a.outcome=0 AND a.fence=j.fence AND j.state=4")
+               .bind(ref.attempt_id()));
+  return row.next();
+}
+
+void Judge::check_refused_success(const v1::AttemptRef& ref) {
+  if (is_unstarted(ref))
+    report_violation("requests", "the success of fence " + std::to_string(ref.fence()) +
+                                     " was reported before its start");
 }
 
 Judge::Report Judge::find_reported_attempt(server::WriteContext& write, const v1::AttemptRef& ref) {

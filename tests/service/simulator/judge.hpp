@@ -25,11 +25,12 @@ using server::JobState;
 struct Rules {
   std::int64_t lease_ttl_ms = 8'000;
   std::int64_t restart_grace_ms = 2'000;
-  std::int64_t requeue_delay_ms = 1'000;
+  std::int64_t requeue_delay_ms = 3'000;
   std::int64_t tick_ms = 500;  ///< the server looks for expired leases this often
-  std::int64_t unfinished_jobs_of_user = 25;
-  std::int64_t gpus_of_user = 3;
-  std::int64_t gpus_of_tenant = 4;
+  std::int64_t retry_back_off_ms = 1'000;
+  std::int64_t unfinished_jobs_of_user = 15;
+  std::int64_t gpus_of_user = 2;
+  std::int64_t gpus_of_tenant = 2;
 };
 
 /// Compares what happens with the invariants I1 to I17 and I19 of docs/invariants.md. It follows
@@ -38,7 +39,8 @@ struct Rules {
 /// event.
 ///
 /// It also judges orders of the operator ("orders"), the memory of shared GPUs ("memory"), the time
-/// that workers have left ("time"), and that no request is refused as malformed ("requests").
+/// that workers have left ("time"), the limits of sets ("sets"), and that workers send no request
+/// that is malformed or comes too early ("requests").
 class Judge {
  public:
   Judge(Timeline& timeline, const Rules& rules) : timeline_(timeline), rules_(rules) {}
@@ -55,8 +57,8 @@ class Judge {
   void note_stop();
   /// A group was committed: follows its events.
   void follow_commit();
-  /// The server has looked for expired leases: none is late (I19).
-  void check_leases();
+  /// The server has looked for expired leases and for the ends of delays: none is late (I19, I1).
+  void check_times();
   /// Checks the whole database. It takes a while.
   void check_database();
 
@@ -68,6 +70,12 @@ class Judge {
   /// A report on an attempt was accepted: it holds its job (I5).
   void check_accepted_call(server::WriteContext& write, const v1::AttemptRef& ref,
                            const char* call);
+  /// A checkpoint was recorded: its bytes are there (I11).
+  void check_recorded_checkpoint(const std::string& digest);
+  /// True if the lease of this attempt was granted and its engine has not started.
+  bool is_unstarted(const v1::AttemptRef& ref);
+  /// A report of success was refused. A worker sends none before the server knows of the start.
+  void check_refused_success(const v1::AttemptRef& ref);
   /// An attempt before a report of its end is applied.
   struct Report {
     std::int64_t fence = 0;
@@ -87,6 +95,10 @@ class Judge {
                 std::int64_t length);
 
   // Engines.
+  /// An engine wrote a line of its log.
+  void note_written_line(const std::string& attempt, const std::string& line) {
+    written_[attempt] += line + "\n";
+  }
   void note_result(std::uint64_t fence, const std::string& digest) { made_[fence].insert(digest); }
   /// An engine of this job crashed by a fault that the story made.
   void note_engine_crash(const std::string& uid);
@@ -149,6 +161,7 @@ class Judge {
     std::int64_t winner = 0;
     bool was_crashed = false;
     std::int32_t grants = 0;
+    std::int64_t changed_ms = 0;  ///< time of its newest event
   };
   struct Device {
     v1::DeviceState state = v1::DEVICE_STATE_READY;
@@ -165,6 +178,7 @@ class Judge {
   server::Statement& sql(std::string_view text) { return statements_->get(text); }
   /// Selects the changes of state in a range of `seq` that begins or ends at the newest event seen.
   server::Statement& select_changes(const std::string& range);
+  /// The first column of the first row; 0 if there is none.
   std::int64_t number(const char* text);
   void expect_zero(const std::string& invariant, const char* what, const char* text);
   void follow(const Event& event);
@@ -184,8 +198,13 @@ class Judge {
   /// True if an operator orders the jobs of the worker to leave, or did so until a moment ago.
   bool is_evicting(const std::string& worker) const;
   void check_quotas();
+  /// No more jobs of a set run or wait for a worker than its limit.
+  void check_sets();
+  /// No job waits longer than its delay after an attempt.
+  void check_back_offs();
   void check_files();
   void check_told();
+  void check_logs();
   std::set<std::string> artifacts_of(std::int64_t job);
   void report_violation(const std::string& invariant, const Job& job, const std::string& what);
 
@@ -205,7 +224,8 @@ class Judge {
   std::map<std::string, std::int64_t> orders_changed_ms_;  ///< by worker
   std::map<std::string, std::int64_t> job_of_attempt_;     ///< by id of a granted attempt
   std::map<std::uint64_t, std::set<std::string>> made_;
-  std::map<std::string, std::string> logs_;  ///< acknowledged bytes by attempt
+  std::map<std::string, std::string> logs_;     ///< acknowledged bytes by attempt
+  std::map<std::string, std::string> written_;  ///< bytes that its engine wrote, by attempt
   std::map<std::string, Submission> recorded_;
   std::map<std::string, std::vector<std::string>> answers_;
   std::set<std::string> refused_;

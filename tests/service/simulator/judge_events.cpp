@@ -80,6 +80,7 @@ void Judge::follow_commit() {
   committed_orders_ = orders_;
   check_slots();
   check_quotas();
+  check_sets();
 }
 
 void Judge::follow(const Event& event) {
@@ -88,6 +89,7 @@ void Judge::follow(const Event& event) {
   if (event.job_seq != job.job_seq + 1)
     report_violation("I8", job, "its events have a gap: " + event.essence());
   job.job_seq = event.job_seq;
+  job.changed_ms = timeline_.now();
   if (!event.from) return follow_birth(job, event);
   if (*event.from != job.state)
     report_violation("I8", job, "an event leaves another state: " + event.essence());

@@ -6,16 +6,23 @@
 namespace quasi::sim {
 
 using server::Rows;
-using server::Scope;
 
 std::int64_t Judge::number(const char* text) {
   Rows row(sql(text));
-  return row.next() ? row->integer(0) : -1;
+  return row.next() ? row->integer(0) : 0;
 }
 
 void Judge::expect_zero(const std::string& invariant, const char* what, const char* text) {
   if (const std::int64_t count = number(text); count != 0)
     report_violation(invariant, std::to_string(count) + " " + what);
+}
+
+void Judge::check_sets() {
+  const std::int64_t set = number(
+      "SELECT id FROM job_sets s WHERE max_concurrent>0 AND (SELECT count(*) FROM jobs j WHERE "
+      "j.set_id=s.id AND state IN (3, 4, 5, 6)) > max_concurrent");
+  if (set > 0)
+    report_violation("sets", "more jobs of set " + std::to_string(set) + " run than its limit");
 }
 
 std::set<std::string> Judge::artifacts_of(std::int64_t job) {
@@ -66,34 +73,54 @@ void Judge::check_database() {
 }
 
 void Judge::check_told() {
-  auto& store = world_->engine.store();
+  // Few statements over whole tables, because this runs at every start of the server.
+  std::map<std::string, std::int64_t> owners;
+  std::map<std::int64_t, JobState> states;
+  Rows rows(sql("SELECT id, uid, owner_id, state FROM jobs"));
+  while (rows.next()) {
+    owners[rows->text(1)] = rows->integer(2);
+    states[rows->integer(0)] = static_cast<JobState>(rows->small(3));
+  }
   for (const auto& [request, uids] : answers_)
     for (const std::string& uid : uids) {
-      const auto job = store.find_job(Scope::everything(), uid);
-      if (!job) report_violation("I1", "an acknowledged job is gone: " + uid);
-      if (job && job->owner_id != recorded_[request].owner)
+      const auto owner = owners.find(uid);
+      if (owner == owners.end())
+        report_violation("I1", "an acknowledged job is gone: " + uid);
+      else if (owner->second != recorded_[request].owner)
         report_violation("I15", "an acknowledged job has another owner: " + uid);
     }
+  std::map<std::int64_t, std::set<std::string>> artifacts;
+  Rows made(sql("SELECT job_id, digest FROM artifacts"));
+  while (made.next()) artifacts[made->integer(0)].insert(made->text(1));
+  std::map<std::int64_t, std::int64_t> checkpoints;
+  Rows newest(sql("SELECT job_id, max(sequence) FROM checkpoints GROUP BY job_id"));
+  while (newest.next()) checkpoints[newest->integer(0)] = newest->integer(1);
   for (const auto& [row, job] : jobs_) {
-    const auto now = store.job(row);
-    if (!now || now->state != job.state)
+    const auto state = states.find(row);
+    if (state == states.end() || state->second != job.state)
       report_violation("I3", job, "is no longer " + std::string(server::name_of(job.state)));
-    if (job.state == JobState::kSucceeded && artifacts_of(row) != job.artifacts)
+    if (job.state == JobState::kSucceeded && artifacts[row] != job.artifacts)
       report_violation("I2", job, "has other artefacts than when it succeeded");
-    const auto checkpoint = store.newest_checkpoint(row);
-    if (job.recorded_checkpoint > (checkpoint ? checkpoint->sequence : 0))
+    if (job.recorded_checkpoint > checkpoints[row])
       report_violation("I1", job, "lost its acknowledged checkpoint");
   }
-  for (const auto& [uid, bytes] : logs_) {
-    const auto attempt = store.find_attempt(uid);
-    std::string log;
-    if (attempt)
-      world_->run([&](server::WriteContext& write) {
-        log = write.queue.read_log(*attempt, 0, attempt->log_bytes);
-      });
-    if (!log.starts_with(bytes))
+  check_logs();
+}
+
+void Judge::check_logs() {
+  std::map<std::string, std::string> stored;
+  world_->run([&](server::WriteContext& write) {
+    Rows rows(sql("SELECT id, uid, log_bytes FROM attempts WHERE log_bytes>0"));
+    while (rows.next())
+      stored[rows->text(1)] =
+          write.queue.read_log({.id = rows->integer(0), .uid = rows->text(1)}, 0, rows->integer(2));
+  });
+  for (const auto& [uid, told] : logs_)
+    if (!stored[uid].starts_with(told))
       report_violation("I1", "the acknowledged log of " + uid + " is not there");
-  }
+  for (const auto& [uid, log] : stored)
+    if (!written_[uid].starts_with(log))
+      report_violation("I7", "the log of " + uid + " is not the one that its engine wrote");
 }
 
 void Judge::check_files() {

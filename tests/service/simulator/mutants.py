@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """Applies the mutations of mutants.toml, one at a time, to a copy of the source tree, and runs the
-simulator on each until a seed notices it. It prints the mutations with the violations that they
-caused, and fails if less than 95 % were noticed.
+simulator on each until a seed notices it. It prints a table of the mutations with the violations
+that they caused, and fails if less than 95 % were noticed.
 
-    tests/service/simulator/mutants.py [--seeds 40] [--only WORD ...] [--work FOLDER]
+    tests/service/simulator/mutants.py [--seeds 100] [--only WORD ...] [--work FOLDER]
 
-The copy is built once, and each mutation rebuilds the files that it concerns. A mutation whose old
-text does not occur exactly once is an error. A second run with the same folder builds only what has
-changed."""
+The copy is built with the preset `release`, so that a compiler cache (ccache) that is named in
+CMAKE_CXX_COMPILER_LAUNCHER and the like has most objects already. A mutation rebuilds the files
+that it concerns. A folder given with --work is kept: a second run copies and builds only what has
+changed, and takes over the results of unchanged mutations and an unchanged program, so that it
+continues a run that was cut off. A mutation whose old text does not occur exactly once is an
+error."""
 
 import argparse
+import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -20,43 +25,98 @@ import time
 import tomllib
 
 TREE = pathlib.Path(__file__).resolve().parents[3]
+TABLE = TREE / "tests/service/simulator/mutants.toml"
 GOAL = 0.95
+STORIES_TIMEOUT_S = 1_800
 
 
 def copy_tree(to):
+    """Makes `to` a copy of the sources here. Files that are equal keep their time, so that they are
+    not compiled again."""
     names = subprocess.run(["git", "-C", TREE, "ls-files", "-co", "--exclude-standard", "-z"],
                            check=True, capture_output=True, text=True).stdout.split("\0")
-    for name in filter(None, names):
-        if not (TREE / name).is_file():
+    present = {name for name in names if name and (TREE / name).is_file()}
+    for name in present:
+        text = (TREE / name).read_bytes()
+        if (to / name).is_file() and (to / name).read_bytes() == text:
             continue
         (to / name).parent.mkdir(parents=True, exist_ok=True)
-        text = (TREE / name).read_bytes()
-        if not (to / name).is_file() or (to / name).read_bytes() != text:
-            shutil.copyfile(TREE / name, to / name)
-            shutil.copymode(TREE / name, to / name)
+        shutil.copyfile(TREE / name, to / name)
+        shutil.copymode(TREE / name, to / name)
+    for path in [path for path in to.rglob("*") if path.is_file()]:
+        name = str(path.relative_to(to))
+        if name not in present and not name.startswith("build/"):
+            path.unlink()
 
 
-def build(build_folder):
-    command = ["cmake", "--build", build_folder, "--target", "simulator_test", "-j", "1"]
-    return subprocess.run(command, capture_output=True, text=True)
+class Program:
+    """The simulator, built from the copy of the tree."""
+
+    def __init__(self, tree, jobs):
+        self.tree, self.folder, self.jobs = tree, tree / "build" / "release", jobs
+        self.binary = self.folder / "bin" / "simulator_test"
+
+    def configure(self):
+        if not (self.folder / "build.ninja").is_file():
+            subprocess.run(["cmake", "--preset", "release"], cwd=self.tree, check=True,
+                           stdout=subprocess.DEVNULL)
+
+    def build(self):
+        """Returns the compiler's complaint; "" if there is none."""
+        made = subprocess.run(["cmake", "--build", self.folder, "--target", "simulator_test",
+                               "-j", str(self.jobs)], capture_output=True, text=True)
+        return made.stdout[-4000:] if made.returncode != 0 else ""
+
+    def digest(self):
+        return hashlib.sha256(self.binary.read_bytes()).hexdigest()
+
+    def tell_stories(self, first, seeds):
+        """Returns the first violation; "" if there is none."""
+        environment = os.environ | {"QUASI_SEED": str(first), "QUASI_SEEDS": str(seeds)}
+        command = [self.binary, "--gtest_filter=Simulator.Stories*"]
+        try:
+            run = subprocess.run(command, capture_output=True, text=True, env=environment,
+                                 timeout=STORIES_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            return "the stories do not end"
+        if run.returncode == 0:
+            return ""
+        lines = run.stdout.splitlines()
+        violations = [line.strip().removeprefix("Which is: ").strip('"') for line in lines
+                      if " at event " in line and "Which is: " in line]
+        seeds = [word for line in lines for word in line.split() if word.startswith("QUASI_SEED=")]
+        if violations and seeds:
+            return f"{seeds[0].removeprefix('QUASI_SEED=')}: {violations[0]}"
+        return f"the program ended with status {run.returncode}"
 
 
-def tell_stories(build_folder, seeds):
-    """Returns the first violation; "" if there is none."""
-    environment = os.environ | {"QUASI_SEED": "1", "QUASI_SEEDS": str(seeds)}
-    command = [build_folder / "bin" / "simulator_test", "--gtest_filter=Simulator.Stories*"]
-    try:
-        run = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=900)
-    except subprocess.TimeoutExpired:
-        return "the stories do not end"
-    if run.returncode == 0:
-        return ""
-    lines = run.stdout.splitlines()
-    violations = [line.strip() for line in lines if " at event " in line and "Which is" in line]
-    seeds = [word for line in lines for word in line.split() if word.startswith("QUASI_SEED=")]
-    if violations and seeds:
-        return f"{seeds[0]} {violations[0].removeprefix('Which is: ')}"
-    return f"the program ended with status {run.returncode}"
+class Results:
+    """What earlier runs with the same folder found. A result counts again if the mutation, the
+    program without a mutation and the stories are the same."""
+
+    def __init__(self, path, program_digest, first, seeds):
+        self.path, self.program = path, program_digest
+        self.first, self.seeds = first, seeds
+        self.known = json.loads(path.read_text()) if path.is_file() else {}
+
+    def key(self, mutant):
+        parts = [self.program, mutant["file"], mutant["old"], mutant["new"], str(self.first)]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def find(self, mutant):
+        """Returns the violation that is known for the mutation, "" if it is known to survive, and
+        None if it was not tried."""
+        found = self.known.get(self.key(mutant))
+        if found and (found["noticed"] or found["seeds"] >= self.seeds):
+            return found["noticed"]
+        return None
+
+    def keep(self, mutant, noticed):
+        self.known[self.key(mutant)] = {"name": mutant["name"], "seeds": self.seeds,
+                                        "noticed": noticed}
+        new = self.path.with_suffix(".new")
+        new.write_text(json.dumps(self.known, indent=1))
+        new.replace(self.path)
 
 
 def mutated(text, mutant):
@@ -66,43 +126,65 @@ def mutated(text, mutant):
     return text.replace(mutant["old"], mutant["new"])
 
 
-def main():
+def try_mutant(program, mutant, options):
+    """Returns the violation that the mutation causes; "" if it survives."""
+    path = program.tree / mutant["file"]
+    original = path.read_text()
+    path.write_text(mutated(original, mutant))
+    try:
+        if complaint := program.build():
+            sys.exit(f"'{mutant['name']}' does not compile:\n{complaint}")
+        return program.tell_stories(options.first, options.seeds)
+    finally:
+        path.write_text(original)
+
+
+def read_options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--seeds", type=int, default=40, help="stories per mutation")
+    parser.add_argument("--seeds", type=int, default=100, help="stories per mutation")
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--only", default=[""], nargs="+",
                         help="mutations whose names contain one of these")
-    parser.add_argument("--work", help="folder of the copy, which is kept")
-    options = parser.parse_args()
-    mutants = tomllib.loads((TREE / "tests/service/simulator/mutants.toml").read_text())["mutant"]
+    parser.add_argument("--work", help="folder of the copy and of the results, which is kept")
+    parser.add_argument("--jobs", type=int, default=1, help="compilers that run at a time")
+    return parser.parse_args()
+
+
+def main():
+    options = read_options()
+    mutants = tomllib.loads(TABLE.read_text())["mutant"]
     for mutant in mutants:
         mutated((TREE / mutant["file"]).read_text(), mutant)
-    work = pathlib.Path(options.work or tempfile.mkdtemp(prefix="quasi-mutants-"))
-    copy, build_folder = work / "tree", work / "build"
-    copy_tree(copy)
-    subprocess.run(["cmake", "-S", copy, "-B", build_folder, "-G", "Ninja",
-                    "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG",
-                    "-DQUASI_CUDA=OFF"], check=True, stdout=subprocess.DEVNULL)
-    made = build(build_folder)
-    if made.returncode != 0:
-        sys.exit(made.stdout[-2000:])
-    if violation := tell_stories(build_folder, options.seeds):
-        sys.exit(f"without a mutation: {violation}")
     chosen = [mutant for mutant in mutants
               if any(words in mutant["name"] for words in options.only)]
+    work = pathlib.Path(options.work or tempfile.mkdtemp(prefix="quasi-mutants-")).resolve()
+    program = Program(work / "tree", options.jobs)
+    begun = time.monotonic()
+    copy_tree(program.tree)
+    program.configure()
+    if complaint := program.build():
+        sys.exit(complaint)
+    results = Results(work / "results.json", program.digest(), options.first, options.seeds)
+    none = {"name": "no mutation", "file": "", "old": "", "new": ""}
+    violation = results.find(none)
+    if violation is None:
+        violation = program.tell_stories(options.first, options.seeds)
+        results.keep(none, violation)
+    if violation:
+        sys.exit(f"without a mutation: {violation}")
+    print(f"built, and {options.seeds} seeds without a mutation and without a violation "
+          f"({time.monotonic() - begun:.0f} s)", flush=True)
     killed = 0
     for mutant in chosen:
         begun = time.monotonic()
-        path = copy / mutant["file"]
-        original = path.read_text()
-        path.write_text(mutated(original, mutant))
-        made = build(build_folder)
-        noticed = tell_stories(build_folder, options.seeds) if made.returncode == 0 else ""
-        path.write_text(original)
-        if made.returncode != 0:
-            sys.exit(f"'{mutant['name']}' does not compile:\n{made.stdout[-2000:]}")
+        noticed = results.find(mutant)
+        if noticed is None:
+            noticed = try_mutant(program, mutant, options)
+            results.keep(mutant, noticed)
         killed += bool(noticed)
         print(f"{'killed  ' if noticed else 'SURVIVED'} {mutant['invariant']:4} {mutant['name']}"
-              f" ({time.monotonic() - begun:.0f} s) {noticed}", flush=True)
+              f" ({time.monotonic() - begun:.0f} s)" + (f" {noticed[:140]}" if noticed else ""),
+              flush=True)
     if not options.work:
         shutil.rmtree(work)
     share = killed / len(chosen)

@@ -24,7 +24,8 @@ struct OpenCall {
 using Awaited = std::function<bool()>;
 
 /// Carries calls to the server. Each message takes a time of its own, so messages overtake each
-/// other. While the network is not calm, messages are lost or arrive twice, and hosts are cut off.
+/// other. While the network is not calm, messages are lost or arrive twice, and hosts are cut off
+/// or have a slow connection.
 class Network {
  public:
   Network(Timeline& timeline, Dice& dice) : timeline_(timeline), dice_(dice) {}
@@ -46,7 +47,7 @@ class Network {
     };
     const auto back = [this, host, end](const grpc::Status& status, const Response& response) {
       if (is_lost(host)) return;
-      timeline_.plan_event(delay(), [end, status, response] { end(status, response); });
+      timeline_.plan_event(delay(host), [end, status, response] { end(status, response); });
     };
     // A machine that loses its power tells the server nothing, and messages of a host that is cut
     // off do not arrive.
@@ -57,7 +58,7 @@ class Network {
     const int copies = !is_calm_ && dice_.one_in(40) ? 2 : 1;
     for (int i = 0; i < copies; ++i) {
       if (is_lost(host)) continue;
-      timeline_.plan_event(delay(), [this, host, serve, back, awaited] {
+      timeline_.plan_event(delay(host), [this, host, serve, back, awaited] {
         if (!is_cut(host)) serve(back, awaited);
       });
     }
@@ -72,20 +73,30 @@ class Network {
     timeline_.record("the network of " + host + " is cut for " + std::to_string(for_ms) + " ms");
     cut_until_[host] = timeline_.now() + for_ms;
   }
-  bool is_cut(const std::string& host) const {
-    const auto found = cut_until_.find(host);
-    return found != cut_until_.end() && timeline_.now() < found->second;
+  bool is_cut(const std::string& host) const { return lasts(cut_until_, host); }
+  /// Lets half of the messages of a host arrive late for a while, some of them after the lease of
+  /// their attempt has expired.
+  void slow_down(const std::string& host, std::int64_t for_ms) {
+    timeline_.record("the network of " + host + " is slow for " + std::to_string(for_ms) + " ms");
+    slow_until_[host] = timeline_.now() + for_ms;
   }
   /// From now on every message arrives soon.
   void calm_down() {
     is_calm_ = true;
     cut_until_.clear();
+    slow_until_.clear();
   }
   bool is_calm() const { return is_calm_; }
 
  private:
   bool is_lost(const std::string& host) { return is_cut(host) || (!is_calm_ && dice_.one_in(50)); }
-  std::int64_t delay() {
+  using Ends = std::map<std::string, std::int64_t>;
+  bool lasts(const Ends& ends, const std::string& host) const {
+    const auto found = ends.find(host);
+    return found != ends.end() && timeline_.now() < found->second;
+  }
+  std::int64_t delay(const std::string& host) {
+    if (lasts(slow_until_, host) && dice_.one_in(2)) return dice_.draw(3'000, 18'000);
     if (is_calm_ || !dice_.one_in(20)) return dice_.draw(1, 20);
     // Some messages arrive when the lease of their attempt has expired.
     return dice_.one_in(8) ? dice_.draw(4'000, 14'000) : dice_.draw(20, 4'000);
@@ -94,7 +105,7 @@ class Network {
   Timeline& timeline_;
   Dice& dice_;
   bool is_calm_ = false;
-  std::map<std::string, std::int64_t> cut_until_;
+  Ends cut_until_, slow_until_;
 };
 
 }  // namespace quasi::sim

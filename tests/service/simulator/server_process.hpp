@@ -76,6 +76,7 @@ class ServerProcess {
   void run_group();
   void ask(const std::shared_ptr<Poll>& poll);
   void tick();
+  void collect_garbage();
   /// Runs work on the disk. The process dies if the power is cut meanwhile. @return false then
   bool guarded(const std::function<void()>& work);
 

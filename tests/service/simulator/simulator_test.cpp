@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -45,7 +46,7 @@ TEST_F(Simulator, StoriesFromSeedsKeepEveryInvariant) {
   const std::int64_t n_seeds = number_of("QUASI_SEEDS", is_one ? 1 : 50);
   const std::int64_t n_events = number_of("QUASI_EVENTS", kEvents);
   std::map<std::string, int> counts;
-  std::int64_t events = 0, virtual_ms = 0, calm_ms = 0;
+  std::int64_t events = 0, virtual_ms = 0, calm_ms = 0, longest_calm_ms = 0;
   for (std::int64_t seed = first; seed < first + n_seeds; ++seed) {
     const Verdict verdict = run_story(static_cast<std::uint64_t>(seed), n_events);
     ASSERT_EQ(verdict.violation, "")
@@ -56,12 +57,14 @@ TEST_F(Simulator, StoriesFromSeedsKeepEveryInvariant) {
     events += verdict.events;
     virtual_ms += verdict.virtual_ms;
     calm_ms += verdict.calm_ms;
+    longest_calm_ms = std::max(longest_calm_ms, verdict.calm_ms);
     counts["jobs"] += static_cast<int>(verdict.jobs);
     counts["server starts"] += verdict.server_starts;
     for (const auto& [what, count] : verdict.counts) counts[what] += count;
   }
   std::cout << n_seeds << " seeds, " << events << " events, " << virtual_ms / 60'000
-            << " minutes of virtual time, of these " << calm_ms / 60'000 << " without faults";
+            << " minutes of virtual time, of these " << calm_ms / 60'000
+            << " without faults, in one story at most " << longest_calm_ms / 1'000 << " s";
   for (const auto& [what, count] : counts) std::cout << ", " << what << ' ' << count;
   std::cout << '\n';
 }

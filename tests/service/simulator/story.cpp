@@ -8,6 +8,8 @@ namespace {
 const std::string kJournals = "/journals";
 /// Number of events that a story may take to finish all jobs after its last fault.
 constexpr std::int64_t kCalmEvents = 30'000;
+/// Time on the clock of the story within which all jobs finish after its last fault.
+constexpr std::int64_t kCalmMs = 900'000;
 
 SimulatedDevice device(const std::string& uuid, bool cuda, int slots, int memory_gib,
                        int attempt_gib = 0) {
@@ -34,7 +36,7 @@ Story::Story(std::uint64_t seed, const std::filesystem::path& folder)
     machines_.push_back(std::make_unique<WorkerMachine>(around, name, std::move(devices)));
   };
   add("w_north", {device("GPU-0", true, 1, 80, 12), device("GPU-1", true, 1, 24)});
-  add("w_south", {device("GPU-2", true, 2, 40, 3), device("cpu", false, 1, 16)});
+  add("w_south", {device("GPU-2", true, 2, 40, 10), device("cpu", false, 1, 16)});
   add("w_west", {device("cpu", false, 2, 16), device("GPU-3", true, 1, 80)});
   for (const Person& person : {Person{1, "phonons"}, Person{2, "phonons"}, Person{3, "devices"}})
     people_.push_back(std::make_unique<ClientProcess>(around, person, folder));
@@ -54,10 +56,10 @@ Verdict Story::run(std::int64_t n_events) {
   plan_act();
   while (timeline_.events() < n_events && judge_.violation().empty()) step();
   if (judge_.violation().empty()) calm_down();
-  const std::int64_t calm_ms = timeline_.now();
+  const std::int64_t calm_since_ms = timeline_.now();
   const std::int64_t last = timeline_.events() + kCalmEvents;
   while (judge_.violation().empty() && !is_done()) {
-    if (timeline_.events() < last) {
+    if (timeline_.events() < last && timeline_.now() < calm_since_ms + kCalmMs) {
       step();
       continue;
     }
@@ -71,7 +73,7 @@ Verdict Story::run(std::int64_t n_events) {
           .digest = timeline_.digest(),
           .events = timeline_.events(),
           .virtual_ms = timeline_.now(),
-          .calm_ms = timeline_.now() - calm_ms,
+          .calm_ms = timeline_.now() - calm_since_ms,
           .jobs = judge_.jobs(),
           .server_starts = server_.restarts(),
           .counts = judge_.counts()};
@@ -131,7 +133,8 @@ void Story::act_of_people() {
   command([&] {
     if (kind < 20) return person.submit();
     if (kind < 34) return person.cancel();
-    if (kind < 46) return person.change_turn();
+    if (kind < 41) return person.change_turn();
+    if (kind < 46) return person.pause_retry();
     if (kind < 52) return person.fetch();
     if (kind < 58) return person.resume();
     if (kind < 61) return person.reach_for_job_of(*people_[dice_.draw(people_.size())]);
@@ -148,11 +151,11 @@ void Story::act_of_operator() {
 
 void Story::fault_of_workers() {
   WorkerMachine& machine = *machines_[dice_.draw(machines_.size())];
-  switch (dice_.draw(10)) {
+  switch (dice_.draw(11)) {
     case 0:
       return machine.kill();
     case 1:
-      return machine.cut_power();
+      return dice_.one_in(3) ? machine.fade() : machine.cut_power();
     case 2:
     case 3:
       return machine.die_at(dice_.draw(1, 40));
@@ -162,6 +165,8 @@ void Story::fault_of_workers() {
       return machine.crash_an_engine();
     case 6:
       return machine.toggle_fault();
+    case 7:
+      return network_.slow_down(machine.name(), dice_.draw(500, 12'000));
     default:
       return network_.cut(machine.name(), dice_.draw(500, 25'000));
   }
@@ -179,12 +184,14 @@ void Story::fault_of_server() {
           "its machine loses the power");
     case 2:
     case 3:
-    case 4:
       return server_.cut_power_soon(dice_.draw(1, 60));
-    case 5:
+    case 4:
       return server_.stop();
-    case 6:
+    case 5:
       return server_.jump(kJumps[dice_.draw(4)]);
+    case 6:
+      server_.jump(kJumps[dice_.draw(4)]);
+      return server_.die(PowerCutDisk::Loss::kNothing, "its clock was set");
     case 7:
       return network_.cut("person " + std::to_string(dice_.draw(1, 3)), dice_.draw(500, 20'000));
     default:

@@ -122,6 +122,20 @@ void WorkerMachine::start() {
                                                                .log = daemon.log},
                                                    daemon.board);
   run([&] { daemon.supervisor->start(); });
+  if (!around_.network.is_calm()) plan_relapse();
+}
+
+void WorkerMachine::plan_relapse() {
+  const auto plan = [this](std::int64_t delay_ms, std::function<void()> fault) {
+    around_.timeline.plan_event(delay_ms, [this, life = life_, fault = std::move(fault)] {
+      if (life == life_ && !around_.network.is_calm()) fault();
+    });
+  };
+  // A second daemon dies while an engine of the first one is still stuck in the kernel.
+  if (!strays_.empty()) plan(around_.dice.draw(500, 4'000), [this] { kill(); });
+  // The connection may break while the daemon still reports the attempts of the last one, for a
+  // little longer than their lease.
+  breaks_at_poll_ = around_.dice.one_in(2);
 }
 
 void WorkerMachine::run(const std::function<void()>& part) {
@@ -165,25 +179,40 @@ void WorkerMachine::later(std::int64_t delay_ms, std::function<void()> part) {
   });
 }
 
-void WorkerMachine::lose(quasi::test::Loss loss) {
+void WorkerMachine::lose(quasi::test::Loss loss, std::int64_t further_pause_ms) {
   ++life_;
   points_.never();
   wake_at_ms_.reset();
   if (loss == Loss::kNothing && !around_.network.is_calm()) {
-    // An engine may be stuck in the kernel, so that it outlives its daemon.
-    for (const Engine* engine : engines_)
-      if (!engine->is_gone() && around_.dice.one_in(5))
-        strays_[engine->pid()] = {.devices = engine->devices(),
-                                  .until_ms = around_.timeline.now() + around_.dice.draw(1, 8'000)};
+    leave_strays();
   } else if (loss != Loss::kNothing) {
     strays_.clear();
     boot_offset_ms_ = around_.dice.draw(1, 1 << 30);
   }
   daemon_.reset();
   files_.lose(loss, around_.dice.engine());
-  around_.timeline.plan_event(around_.dice.draw(200, 4'000), [this, life = life_] {
-    if (life == life_) start();
+  around_.timeline.plan_event(further_pause_ms + around_.dice.draw(200, 4'000),
+                              [this, life = life_] {
+                                if (life == life_) start();
+                              });
+}
+
+void WorkerMachine::note_poll() {
+  if (!std::exchange(breaks_at_poll_, false) || around_.network.is_calm()) return;
+  if (daemon_->supervisor->attempts() == 0) return;
+  around_.timeline.plan_event(around_.dice.draw(18, 40), [this] {
+    if (around_.network.is_calm()) return;
+    around_.network.cut(name_,
+                        around_.judge.rules().lease_ttl_ms + around_.dice.draw(1'500, 5'000));
   });
+}
+
+void WorkerMachine::leave_strays() {
+  // An engine may be stuck in the kernel, so that it outlives its daemon.
+  for (const Engine* engine : engines_)
+    if (!engine->is_gone() && around_.dice.one_in(2))
+      strays_[engine->pid()] = {.devices = engine->devices(),
+                                .until_ms = around_.timeline.now() + around_.dice.draw(1, 20'000)};
 }
 
 void WorkerMachine::kill() {
@@ -196,6 +225,16 @@ void WorkerMachine::cut_power() {
   if (!daemon_) return;
   around_.timeline.record("the machine of " + name_ + " loses its power");
   lose(around_.dice.one_in(2) ? Loss::kSome : Loss::kEverything);
+}
+
+void WorkerMachine::fade() {
+  if (!daemon_) return;
+  around_.network.slow_down(name_, 4'000);
+  around_.timeline.plan_event(around_.dice.draw(1'000, 4'000), [this, life = life_] {
+    if (life != life_ || around_.network.is_calm()) return;
+    around_.timeline.record("the machine of " + name_ + " loses its power for long");
+    lose(Loss::kSome, around_.dice.draw(16'000, 30'000));
+  });
 }
 
 void WorkerMachine::drain() {

@@ -36,6 +36,9 @@ class WorkerMachine {
   void kill();
   /// The machine loses its power.
   void cut_power();
+  /// The machine loses its power while its last messages are still on their way, and is away for
+  /// longer than a lease.
+  void fade();
   /// The daemon dies at one of the next changes of its disk.
   void die_at(std::int64_t points) { points_.restart(), points_.die_at(points); }
   /// SIGTERM. The daemon is started again when it has ended.
@@ -65,7 +68,13 @@ class WorkerMachine {
   /// Runs a part of the present daemon after a delay, as an event.
   void later(std::int64_t delay_ms, std::function<void()> part);
   void wake_in_time();
-  void lose(quasi::test::Loss loss);
+  /// Ends the daemon and plans its next start.
+  void lose(quasi::test::Loss loss, std::int64_t further_pause_ms = 0);
+  void leave_strays();
+  /// Lets the daemon fail once more soon after its start.
+  void plan_relapse();
+  /// The daemon asks for jobs.
+  void note_poll();
 
   Surroundings around_;
   std::string name_;
@@ -86,6 +95,7 @@ class WorkerMachine {
   std::unique_ptr<Daemon> daemon_;
   std::uint64_t life_ = 0;
   std::optional<std::int64_t> wake_at_ms_;
+  bool breaks_at_poll_ = false;  ///< the connection breaks after the next request for jobs
 };
 
 }  // namespace quasi::sim

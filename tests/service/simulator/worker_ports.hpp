@@ -109,6 +109,7 @@ class WorkerMachine::Link : public ServerLink {
   void acquire(const v1::AcquireLeasesRequest& request,
                Then<v1::AcquireLeasesResponse> then) override {
     check(request);
+    machine_.note_poll();
     poll_then_ = back_home<v1::AcquireLeasesResponse>(then);
     poll_ = machine_.around_.network.call<v1::AcquireLeasesResponse>(
         machine_.name_, alive_, 25'000,
@@ -146,6 +147,8 @@ class WorkerMachine::Link : public ServerLink {
           server::start_attempt(write, request);
           judge.check_accepted_call(write, request.attempt(), "StartAttempt");
         });
+    if (!machine_.around_.network.is_calm() && machine_.around_.dice.one_in(20))
+      report_success_early(request.attempt());
   }
   void append_log(const v1::AppendLogRequest& request, Then<v1::AppendLogResponse> then) override {
     call<v1::AppendLogResponse>(
@@ -176,6 +179,7 @@ class WorkerMachine::Link : public ServerLink {
         [&judge = judge(), request](WriteContext& write, v1::RecordCheckpointResponse&) {
           server::record_checkpoint(write, request);
           judge.check_accepted_call(write, request.attempt(), "RecordCheckpoint");
+          judge.check_recorded_checkpoint(request.digest());
         });
   }
   void complete(const v1::CompleteAttemptRequest& request,
@@ -190,7 +194,12 @@ class WorkerMachine::Link : public ServerLink {
         },
         [&judge = judge(), request](WriteContext& write, v1::CompleteAttemptResponse& response) {
           const auto report = judge.find_reported_attempt(write, request.attempt());
-          server::complete_attempt(write, request, response);
+          try {
+            server::complete_attempt(write, request, response);
+          } catch (const server::Refused&) {
+            if (request.has_succeeded()) judge.check_refused_success(request.attempt());
+            throw;
+          }
           judge.check_accepted_report(write, report, static_cast<JobState>(response.state()));
         });
   }
@@ -208,6 +217,25 @@ class WorkerMachine::Link : public ServerLink {
  private:
   static constexpr std::int64_t kLimitMs = 10'000;
 
+  /// A faulty worker reports a success before the start of its engine. Nothing may change (I3).
+  void report_success_early(const v1::AttemptRef& attempt) {
+    v1::CompleteAttemptRequest request;
+    *request.mutable_attempt() = attempt;
+    request.mutable_succeeded();
+    auto was_sent = std::make_shared<bool>(false);
+    server().write(
+        "CompleteAttempt",
+        [&judge = judge(), request, was_sent](WriteContext& write) {
+          *was_sent = judge.is_unstarted(request.attempt());
+          v1::CompleteAttemptResponse response;
+          if (*was_sent) server::complete_attempt(write, request, response);
+        },
+        [&judge = judge(), attempt, was_sent](const grpc::Status& status) {
+          if (status.ok() && *was_sent)
+            judge.report_violation("I3", "the success of fence " + std::to_string(attempt.fence()) +
+                                             " was accepted before its start");
+        });
+  }
   static void prolong(Judge& judge, const v1::AttemptDirective& answer) {
     if (answer.directive() != v1::DIRECTIVE_FENCED)
       judge.note_prolonged_lease(static_cast<std::int64_t>(answer.fence()));
