@@ -4,6 +4,8 @@
 #include <complex>
 #include <vector>
 
+#include "tests/oracle/thermal/oracle_tetrahedra.hpp"
+
 /// Three-phonon scattering in literal form: every q', every pair of branches, every block, without
 /// symmetry and without factorisation. It includes nothing of the program that it checks.
 namespace quasi::oracle {
@@ -23,9 +25,10 @@ struct Crystal3ph {
   std::vector<std::vector<std::vector<std::complex<double>>>> e;  ///< [point][branch][3κ+α]
   std::vector<std::vector<std::array<double, 3>>> p;  ///< [point][branch] spread vectors
   std::vector<std::array<int, 3>> zone;  ///< [point] coordinates of the shortest image of q
+  std::vector<Steps3ph> steps;           ///< divisions into tetrahedra
 };
 
-enum class Width3ph { kSymmetric, kMax, kRms };
+enum class Width3ph { kSymmetric, kMax, kRms, kFixed, kTetrahedra };
 
 struct Settings3ph {
   Width3ph width = Width3ph::kSymmetric;

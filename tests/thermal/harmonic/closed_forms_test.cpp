@@ -29,7 +29,8 @@ TEST(ClosedForms, IsotopeRateIsThatOfTheAtomsDensityOfStates) {
                                    "masses=28.0855", "gfactors=2.0e-3"});
   const Modes& modes = s->run.modes;
   const int nb = modes.n_branches;
-  const std::vector<double> width = elastic_widths_rad_ps(modes, s->deck.control.broadening);
+  const std::vector<double> width =
+      elastic_widths_rad_ps(modes, s->deck.control.harmonic_options());
   const double window = 2.5;  // docs/theory/thermal.md 9
   int checked = 0;
   for (std::int64_t row = 0; row < s->n_rows(); ++row) {

@@ -129,6 +129,9 @@ std::unique_ptr<RandomCrystal3> random_crystal_3ph(int n_atoms, Index3 mesh, uns
     problem.rows.push_back(q);
   for (const auto& z : c->oracle.zone) problem.first_zone.push_back(z);
   problem.broadening = broadening;
+  c->oracle.steps = {{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {-1, -1, -1}}},
+                     {{{1, 0, 0}, {0, 1, 0}, {0, 0, -1}, {-1, -1, 1}}}};
+  problem.tetrahedra = MeshTetrahedra(c->oracle.steps);
   problem.scale_broad = 0.9;
   problem.cut = 1.7;
   problem.delta_norm = 1.25;

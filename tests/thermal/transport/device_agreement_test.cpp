@@ -12,13 +12,17 @@ namespace {
 class DeviceAgreement : public quasi::test::OnEveryDevice {};
 
 // The shipped silicon deck with common eigenvectors (modes are always solved on the host). Rates
-// and κ of every device agree with the CPU's within 1e-10, for the symmetric width and the
-// reference's.
+// and κ of every device agree with the CPU's within 1e-10, for the symmetric width, the
+// reference's, a fixed one and tetrahedra.
 TEST_P(DeviceAgreement, SiliconRatesAndKappa) {
   const auto deck = quasi::test::source_dir() / "examples/thermal/silicon";
-  for (const char* compat : {"compat=none", "compat=fourphonon"}) {
-    SCOPED_TRACE(compat);
-    const std::vector<std::string> settings{compat, "ngrid=6,6,6", "T=100,300,700", "eps=1e-13"};
+  for (const std::vector<std::string>& own : {std::vector<std::string>{"compat=none"},
+                                              {"compat=fourphonon"},
+                                              {"broadening=fixed", "sigma_thz=0.15"},
+                                              {"broadening=tetrahedra"}}) {
+    SCOPED_TRACE(own[0]);
+    std::vector<std::string> settings{"ngrid=6,6,6", "T=100,300,700", "eps=1e-13"};
+    settings.insert(settings.end(), own.begin(), own.end());
     const auto host = test::solve_deck(deck, settings);
     const auto device = test::solve_deck(deck, settings, GetParam());
     const ThreePhononRates& a = host->run.three_phonon;

@@ -27,6 +27,7 @@ struct HarmonicOptions {
   double degeneracy_rad_ps = 1e-4;  ///< branches closer than this are one degenerate set
   bool average_degenerate = true;   ///< velocities are averaged over each degenerate set
   Broadening broadening = Broadening::kSymmetric;
+  double fixed_sigma_rad_ps = 0.0;  ///< σ of kFixed
   bool allow_imaginary = false;
   bool allow_inconsistent_position = false;
   std::string positions_location;  ///< where the user gave the positions, for messages

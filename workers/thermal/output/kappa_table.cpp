@@ -38,8 +38,13 @@ void print_head(const json& summary, std::string& text) {
 /// Names the broadening, on which κ of a finite mesh depends, and how to get FourPhonon's numbers.
 void print_broadening(const json& summary, std::string& text) {
   if (!summary.contains("broadening")) return;
-  print(text, "broadening=%s, scalebroad=%g%s\n", summary["broadening"].get<std::string>().c_str(),
-        real(summary["scale_broad"]),
+  const std::string broadening = summary["broadening"].get<std::string>();
+  print(text, "broadening=%s", broadening.c_str());
+  if (broadening == "fixed")
+    print(text, ", sigma_thz=%g", real(summary["sigma_thz"]));
+  else if (broadening != "tetrahedra")
+    print(text, ", scalebroad=%g", real(summary["scale_broad"]));
+  print(text, "%s\n",
         summary["compat"] == "none" ? " (numbers of FourPhonon: compat=fourphonon)"
                                     : ", compat=fourphonon");
 }

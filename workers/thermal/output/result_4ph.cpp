@@ -16,6 +16,10 @@ const char* name_of(Broadening kind) {
       return "symmetric";
     case Broadening::kAdaptiveMax:
       return "adaptive-max";
+    case Broadening::kFixed:
+      return "fixed";
+    case Broadening::kTetrahedra:
+      return "tetrahedra";
     default:
       return "adaptive-rms";
   }

@@ -295,6 +295,7 @@ nlohmann::json summarise(const Deck& deck, const ConductivityRun& run, const Dev
       {"warnings", run.warnings}};
   if (!run.kappa_relative_error.empty())
     summary["kappa_rta_relative_error"] = run.kappa_relative_error;
+  if (control.broadening == Broadening::kFixed) summary["sigma_thz"] = control.sigma_thz;
   if (control.samples_rates_3ph())
     summary["evaluations_3ph"] = std::llround(run.three_phonon.evaluations);
   if (control.sheet_thickness_nm > 0.0) summary["sheet_thickness_nm"] = control.sheet_thickness_nm;

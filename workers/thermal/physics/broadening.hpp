@@ -13,13 +13,26 @@ namespace quasi::thermal {
 /// Each mode carries a vector p (Modes::spread_rad_ps), which measures the change of its energy
 /// over half a cell of the mesh:
 /// - kAdaptiveMax, kAdaptiveRms: p_i = b_i·v/N_i along the three reciprocal axes;
-/// - kSymmetric: p = Lᵀv with L Lᵀ = ⟨R M Rᵀ⟩, M = Σ_i c_i c_iᵀ for the reduced basis c of the
-///   lattice b_i/N_i, averaged over the point group.
+/// - all other kinds: p = Lᵀv with L Lᵀ = ⟨R M Rᵀ⟩, M = Σ_i c_i c_iᵀ for the reduced basis c of
+///   the lattice b_i/N_i, averaged over the point group. Three phonons take no width from it with
+///   kFixed and kTetrahedra.
 enum class Broadening {
   kSymmetric,    ///< default: rms over axes, point group and all pairs of the process's phonons
   kAdaptiveMax,  ///< FourPhonon: largest axis, pair of the last two phonons
   kAdaptiveRms,  ///< ShengBTE: rms over axes, pair of the last two phonons
+  kFixed,        ///< phono3py: one width for all processes
+  kTetrahedra,   ///< phono3py: linear tetrahedra in place of δ_σ, for three phonons
 };
+
+/// Returns true if a process has one width in the rows of all its phonons.
+constexpr bool has_symmetric_width(Broadening kind) {
+  return kind == Broadening::kSymmetric || kind == Broadening::kFixed;
+}
+
+/// Returns true if widths depend on the primitive cell that describes the crystal.
+constexpr bool follows_cell(Broadening kind) {
+  return kind == Broadening::kAdaptiveMax || kind == Broadening::kAdaptiveRms;
+}
 
 /// Spread vector p of a mode.
 struct Spread {
@@ -60,8 +73,10 @@ QUASI_HD inline double pair_width_squared(Broadening kind, const double* a, cons
 
 /// Returns (σ/sb)² of a three-phonon process λ, λ', λ'' (docs/theory/thermal.md 4). For kSymmetric
 /// it is the mean over all three pairs, so that the process has one width in the rows of all its
-/// phonons. For the other kinds it is that of the pair (λ', λ''), which is free at given λ.
+/// phonons. With kFixed it is 1. For the other kinds it is that of the pair (λ', λ''), which is
+/// free at given λ.
 QUASI_HD inline double width_squared_3ph(Broadening kind, Spread p0, Spread p1, Spread p2) {
+  if (kind == Broadening::kFixed) return 1.0;
   if (kind != Broadening::kSymmetric) return pair_width_squared(kind, p1, p2);
   return (spread_difference_squared(p0, p1) + spread_difference_squared(p0, p2) +
           spread_difference_squared(p1, p2)) *

@@ -1,6 +1,7 @@
 #include "workers/thermal/input/control/control.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "workers/backend/error.hpp"
@@ -22,6 +23,20 @@ std::string Control::where(const std::vector<std::string>& keys) const {
   return places.empty() ? deck_name : text;
 }
 
+std::vector<std::string> Control::idle_width_keys() const {
+  std::vector<std::string> keys;
+  if (broadening == Broadening::kFixed) keys = {"scalebroad"};
+  if (broadening == Broadening::kTetrahedra) keys = {"scalebroad", "cut3", "window_norm"};
+  std::vector<std::string> said;
+  for (const std::string& key : keys)
+    if (given_at.count(key) > 0)
+      said.push_back(where({key}) + ": '" + key + "' has no effect with broadening = " +
+                     (broadening == Broadening::kFixed ? "fixed" : "tetrahedra"));
+  return said;
+}
+
+double Control::fixed_sigma_rad_ps() const { return std::sqrt(2.0) * 2.0 * units::kPi * sigma_thz; }
+
 HarmonicOptions Control::harmonic_options() const {
   return {.constants = constants(),
           .compat = compat,
@@ -34,6 +49,7 @@ HarmonicOptions Control::harmonic_options() const {
           .degeneracy_rad_ps = degeneracy_rad_ps,
           .average_degenerate = average_degenerate,
           .broadening = broadening,
+          .fixed_sigma_rad_ps = fixed_sigma_rad_ps(),
           .allow_imaginary = allow_imaginary,
           .allow_inconsistent_position = allow_inconsistent_position,
           .positions_location = where({"positions"}),
@@ -43,7 +59,7 @@ HarmonicOptions Control::harmonic_options() const {
 ThreePhononOptions Control::three_phonon_options() const {
   return {.constants = constants(),
           .broadening = broadening,
-          .scale_broad = scale_broad,
+          .scale_broad = broadening == Broadening::kFixed ? fixed_sigma_rad_ps() : scale_broad,
           .cut = cut_3ph,
           .window_norm = window_norm,
           .omega_max_rad_ps = omega_max_rad_ps,

@@ -77,6 +77,7 @@ struct Control {
   // Extensions.
   bool compat = false;  ///< compat = "fourphonon": constants, σ and windows of FourPhonon
   Broadening broadening = Broadening::kSymmetric;
+  double sigma_thz = 0.0;  ///< standard deviation of the fixed width in frequency, as in phono3py
   Solver solver = Solver::kConjugateGradients;
   Precision precision = Precision::kDouble;
   double cut_3ph = 2.0;                 ///< cut3: window |Δω| ≤ cut3·σ
@@ -138,6 +139,10 @@ struct Control {
   SymmetryOptions symmetry_options() const {
     return {mesh, symmetry_tolerance, use_symmetry, where({"symprec"})};
   }
+  /// Says which keys of widths the deck gives although its broadening does not use them.
+  std::vector<std::string> idle_width_keys() const;
+  /// Returns σ of δ_σ = exp(−x²/σ²)/(σ√π), which is √2 times the standard deviation 2π·sigma_thz.
+  double fixed_sigma_rad_ps() const;
   /// Options of solve_harmonic.
   HarmonicOptions harmonic_options() const;
   /// Options of make_three_phonon_problem.

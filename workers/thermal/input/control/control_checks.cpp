@@ -142,9 +142,13 @@ void set_methods(RawControl& raw) {
   if (c.compat) set_compatible_defaults(raw);
   const std::map<std::string, Broadening> broadenings{{"symmetric", Broadening::kSymmetric},
                                                       {"adaptive-max", Broadening::kAdaptiveMax},
-                                                      {"adaptive-rms", Broadening::kAdaptiveRms}};
+                                                      {"adaptive-rms", Broadening::kAdaptiveRms},
+                                                      {"fixed", Broadening::kFixed},
+                                                      {"tetrahedra", Broadening::kTetrahedra}};
   c.broadening = broadenings.at(raw.broadening);
-  const bool symmetric = c.broadening == Broadening::kSymmetric;
+  // phono3py's Gaussian has no window. The part beyond 4σ is 1.5e-8.
+  if (c.broadening == Broadening::kFixed && c.given_at.count("cut3") == 0) c.cut_3ph = 4.0;
+  const bool symmetric = has_symmetric_width(c.broadening);
   const std::map<std::string, Solver> solvers{
       {"auto", symmetric ? Solver::kConjugateGradients : Solver::kGmres},
       {"cg", Solver::kConjugateGradients},
@@ -274,6 +278,32 @@ void check_transport(const Control& c) {
   if (c.radius_max_nm < c.radius_min_nm) refuse(c, {"rmax", "rmin"}, "'rmax' is below 'rmin'");
 }
 
+/// Refuses keys that do not go with a fixed width or with tetrahedra.
+void check_widths(const Control& c) {
+  const bool fixed = c.broadening == Broadening::kFixed;
+  if (fixed != (c.sigma_thz > 0.0))
+    refuse(c, {"broadening", "sigma_thz"},
+           fixed ? "broadening = fixed needs 'sigma_thz', the standard deviation in THz"
+                 : "'sigma_thz' belongs to broadening = fixed; set it, or remove sigma_thz");
+  if (fixed && c.convergence_study)
+    refuse(c, {"broadening", "convergence_study"},
+           "a convergence study varies 'scalebroad', which broadening = fixed does not have; use "
+           "broadening = symmetric");
+  const bool tetrahedra = c.broadening == Broadening::kTetrahedra;
+  if ((fixed || tetrahedra) && c.four_phonon)
+    refuse(c, {"broadening", "four_phonon"},
+           "broadening = fixed and broadening = tetrahedra are for three phonons alone; set "
+           "four_phonon = .false., or broadening = symmetric");
+  if (!tetrahedra) return;
+  if (c.convergence_study || c.derivative)
+    refuse(c, {"broadening", "convergence_study", "derivative"},
+           "broadening = tetrahedra has no width that 'convergence_study' could vary, and no "
+           "'derivative'; use broadening = symmetric");
+  if (c.samples_rates_3ph() || c.samples_3ph_phase_space > 0)
+    refuse(c, {"broadening", "num_sample_process_3ph", "target_kappa_error"},
+           "broadening = tetrahedra needs all three-phonon processes; remove the keys of sampling");
+}
+
 /// Refuses a derivative of κ where the sums over processes are not those of its equations.
 void check_derivative(const Control& c) {
   if (c.derivative_fourth_order && !(c.derivative && c.four_phonon))
@@ -295,7 +325,7 @@ void check_derivative(const Control& c) {
     refuse(c, {"derivative", "four_phonon_iteration"},
            "'derivative' = .true. and 'four_phonon_iteration' = .true. exclude each other: the "
            "derivative takes four phonons in relaxation-time approximation; set one of them");
-  if (c.converge && (c.compat || c.broadening != Broadening::kSymmetric))
+  if (c.converge && (c.compat || !has_symmetric_width(c.broadening)))
     refuse(c, {"derivative", "convergence", "broadening", "compat"},
            "'derivative' of the iterated κ needs a symmetric operator: set broadening = symmetric "
            "and compat = none, or convergence = .false. for the relaxation-time approximation");
@@ -336,6 +366,7 @@ Control checked_control(RawControl raw) {
   check_forces(raw.control);
   check_sampling(raw.control);
   check_transport(raw.control);
+  check_widths(raw.control);
   check_derivative(raw.control);
   check_renormalisation(raw.control);
   return std::move(raw.control);

@@ -144,7 +144,9 @@ void add_flags(KeyTable& keys, Control& c) {
 
 void add_methods(KeyTable& keys, RawControl& raw) {
   keys.word("compat", raw.compat, {"none", "fourphonon"});
-  keys.word("broadening", raw.broadening, {"symmetric", "adaptive-max", "adaptive-rms"});
+  keys.word("broadening", raw.broadening,
+            {"symmetric", "adaptive-max", "adaptive-rms", "fixed", "tetrahedra"});
+  keys.positive("", "sigma_thz", raw.control.sigma_thz);
   keys.word("solver", raw.solver, {"auto", "cg", "gmres", "fixed-point"});
   keys.word("sampling", raw.sampling, {"auto", "uniform", "by-weight"});
   keys.add("", "strategy", [](const Assignment& a) {

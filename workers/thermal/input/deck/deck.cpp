@@ -257,6 +257,7 @@ Deck read_deck(const std::filesystem::path& path, const std::vector<Setting>& se
   std::vector<std::filesystem::path> files =
       read_directory(directory, {std::move(overrides), toml.filename().string()}, source, deck);
   if (!toml.empty()) files.push_back(toml);
+  for (const std::string& said : deck.control.idle_width_keys()) deck.warnings.push_back(said);
   deck.symmetry = find_symmetry(deck.crystal, deck.control.symmetry_options());
   if (!deck.symmetry.dropped.empty()) {
     std::string list;

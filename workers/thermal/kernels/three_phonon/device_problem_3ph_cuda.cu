@@ -28,7 +28,19 @@ DeviceProblem3::DeviceProblem3(const ThreePhononProblem& problem)
              .e = e_.data(),
              .point = point_.data(),
              .first_zone = zone_.data(),
-             .occupation = nullptr};
+             .occupation = nullptr,
+             .tetrahedra = {}};
+  if (tables_.has_tetrahedra()) upload_tetrahedra(problem);
+}
+
+void DeviceProblem3::upload_tetrahedra(const ThreePhononProblem& problem) {
+  const MeshTetrahedra& shapes = problem.tetrahedra;
+  corner_omega_ = cuda::DeviceBuffer<double>(problem.modes->omega_rad_ps, "frequencies");
+  neighbours_ = cuda::DeviceBuffer<std::int32_t>(shapes.neighbours(problem.mesh), "neighbours");
+  corners_ = cuda::DeviceBuffer<TetrahedronCorners>(shapes.corners, "tetrahedra");
+  tied_ = cuda::DeviceBuffer<std::int32_t>(tied_branches(*problem.modes), "tied branches");
+  tables_.tetrahedra = shapes.view(corner_omega_.data(), neighbours_.data(), tied_.data(),
+                                   corners_.data(), problem.n_branches());
 }
 
 void DeviceProblem3::set_temperatures(const std::vector<double>& temperatures_k) {

@@ -17,14 +17,16 @@ struct Tables3 {
   QMesh mesh;
   int nb;  ///< branches
   ProcessRules3 rules;
-  const Complex<double>* e;   ///< [n_modes][nb]
-  const std::int32_t* point;  ///< [n_rows / nb] q of the rows
-  const int* first_zone;      ///< [n_q][3]
-  const double* occupation;   ///< [nT][n_modes]
+  const Complex<double>* e;    ///< [n_modes][nb]
+  const std::int32_t* point;   ///< [n_rows / nb] q of the rows
+  const int* first_zone;       ///< [n_q][3]
+  const double* occupation;    ///< [nT][n_modes]
+  TetrahedraView3 tetrahedra;  ///< with kTetrahedra
 
   QUASI_HD std::int64_t mode_of_row(std::int64_t row) const {
     return static_cast<std::int64_t>(point[row / nb]) * nb + row % nb;
   }
+  bool has_tetrahedra() const { return rules.broadening == Broadening::kTetrahedra; }
 };
 
 /// The frequency and the spread vector of a mode in registers.
@@ -62,10 +64,16 @@ class DeviceProblem3 {
   const std::vector<double>& omega_rad_ps() const { return omega_host_; }
 
  private:
+  /// Uploads the arrays of TetrahedraView3.
+  void upload_tetrahedra(const ThreePhononProblem& problem);
+
   double hbar_over_kb_k_ps_ = 0.0;
   int n_temperatures_ = 0;
   std::vector<double> omega_host_;
   cuda::DeviceBuffer<double> omega_, spread_, occupation_;
+  cuda::DeviceBuffer<double> corner_omega_;  ///< with kTetrahedra, as the next two
+  cuda::DeviceBuffer<std::int32_t> neighbours_, tied_;
+  cuda::DeviceBuffer<TetrahedronCorners> corners_;
   cuda::DeviceBuffer<Complex<double>> e_, roots_[3];
   cuda::DeviceBuffer<std::int32_t> point_;
   cuda::DeviceBuffer<int> zone_;

@@ -158,13 +158,17 @@ __global__ void __launch_bounds__(kThreads) factorised_kernel(FactorisedArgument
     const std::int64_t p = emission ? t.mesh.minus(m1 / nb) : m1 / nb;
     const Complex<Real> v = contract_matrix<kBranches, Real>(nb, emission, a_row + p * nb * nb * nb,
                                                              g.e + m1 * nb, g.e + m2 * nb);
-    double mismatch;
-    double width;
-    t.rules.allowed(process.channel(), m0, m1, m2, mismatch, width);
+    double delta = process.weight_per_ps;  // with tetrahedra
+    if (t.rules.broadening != Broadening::kTetrahedra) {
+      double mismatch;
+      double width;
+      t.rules.allowed(process.channel(), m0, m1, m2, mismatch, width);
+      delta = t.rules.delta_ps(mismatch, width);
+    }
     const double product =
         t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[m1] * t.rules.omega_rad_ps[m2];
-    g.lists.processes[i].weight_per_ps = t.rules.prefactor * t.rules.delta_ps(mismatch, width) /
-                                         product * static_cast<double>(norm(v));
+    g.lists.processes[i].weight_per_ps =
+        t.rules.prefactor * delta / product * static_cast<double>(norm(v));
   }
 }
 

@@ -7,6 +7,7 @@ namespace {
 
 /// One block counts the processes of one row.
 /// @param counts  [rows][absorption, emission]
+template <bool kTetrahedra>
 __global__ void __launch_bounds__(kThreads)
     count_kernel(Tables3 t, const std::int64_t* rows, std::int64_t* counts) {
   const std::int64_t mode0 = t.mode_of_row(rows[blockIdx.x]);
@@ -14,8 +15,8 @@ __global__ void __launch_bounds__(kThreads)
   int mine[2] = {0, 0};
   if (t.rules.active(mode0))
     for (std::int64_t p = threadIdx.x; p < t.mesh.size(); p += kThreads)
-      for_each_process_at(t, zero, mode0, p,
-                          [&](const Process3& process) { ++mine[process.emission() ? 1 : 0]; });
+      for_each_process_at<kTetrahedra>(
+          t, zero, mode0, p, [&](const Process3& process) { ++mine[process.emission() ? 1 : 0]; });
   using Reduce = cub::BlockReduce<int, kThreads>;
   __shared__ typename Reduce::TempStorage storage;
   for (int c = 0; c < 2; ++c) {
@@ -27,6 +28,7 @@ __global__ void __launch_bounds__(kThreads)
 
 /// One block lists the processes of one row. Each thread counts those of its point, a prefix sum
 /// gives their place, and the thread finds them again to write them.
+template <bool kTetrahedra>
 __global__ void __launch_bounds__(kThreads) fill_kernel(Tables3 t, RowLists3 lists) {
   const std::int64_t row = lists.first_row + blockIdx.x;
   const std::int64_t mode0 = t.mode_of_row(row);
@@ -38,14 +40,16 @@ __global__ void __launch_bounds__(kThreads) fill_kernel(Tables3 t, RowLists3 lis
   for (std::int64_t start = 0; start < t.mesh.size(); start += kThreads) {
     const std::int64_t p = start + threadIdx.x;
     int mine = 0;
-    if (p < t.mesh.size()) for_each_process_at(t, zero, mode0, p, [&](const Process3&) { ++mine; });
+    if (p < t.mesh.size())
+      for_each_process_at<kTetrahedra>(t, zero, mode0, p, [&](const Process3&) { ++mine; });
     int before;
     int total;
     Scan(storage).ExclusiveSum(mine, before, total);
     __syncthreads();
     if (mine > 0) {
       Process3* out = lists.processes + at + before;
-      for_each_process_at(t, zero, mode0, p, [&](const Process3& process) { *out++ = process; });
+      for_each_process_at<kTetrahedra>(t, zero, mode0, p,
+                                       [&](const Process3& process) { *out++ = process; });
     }
     at += total;
   }
@@ -58,14 +62,16 @@ std::vector<std::int64_t> count_processes(const Tables3& tables,
   if (rows.empty()) return {};
   const cuda::DeviceBuffer<std::int64_t> device_rows(rows, "rows to count");
   cuda::DeviceBuffer<std::int64_t> counts(rows.size() * 2, "counts of processes");
-  count_kernel<<<static_cast<unsigned>(rows.size()), kThreads>>>(tables, device_rows.data(),
-                                                                 counts.data());
+  const auto kernel = tables.has_tetrahedra() ? count_kernel<true> : count_kernel<false>;
+  kernel<<<static_cast<unsigned>(rows.size()), kThreads>>>(tables, device_rows.data(),
+                                                           counts.data());
   cuda::check_launch("counting processes");
   return cuda::to_host(counts, "counting processes");
 }
 
 void list_processes(const Tables3& tables, const RowLists3& lists, std::int64_t n_rows) {
-  fill_kernel<<<static_cast<unsigned>(n_rows), kThreads>>>(tables, lists);
+  const auto kernel = tables.has_tetrahedra() ? fill_kernel<true> : fill_kernel<false>;
+  kernel<<<static_cast<unsigned>(n_rows), kThreads>>>(tables, lists);
   cuda::check_launch("listing processes");
 }
 

@@ -43,9 +43,10 @@ struct ProcessOffsets3 {
 
 /// Calls hit(process) for every process of mode0 with q'' = q + p, in a fixed order of branches and
 /// channels. The tests are those of ProcessRules3::allowed, taken apart so that the data of a mode
-/// are loaded once.
+/// are loaded once. With tetrahedra, a process has its δ for a weight.
+/// @tparam kTetrahedra  whether the broadening is that of tetrahedra
 /// @param zero  mode_data of mode0
-template <typename Hit>
+template <bool kTetrahedra = false, typename Hit>
 __device__ inline void for_each_process_at(const Tables3& t, const ModeData& zero,
                                            std::int64_t mode0, std::int64_t p, const Hit& hit) {
   const std::int64_t q2 = t.mesh.add(mode0 / t.nb, p, 1);
@@ -60,11 +61,17 @@ __device__ inline void for_each_process_at(const Tables3& t, const ModeData& zer
         const ModeData one = mode_data(rules, m1);
         if (one.omega >= ProcessRules3::kInactive) continue;
         const Channel3 kind = channel == 0 ? Channel3::kAbsorption : Channel3::kEmission;
-        const double mismatch = ProcessRules3::mismatch(kind, zero.omega, one.omega, two.omega);
-        if (rules.in_window(
-                mismatch, width_squared_3ph(rules.broadening, zero.spread, one.spread, two.spread)))
-          hit(Process3{static_cast<std::int32_t>(channel == 0 ? m1 : ~m1),
-                       static_cast<std::int32_t>(q2 * t.nb + s2), 0.0});
+        Process3 process{static_cast<std::int32_t>(channel == 0 ? m1 : ~m1),
+                         static_cast<std::int32_t>(q2 * t.nb + s2), 0.0};
+        if constexpr (kTetrahedra) {
+          process.weight_per_ps = t.tetrahedra.delta_ps(kind, zero.omega, m1, process.second);
+          if (process.weight_per_ps > 0.0) hit(process);
+        } else {
+          const double mismatch = ProcessRules3::mismatch(kind, zero.omega, one.omega, two.omega);
+          if (rules.in_window(mismatch, width_squared_3ph(rules.broadening, zero.spread, one.spread,
+                                                          two.spread)))
+            hit(process);
+        }
       }
   }
 }
@@ -74,7 +81,7 @@ std::vector<std::int64_t> count_processes(const Tables3& tables,
                                           const std::vector<std::int64_t>& rows);
 
 /// Writes the processes of n_rows rows to their lists, in rising order of p. The order, and so
-/// every later sum, does not depend on how threads are scheduled.
+/// every later sum, does not depend on how threads are scheduled. With tetrahedra, weights are δ.
 void list_processes(const Tables3& tables, const RowLists3& lists, std::int64_t n_rows);
 
 }  // namespace quasi::thermal::cuda3ph

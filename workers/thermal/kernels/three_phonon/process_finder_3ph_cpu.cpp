@@ -18,6 +18,12 @@ ProcessFinder3phCpu::ProcessFinder3phCpu(const ThreePhononProblem& problem)
     }
   }
   rules_ = process_rules(problem, omega_rad_ps_.data(), spread.data());
+  if (problem.broadening == Broadening::kTetrahedra) {
+    neighbours_ = problem.tetrahedra.neighbours(mesh_);
+    tied_ = tied_branches(*problem.modes);
+    tetrahedra_ = problem.tetrahedra.view(problem.modes->omega_rad_ps.data(), neighbours_.data(),
+                                          tied_.data(), problem.tetrahedra.corners.data(), nb_);
+  }
 }
 
 template <Broadening kKind>
@@ -49,9 +55,28 @@ void ProcessFinder3phCpu::add_at_point(std::int64_t mode0, std::int64_t p,
       const auto first = static_cast<std::int32_t>(channel == Channel3::kAbsorption ? m1 : ~m1);
       for (int s2 = 0; s2 < nb_; ++s2)
         if (rules_.in_window(mismatch[s2], width[s2]))
-          found.push_back(
-              {{first, static_cast<std::int32_t>(q2 * nb_ + s2), 0.0}, mismatch[s2], width[s2]});
+          found.push_back({{first, static_cast<std::int32_t>(q2 * nb_ + s2), 0.0},
+                           mismatch[s2],
+                           width[s2],
+                           0.0});
     }
+  }
+}
+
+void ProcessFinder3phCpu::add_tetrahedra_at_point(std::int64_t mode0, std::int64_t p,
+                                                  std::vector<Found3>& found) const {
+  const std::int64_t q2 = mesh_.add(mode0 / nb_, p, 1);
+  const double w0 = omega_rad_ps_[static_cast<std::size_t>(mode0)];
+  for (const Channel3 channel : {Channel3::kAbsorption, Channel3::kEmission}) {
+    const std::int64_t q1 = channel == Channel3::kAbsorption ? p : mesh_.minus(p);
+    for (std::int64_t m1 = q1 * nb_; m1 < (q1 + 1) * nb_; ++m1)
+      for (std::int64_t m2 = q2 * nb_; m2 < (q2 + 1) * nb_; ++m2) {
+        if (!rules_.active(m1) || !rules_.active(m2)) continue;
+        const double delta = tetrahedra_.delta_ps(channel, w0, m1, m2);
+        if (!(delta > 0.0)) continue;
+        const auto first = static_cast<std::int32_t>(channel == Channel3::kAbsorption ? m1 : ~m1);
+        found.push_back({{first, static_cast<std::int32_t>(m2), 0.0}, 0.0, 0.0, delta});
+      }
   }
 }
 
@@ -64,6 +89,10 @@ void ProcessFinder3phCpu::add_at_point(std::int64_t mode0, std::int64_t p,
       return add_at_point<Broadening::kAdaptiveMax>(mode0, p, found);
     case Broadening::kAdaptiveRms:
       return add_at_point<Broadening::kAdaptiveRms>(mode0, p, found);
+    case Broadening::kFixed:
+      return add_at_point<Broadening::kFixed>(mode0, p, found);
+    case Broadening::kTetrahedra:
+      return add_tetrahedra_at_point(mode0, p, found);
   }
 }
 

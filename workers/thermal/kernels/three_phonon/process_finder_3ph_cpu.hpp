@@ -12,6 +12,7 @@ struct Found3 {
   Process3 process;        ///< its weight is zero
   double mismatch_rad_ps;  ///< Δω
   double width_squared;    ///< (σ/scale_broad)²
+  double tetrahedra_ps;    ///< weight of kTetrahedra in place of δ_σ(Δω); 0 for other widths
 };
 
 /// Finds the processes of a mode on one CPU thread. All partners at one mesh point are tested at
@@ -21,7 +22,7 @@ class ProcessFinder3phCpu {
   ProcessFinder3phCpu() = default;
   /// @param problem  must outlive the finder
   explicit ProcessFinder3phCpu(const ThreePhononProblem& problem);
-  // The rules hold a view of the frequencies, which a copy would not own.
+  // The rules and the tetrahedra hold views of the arrays, which a copy would not own.
   ProcessFinder3phCpu(ProcessFinder3phCpu&&) = default;
   ProcessFinder3phCpu& operator=(ProcessFinder3phCpu&&) = default;
 
@@ -41,6 +42,8 @@ class ProcessFinder3phCpu {
 
   template <Broadening kKind>
   void add_at_point(std::int64_t mode0, std::int64_t p, std::vector<Found3>& found) const;
+  void add_tetrahedra_at_point(std::int64_t mode0, std::int64_t p,
+                               std::vector<Found3>& found) const;
 
   QMesh mesh_;
   int nb_ = 0;
@@ -48,6 +51,9 @@ class ProcessFinder3phCpu {
   std::vector<double> omega_rad_ps_;  ///< [n_modes]
   std::vector<double> lanes_;         ///< [n_q][4: ω, p_x, p_y, p_z][padded]
   ProcessRules3 rules_;
+  std::vector<std::int32_t> neighbours_;  ///< MeshTetrahedra::neighbours, with kTetrahedra
+  std::vector<std::int32_t> tied_;        ///< tied_branches, with kTetrahedra
+  TetrahedraView3 tetrahedra_;
 };
 
 }  // namespace quasi::thermal

@@ -3,8 +3,23 @@
 namespace quasi::thermal::cuda3ph {
 namespace {
 
+/// Returns δ of a listed process of mode0.
+template <bool kTetrahedra>
+__device__ double delta_ps(const Tables3& t, std::int64_t mode0, const Process3& process) {
+  if constexpr (kTetrahedra) {
+    return t.tetrahedra.delta_ps(process.channel(), t.rules.omega_rad_ps[mode0], process.partner(),
+                                 process.second);
+  } else {
+    double mismatch;
+    double width;
+    t.rules.allowed(process.channel(), mode0, process.partner(), process.second, mismatch, width);
+    return t.rules.delta_ps(mismatch, width);
+  }
+}
+
 /// One block sums one row, at some temperatures.
 /// @param n_modes  values between two temperatures of Tables3::occupation
+template <bool kTetrahedra>
 __global__ void __launch_bounds__(kThreads)
     row_sums_kernel(Tables3 t, TemperatureRange temperatures, RowLists3 lists, RowOutputs3 out,
                     std::int64_t n_modes) {
@@ -14,10 +29,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t end = lists.end(row);
   for (std::int64_t i = lists.begin(row) + threadIdx.x; i < end; i += kThreads) {
     const Process3 process = lists.processes[i];
-    double mismatch;
-    double width;
-    t.rules.allowed(process.channel(), mode0, process.partner(), process.second, mismatch, width);
-    sums.add(t, temperatures, n_modes, mode0, process, t.rules.delta_ps(mismatch, width));
+    sums.add(t, temperatures, n_modes, mode0, process, delta_ps<kTetrahedra>(t, mode0, process));
   }
   sums.finish(t, temperatures, row, out);
 }
@@ -61,9 +73,11 @@ void DeviceRates3::copy_to(ThreePhononRates& rates) const {
 
 void sum_rows(const DeviceProblem3& problem, const RowLists3& lists, std::int64_t n_rows,
               const RowOutputs3& out) {
+  const auto kernel =
+      problem.tables().has_tetrahedra() ? row_sums_kernel<true> : row_sums_kernel<false>;
   for_each_temperature_range(problem, [&](const TemperatureRange& range) {
-    row_sums_kernel<<<static_cast<unsigned>(n_rows), kThreads>>>(problem.tables(), range, lists,
-                                                                 out, problem.n_modes());
+    kernel<<<static_cast<unsigned>(n_rows), kThreads>>>(problem.tables(), range, lists, out,
+                                                        problem.n_modes());
     cuda::check_launch("sums of three-phonon rates");
   });
 }

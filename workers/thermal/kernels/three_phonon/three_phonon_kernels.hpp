@@ -9,6 +9,7 @@
 #include "workers/backend/device/device.hpp"
 #include "workers/backend/progress.hpp"
 #include "workers/thermal/kernels/three_phonon/process_3ph.hpp"
+#include "workers/thermal/kernels/three_phonon/tetrahedra/mesh_tetrahedra.hpp"
 #include "workers/thermal/model/force_constants.hpp"
 #include "workers/thermal/model/modes.hpp"
 #include "workers/thermal/model/precision.hpp"
@@ -32,9 +33,10 @@ struct ThreePhononProblem {
   std::vector<std::int32_t> rows;  ///< points q whose modes get rates, the irreducible ones
   std::vector<Index3> first_zone;  ///< [n_q] mesh coordinates of the shortest image of q
   Broadening broadening = Broadening::kSymmetric;
-  double scale_broad = 1.0;
-  double cut = 2.0;         ///< window |Δω| ≤ cut·σ
-  double delta_norm = 1.0;  ///< δ is multiplied by this (1/erf(cut) with window_norm)
+  MeshTetrahedra tetrahedra;  ///< around a mesh point; for kTetrahedra
+  double scale_broad = 1.0;   ///< factor of the widths; σ in rad/ps with kFixed
+  double cut = 2.0;           ///< window |Δω| ≤ cut·σ
+  double delta_norm = 1.0;    ///< δ is multiplied by this (1/erf(cut) with window_norm)
   double omega_max_rad_ps = 1e100;
   double rate_constant = 0.0;  ///< C3 of PhysicalConstants
   double hbar_over_kb_k_ps = 0.0;
@@ -142,7 +144,7 @@ class ThreePhononKernels : public ThreePhononSums {
   /// Counts the processes of some rows. @return [rows][2] absorption and emission
   virtual std::vector<std::int64_t> count(const std::vector<std::int64_t>& rows) = 0;
 
-  /// Lists the processes of rows first ≤ row < last, in the order of the sums. Weights are zero.
+  /// Lists the processes of rows first ≤ row < last, in the order of the sums. Weights are not set.
   /// @param offsets  receives where each row begins, [last − first + 1]
   virtual std::vector<Process3> list(std::int64_t first, std::int64_t last,
                                      std::vector<std::int64_t>& offsets) = 0;

@@ -198,6 +198,25 @@ nlohmann::json check_case(const LatticeModel& model, const CaseOptions& options,
   return checks;
 }
 
+namespace {
+
+/// Says that few modes have processes, with the key that decides it, and the remedy.
+std::string few_processes_text(const ThreePhononProblem& problem, double share) {
+  const std::string modes =
+      std::to_string(static_cast<int>(100.0 * share + 0.5)) +
+      " % of the modes have fewer than 10 three-phonon processes (limit 50 %)";
+  if (problem.broadening == Broadening::kTetrahedra)
+    return "'ngrid' is coarse for tetrahedra: " + modes + "; use a finer 'ngrid'";
+  const bool fixed = problem.broadening == Broadening::kFixed;
+  const std::string key = fixed ? "'sigma_thz'" : "'scalebroad'";
+  const double value =
+      fixed ? problem.scale_broad / (std::sqrt(2.0) * 2.0 * units::kPi) : problem.scale_broad;
+  return key + " = " + check_number(value) + " is small for this mesh: " + modes +
+         "; use a finer 'ngrid' or a larger " + key;
+}
+
+}  // namespace
+
 std::int64_t check_broadening(const Transport& transport, const CheckOptions& options,
                               ConductivityRun& run, ThreePhononProblem& problem,
                               nlohmann::json& checks) {
@@ -222,7 +241,9 @@ std::int64_t check_broadening(const Transport& transport, const CheckOptions& op
   const double share =
       considered > 0 ? static_cast<double>(few) / static_cast<double>(considered) : 0.0;
   const double sigma =
-      typical_sigma_rad_ps(run.modes, problem.scale_broad, problem.omega_max_rad_ps);
+      problem.broadening == Broadening::kFixed
+          ? problem.scale_broad
+          : typical_sigma_rad_ps(run.modes, problem.scale_broad, problem.omega_max_rad_ps);
   Findings findings{options, run, checks};
   findings.store(
       "broadening", share <= kFewWarning,
@@ -232,13 +253,8 @@ std::int64_t check_broadening(const Transport& transport, const CheckOptions& op
        {"share_of_modes_with_fewer_than_10", share},
        {"limit", kFewWarning},
        {"error_limit", kFewError}});
-  findings.report(
-      severity_above(share, kFewWarning, kFewError),
-      "'scalebroad' = " + check_number(problem.scale_broad) +
-          " is small for this mesh: " + std::to_string(static_cast<int>(100.0 * share + 0.5)) +
-          " % of the modes have fewer than 10 three-phonon processes (limit 50 %); "
-          "use a finer 'ngrid' or a larger 'scalebroad'",
-      options.allow_few_processes, "allow_few_processes");
+  findings.report(severity_above(share, kFewWarning, kFewError), few_processes_text(problem, share),
+                  options.allow_few_processes, "allow_few_processes");
   return static_cast<std::int64_t>(static_cast<double>(counted) * static_cast<double>(n_rows) /
                                    static_cast<double>(n_sampled));
 }

@@ -70,11 +70,10 @@ void add_converged_wires(const LatticeModel& model, const CaseOptions& options,
   const FurtherScattering further =
       solved.four_phonon ? solved.four_phonon->further : FurtherScattering{};
   const bool iterated = further.in_scattering != nullptr;
-  if (options.three_phonon.broadening != Broadening::kSymmetric ||
-      (iterated && !further.symmetric)) {
+  if (!has_symmetric_width(options.three_phonon.broadening) || (iterated && !further.symmetric)) {
     solved.run.warnings.push_back(
         "wires are computed in relaxation-time approximation only: beyond it they need broadening "
-        "= symmetric, and with 'four_phonon_iteration' exact_weights = .true. and "
+        "= symmetric or fixed, and with 'four_phonon_iteration' exact_weights = .true. and "
         "omega_floor_4ph = 0");
     return;
   }

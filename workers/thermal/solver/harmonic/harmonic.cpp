@@ -218,13 +218,6 @@ void zero_translations(Modes& modes) {
   }
 }
 
-/// Steps b_i/N_i of the mesh; rows, 1/nm.
-Mat3 mesh_steps_per_nm(const Crystal& crystal, const QMesh& mesh) {
-  Mat3 steps = crystal.reciprocal_per_nm();
-  for (int i = 0; i < 3; ++i) steps[i] = (1.0 / mesh.n[i]) * steps[i];
-  return steps;
-}
-
 double trace(const Mat3& m) { return m[0][0] + m[1][1] + m[2][2]; }
 
 /// Returns M of `symmetric` widths, averaged over the group, in 1/nm². Where the steps of the mesh
@@ -242,7 +235,7 @@ Mat3 symmetric_metric(const Mat3& steps, const Symmetry& symmetry) {
 /// Warns of widths that depend on the choice of the primitive cell.
 void check_mesh_basis(const Crystal& crystal, const Symmetry& symmetry,
                       const HarmonicOptions& options, Modes& modes) {
-  if (options.broadening == Broadening::kSymmetric) return;
+  if (!follows_cell(options.broadening)) return;
   const Mat3 steps = mesh_steps_per_nm(crystal, symmetry.mesh);
   const double excess = std::sqrt(trace(transpose(steps) * steps) / trace(mesh_metric(steps)));
   constexpr double kReduced = 1.0 + 1e-6;
@@ -302,11 +295,17 @@ Modes solve_harmonic(const Crystal& crystal, const SecondOrder& constants, const
   return modes;
 }
 
+Mat3 mesh_steps_per_nm(const Crystal& crystal, const QMesh& mesh) {
+  Mat3 steps = crystal.reciprocal_per_nm();
+  for (int i = 0; i < 3; ++i) steps[i] = (1.0 / mesh.n[i]) * steps[i];
+  return steps;
+}
+
 void set_spreads(const Crystal& crystal, const Symmetry& symmetry, Broadening broadening,
                  Modes& modes) {
   const Mat3 steps = mesh_steps_per_nm(crystal, symmetry.mesh);
   Mat3 transform = steps;
-  if (broadening == Broadening::kSymmetric) {
+  if (!follows_cell(broadening)) {
     // M = L Lᵀ; p = Lᵀ v.
     const Mat3 m = symmetric_metric(steps, symmetry);
     Mat3 l{};

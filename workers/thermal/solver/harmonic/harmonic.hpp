@@ -77,6 +77,9 @@ class DynamicalMatrixBuilder {
   std::shared_ptr<const DipoleSum> dipoles_;  ///< of Ewald sums and of Gonze–Lee
 };
 
+/// Returns the steps b_i/N_i of a mesh, as rows in 1/nm.
+Mat3 mesh_steps_per_nm(const Crystal& crystal, const QMesh& mesh);
+
 /// Computes spread_rad_ps from the velocities: p of physics/broadening.hpp for each kind of width.
 /// The function is public so that tests can set velocities.
 void set_spreads(const Crystal& crystal, const Symmetry& symmetry, Broadening broadening,

@@ -13,14 +13,16 @@ constexpr double kWindow = 2.5;  // of σ'
 
 }  // namespace
 
-std::vector<double> elastic_widths_rad_ps(const Modes& modes, Broadening broadening) {
+std::vector<double> elastic_widths_rad_ps(const Modes& modes, const HarmonicOptions& options) {
   constexpr Spread kStill{0.0, 0.0, 0.0};
   const auto n_modes = static_cast<std::size_t>(modes.n_modes());
+  if (options.broadening == Broadening::kFixed)
+    return std::vector<double>(n_modes, options.fixed_sigma_rad_ps);
   std::vector<double> width(n_modes);
   std::vector<double> logarithm(n_modes);
   for (std::size_t mode = 0; mode < n_modes; ++mode) {
     width[mode] = std::sqrt(
-        pair_width_squared(broadening, spread_at(&modes.spread_rad_ps[3 * mode]), kStill));
+        pair_width_squared(options.broadening, spread_at(&modes.spread_rad_ps[3 * mode]), kStill));
     logarithm[mode] =
         width[mode] > 0.0 ? std::log(width[mode]) : -std::numeric_limits<double>::infinity();
   }

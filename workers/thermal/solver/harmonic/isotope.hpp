@@ -12,7 +12,7 @@ namespace quasi::thermal {
 /// Returns the broadening of elastic scattering and of the density of states for every mode
 /// (docs/theory/thermal.md 9): the base width of its own velocity (sb = 1), at least exp(p25 − 1.5
 /// (p75 − p25)) of ln σ. [n_modes] in rad/ps.
-std::vector<double> elastic_widths_rad_ps(const Modes& modes, Broadening broadening);
+std::vector<double> elastic_widths_rad_ps(const Modes& modes, const HarmonicOptions& options);
 
 /// Returns the rates of isotope scattering (docs/theory/thermal.md 9) [tamura1983] at the
 /// irreducible points, [n_irr][nb] in 1/ps:

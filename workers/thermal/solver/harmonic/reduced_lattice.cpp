@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -54,6 +56,67 @@ std::vector<Vec3> short_vectors(const Mat3& basis, double limit) {
   return found;
 }
 
+/// Returns the coordinates of the 26 vectors around the origin of a basis. In a reduced basis they
+/// contain the vectors of every obtuse superbase.
+std::vector<Index3> neighbour_coordinates() {
+  std::vector<Index3> found;
+  for (int i = -1; i <= 1; ++i)
+    for (int j = -1; j <= 1; ++j)
+      for (int k = -1; k <= 1; ++k)
+        if (i != 0 || j != 0 || k != 0) found.push_back({i, j, k});
+  return found;
+}
+
+/// Returns three vectors and the negative of their sum, in rising order.
+Superbase completed(const Index3& a, const Index3& b, const Index3& c) {
+  Superbase set{a, b, c, Index3{}};
+  for (int d = 0; d < 3; ++d) set[3][d] = -(a[d] + b[d] + c[d]);
+  std::sort(set.begin(), set.end());
+  return set;
+}
+
+/// Of a superbase and its negative, returns the first in the order of coordinates.
+Superbase one_of_pair(const Superbase& set) {
+  Superbase negative = set;
+  for (Index3& v : negative)
+    for (int& x : v) x = -x;
+  std::sort(negative.begin(), negative.end());
+  return std::min(set, negative);
+}
+
+bool spans_lattice(const Superbase& set) {
+  Mat3 rows{};
+  for (int i = 0; i < 3; ++i)
+    for (int d = 0; d < 3; ++d) rows[i][d] = set[static_cast<std::size_t>(i)][d];
+  return std::lround(std::fabs(determinant(rows))) == 1;
+}
+
+/// Returns the vector with integer coordinates in a basis.
+Vec3 cartesian(const Index3& coordinates, const Mat3& basis) {
+  return transpose(basis) * Vec3{static_cast<double>(coordinates[0]),
+                                 static_cast<double>(coordinates[1]),
+                                 static_cast<double>(coordinates[2])};
+}
+
+bool is_obtuse(const Superbase& set, const Mat3& basis) {
+  for (std::size_t i = 0; i < 4; ++i)
+    for (std::size_t j = i + 1; j < 4; ++j) {
+      const Vec3 a = cartesian(set[i], basis), b = cartesian(set[j], basis);
+      if (dot(a, b) > kEqual * length(a) * length(b)) return false;
+    }
+  return true;
+}
+
+double shortest_three_squared(const Superbase& set, const Mat3& basis) {
+  double sum = 0.0, longest = 0.0;
+  for (const Index3& v : set) {
+    const Vec3 x = cartesian(v, basis);
+    sum += dot(x, x);
+    longest = std::max(longest, dot(x, x));
+  }
+  return sum - longest;
+}
+
 }  // namespace
 
 Mat3 reduced_lattice(const Mat3& lattice) {
@@ -97,6 +160,33 @@ Mat3 mesh_metric(const Mat3& steps) {
       }
   for (Vec3& row : sum) row = (1.0 / n_bases) * row;
   return sum;
+}
+
+std::vector<Superbase> obtuse_superbases(const Mat3& steps) {
+  const Mat3 basis = reduced_lattice(steps);
+  std::map<Superbase, double> found;  // with the squared lengths of the three shortest vectors
+  const std::vector<Index3> candidates = neighbour_coordinates();
+  for (std::size_t a = 0; a < candidates.size(); ++a)
+    for (std::size_t b = a + 1; b < candidates.size(); ++b)
+      for (std::size_t c = b + 1; c < candidates.size(); ++c) {
+        const Superbase set = completed(candidates[a], candidates[b], candidates[c]);
+        if (spans_lattice(set) && is_obtuse(set, basis))
+          found.emplace(one_of_pair(set), shortest_three_squared(set, basis));
+      }
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [set, squared] : found) least = std::min(least, squared);
+  const Mat3 to_steps = basis * inverse(steps);
+  std::vector<Superbase> result;
+  for (const auto& [set, squared] : found) {
+    if (squared > least * (1.0 + kEqual)) continue;
+    Superbase in_steps{};
+    for (std::size_t i = 0; i < 4; ++i)
+      for (int d = 0; d < 3; ++d)
+        in_steps[i][d] = static_cast<int>(std::lround(
+            set[i][0] * to_steps[0][d] + set[i][1] * to_steps[1][d] + set[i][2] * to_steps[2][d]));
+    result.push_back(in_steps);
+  }
+  return result;
 }
 
 }  // namespace quasi::thermal

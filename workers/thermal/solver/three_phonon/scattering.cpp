@@ -2,6 +2,9 @@
 
 #include <cmath>
 
+#include "workers/thermal/solver/harmonic/harmonic.hpp"
+#include "workers/thermal/solver/harmonic/reduced_lattice.hpp"
+
 namespace quasi::thermal {
 
 std::vector<Index3> first_zone_points(const Crystal& crystal, const QMesh& mesh) {
@@ -40,6 +43,10 @@ ThreePhononProblem make_three_phonon_problem(const Crystal& crystal, SparseForce
           .rows = symmetry.irreducible,
           .first_zone = first_zone_points(crystal, symmetry.mesh),
           .broadening = options.broadening,
+          .tetrahedra =
+              options.broadening == Broadening::kTetrahedra
+                  ? MeshTetrahedra(obtuse_superbases(mesh_steps_per_nm(crystal, symmetry.mesh)))
+                  : MeshTetrahedra(),
           .scale_broad = options.scale_broad,
           .cut = options.cut,
           .delta_norm = options.window_norm ? 1.0 / std::erf(options.cut) : 1.0,

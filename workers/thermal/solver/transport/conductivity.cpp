@@ -201,7 +201,7 @@ std::vector<double> boundary_rates_per_ps(const Transport& t, double length_nm) 
 DensityOfStates density_of_states(const Transport& t) {
   const int nb = t.modes.n_branches;
   const int n_atoms = t.crystal.n_atoms();
-  const std::vector<double> width = elastic_widths_rad_ps(t.modes, t.options.harmonic.broadening);
+  const std::vector<double> width = elastic_widths_rad_ps(t.modes, t.options.harmonic);
   DensityOfStates dos;
   dos.omega_rad_ps = omega_ticks(t);
   const auto n_ticks = static_cast<std::int64_t>(dos.omega_rad_ps.size());

@@ -134,14 +134,22 @@ void warn_of_cold(const TransportOptions& options, double scale_broad, Conductiv
   const double coldest_k =
       *std::min_element(options.temperatures_k.begin(), options.temperatures_k.end());
   const double thermal_rad_ps = coldest_k / options.constants().hbar_over_kb_k_ps();
-  const double sigma = typical_sigma_rad_ps(run.modes, scale_broad, options.omega_max_rad_ps);
+  const HarmonicOptions& harmonic = options.harmonic;
+  const bool fixed = harmonic.broadening == Broadening::kFixed;
+  const bool tetrahedra = harmonic.broadening == Broadening::kTetrahedra;
+  const double sigma = fixed
+                           ? harmonic.fixed_sigma_rad_ps
+                           : typical_sigma_rad_ps(run.modes, scale_broad, options.omega_max_rad_ps);
+  const std::string smaller = tetrahedra ? ""
+                              : fixed    ? ", a smaller 'sigma_thz'"
+                                         : ", a smaller 'scalebroad'";
   if (thermal_rad_ps < sigma)
     run.warnings.push_back("at 'T' = " + number_text(coldest_k) +
                            " K k_BT = " + number_text(thermal_rad_ps) +
                            " rad/ps is below the typical width σ = " + number_text(sigma) +
                            " rad/ps: energy is not conserved to within k_BT, and κ there is that "
-                           "of the width; use a finer 'ngrid', "
-                           "a smaller 'scalebroad' or a higher 'T'");
+                           "of the width; use a finer 'ngrid'" +
+                           smaller + " or a higher 'T'");
 }
 
 void add_scattering(const Transport& transport, const RateOptions& options,
@@ -152,7 +160,7 @@ void add_scattering(const Transport& transport, const RateOptions& options,
   if (options.isotopes) {
     PhaseTimer timer(run, "isotopes");
     run.isotope_per_ps = isotope_rates_per_ps(transport.crystal, transport.symmetry, run.modes,
-                                              elastic_widths_rad_ps(run.modes, harmonic.broadening),
+                                              elastic_widths_rad_ps(run.modes, harmonic),
                                               transport.options.omega_max_rad_ps);
     if (harmonic.average_degenerate)
       average_over_subspaces(run.modes, points, 1, run.isotope_per_ps.data());
@@ -292,7 +300,7 @@ class TemperatureStep {
 
   void iterate() {
     PhaseTimer timer(run_, "iterate");
-    const bool symmetric = transport_.options.harmonic.broadening == Broadening::kSymmetric &&
+    const bool symmetric = has_symmetric_width(transport_.options.harmonic.broadening) &&
                            (!further_.in_scattering || further_.symmetric);
     const OccupationForm form =
         symmetric ? OccupationForm::kSymmetric : OccupationForm::kDifferences;

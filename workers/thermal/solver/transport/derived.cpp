@@ -30,7 +30,7 @@ Derived derive(const Transport& transport, const SecondOrder& second_order,
 }
 
 Cumulative spectrum_by_omega(const Transport& t, const std::vector<Mat3>& by_row) {
-  const std::vector<double> width = elastic_widths_rad_ps(t.modes, t.options.harmonic.broadening);
+  const std::vector<double> width = elastic_widths_rad_ps(t.modes, t.options.harmonic);
   Cumulative spectrum = cumulative_by_omega(t, {});
   const auto n_ticks = static_cast<std::int64_t>(spectrum.abscissa.size());
 #pragma omp parallel for schedule(static)

@@ -156,7 +156,7 @@ void check(const DerivativeTerms& terms, KappaSolution solution) {
     throw InvalidInput(
         "the derivative of the iterated κ needs its solution: set convergence = "
         ".true., or ask for that of the relaxation-time approximation");
-  if (harmonic.compat || harmonic.broadening != Broadening::kSymmetric)
+  if (harmonic.compat || !has_symmetric_width(harmonic.broadening))
     throw InvalidInput(
         "the derivative of the iterated κ needs a symmetric operator: set "
         "broadening = symmetric and compat = none");
