@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "proto/wire/access/core_dumps.hpp"
+#include "proto/wire/manager/mutex_checks.hpp"
 #include "proto/wire/manager/service_manager.hpp"
 #include "server/api/probe.hpp"
 #include "server/backup/commands.hpp"
@@ -88,6 +89,7 @@ int main(int argc, char** argv) {
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   quasi::wire::forbid_core_dumps();
+  quasi::wire::skip_mutex_checks();
   // Malformed requests are answered; a line for each would let any caller fill the log.
   google::protobuf::SetLogHandler(nullptr);
   ::umask(0077);  // only the owner may read the database, jobs and results

@@ -12,9 +12,11 @@
 #include <string>
 
 #include "bench/service_load/cases.hpp"
+#include "proto/wire/manager/mutex_checks.hpp"
 
 int main(int argc, char** argv) {
   using namespace quasi::bench;
+  quasi::wire::skip_mutex_checks();
   const std::map<std::string, void (*)(const std::filesystem::path&, int)> cases = {
       {"clients", many_clients}, {"malformed", malformed_requests},
       {"readers", slow_readers}, {"watchers", watchers},

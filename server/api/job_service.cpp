@@ -239,12 +239,10 @@ grpc::ServerUnaryReactor* JobServiceApi::GetJob(grpc::CallbackServerContext* con
                      add_awaited_jobs(store, scope_of(caller), view->row.id, job);
                      if (view->row.cancel_requested_ms > 0)
                        job.set_cancel_reason(store.cancel_reason(view->row.id));
-                     std::map<std::string, std::string> names;
-                     for (const WorkerRow& worker : store.workers()) names[worker.id] = worker.name;
                      for (const AttemptRow& attempt : store.attempts_of(view->row.id, 32)) {
                        v1::Attempt& message = *job.add_attempt_history();
                        message = to_message(attempt);
-                       message.set_worker_name(names[attempt.worker_id]);
+                       message.set_worker_name(store.worker_name(attempt.worker_id));
                      }
                      for (const ArtifactRow& artifact : store.artifacts_of(
                               view->row.id, "", static_cast<std::int32_t>(limits::kArtifacts)))

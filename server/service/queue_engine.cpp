@@ -89,7 +89,7 @@ void QueueEngine::recover(RandomSource& random) {
     log(Level::kInfo, "checking_store", {{"why", "it was not closed properly"}});
     database_.quick_check();
   }
-  database_.execute("BEGIN IMMEDIATE");
+  database_.mark(Database::Boundary::kBeginImmediate);
   store_.set_meta("clean_shutdown", "0");
   compare_with_mark();
   if (store_.meta("store_id").empty()) {
@@ -106,7 +106,7 @@ void QueueEngine::recover(RandomSource& random) {
   event_lines_.begin(store_, random);
   store_id_ = store_.meta("store_id");
   token_key_ = store_.meta("token_key");
-  database_.execute("COMMIT");
+  database_.mark(Database::Boundary::kCommit);
   queue_.recover(clock_.now());
 }
 
@@ -123,7 +123,7 @@ void QueueEngine::roll_back() {
 void QueueEngine::run_task(WriteTask& task, WriteContext& context, Failures& failures) {
   std::exception_ptr failure;
   const std::int64_t changes_before = database_.total_changes();
-  if (!task.checks_first) database_.execute("SAVEPOINT task");
+  if (!task.checks_first) database_.mark(Database::Boundary::kSavepoint);
   try {
     task.body(context);
   } catch (const Refused&) {
@@ -148,8 +148,8 @@ void QueueEngine::run_task(WriteTask& task, WriteContext& context, Failures& fai
     failures.must_undo_the_group = failure && database_.total_changes() != changes_before;
     return;
   }
-  if (failure) database_.execute("ROLLBACK TO task");
-  database_.execute("RELEASE task");
+  if (failure) database_.mark(Database::Boundary::kRollbackToSavepoint);
+  database_.mark(Database::Boundary::kRelease);
 }
 
 GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
@@ -168,7 +168,7 @@ GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
   GroupOutcome outcome;
   try {
     const std::int64_t changes_before = database_.total_changes();
-    database_.execute("BEGIN IMMEDIATE");
+    database_.mark(Database::Boundary::kBeginImmediate);
     WriteContext context{
         .queue = queue_, .store = store_, .access = access_, .audit = audit_, .now = clock_.now()};
     for (WriteTask& task : tasks) {
@@ -178,7 +178,7 @@ GroupOutcome QueueEngine::run_group(std::span<WriteTask> tasks) {
         return outcome;
       }
     }
-    database_.execute("COMMIT");
+    database_.mark(Database::Boundary::kCommit);
     outcome.wrote = database_.total_changes() != changes_before;
   } catch (const SqliteError& error) {
     if (!error.is_full() && !error.is_busy()) die(error);

@@ -133,7 +133,7 @@ ReadStore::ReadStore(const std::string& path)
     : database_(path, Database::Mode::kReader), statements_(database_, kKeptStatements) {}
 
 ReadStore::Transaction::Transaction(ReadStore& store) : database_(store.database_) {
-  database_.execute("BEGIN");
+  database_.mark(Database::Boundary::kBegin);
 }
 
 ReadStore::Transaction::~Transaction() {
@@ -389,6 +389,14 @@ std::vector<OpenSlot> ReadStore::open_slots(const Scope& scope) {
   return slots;
 }
 
-std::vector<WorkerRow> ReadStore::workers() { return read_workers(database_); }
+std::vector<WorkerRow> ReadStore::workers() {
+  Statement& workers = sql(kWorkersText);
+  return read_workers(workers, sql(kWorkerDevicesText));
+}
+
+std::string ReadStore::worker_name(const std::string& id) {
+  Rows rows(sql("SELECT name FROM workers WHERE id=?").bind(id));
+  return rows.next() ? rows->text(0) : std::string();
+}
 
 }  // namespace quasi::server

@@ -171,6 +171,8 @@ class ReadStore {
   /// The slots that jobs hold. The uid of a job outside the scope is empty.
   std::vector<OpenSlot> open_slots(const Scope& scope);
   std::vector<WorkerRow> workers();
+  /// @return "" for a worker that is not known.
+  std::string worker_name(const std::string& id);
 
   /// Number of statements prepared since the connection was opened.
   std::int64_t statements_prepared() const { return statements_.prepared(); }

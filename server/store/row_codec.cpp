@@ -177,15 +177,15 @@ std::vector<std::string> split_lines(const std::string& text) {
   return lines;
 }
 
-std::vector<WorkerRow> SqliteStore::workers() { return read_workers(database_); }
+std::vector<WorkerRow> SqliteStore::workers() {
+  Statement workers(database_, kWorkersText), devices(database_, kWorkerDevicesText);
+  return read_workers(workers, devices);
+}
 
-std::vector<WorkerRow> read_workers(Database& database) {
+std::vector<WorkerRow> read_workers(Statement& of_workers, Statement& of_devices) {
   std::map<std::string, WorkerRow> workers;
-  Statement statement(database,
-                      "SELECT id, incarnation, name, version, pool, kinds, last_seen_ms FROM "
-                      "workers");
   {
-    Rows rows(statement);
+    Rows rows(of_workers);
     while (rows.next()) {
       WorkerRow worker{.id = rows->text(0),
                        .incarnation = rows->text(1),
@@ -198,9 +198,7 @@ std::vector<WorkerRow> read_workers(Database& database) {
       workers[worker.id] = std::move(worker);
     }
   }
-  Statement devices(database,
-                    "SELECT worker_id, id, backend, model, memory_bytes, slots FROM devices");
-  Rows rows(devices);
+  Rows rows(of_devices);
   while (rows.next())
     workers[rows->text(0)].devices.push_back({.id = rows->text(1),
                                               .backend = static_cast<Backend>(rows->small(2)),

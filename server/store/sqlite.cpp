@@ -65,7 +65,10 @@ Database::Database(const std::string& path, Mode mode, const std::string& vfs) {
   sqlite3_wal_hook(handle_, &Database::on_wal, this);
 }
 
-Database::~Database() { sqlite3_close_v2(handle_); }
+Database::~Database() {
+  for (sqlite3_stmt* statement : boundaries_) sqlite3_finalize(statement);
+  sqlite3_close_v2(handle_);
+}
 
 int Database::on_wal(void* self, sqlite3*, const char*, int pages) {
   static_cast<Database*>(self)->wal_pages_ = pages;
@@ -77,12 +80,29 @@ void Database::execute(const char* sql) {
   if (code != SQLITE_OK) fail(handle_, code, std::string(sql).substr(0, 60));
 }
 
+void Database::mark(Boundary boundary) {
+  static constexpr std::array<const char*, static_cast<std::size_t>(Boundary::kCount)> kTexts = {
+      "BEGIN",          "BEGIN IMMEDIATE",  "COMMIT",      "ROLLBACK",
+      "SAVEPOINT task", "ROLLBACK TO task", "RELEASE task"};
+  const auto index = static_cast<std::size_t>(boundary);
+  sqlite3_stmt*& statement = boundaries_[index];
+  if (statement == nullptr) {
+    const int code = sqlite3_prepare_v3(handle_, kTexts[index], -1, SQLITE_PREPARE_PERSISTENT,
+                                        &statement, nullptr);
+    if (code != SQLITE_OK) fail(handle_, code, kTexts[index]);
+  }
+  sqlite3_step(statement);
+  // The reset repeats the error of the step.
+  const int code = sqlite3_reset(statement);
+  if (code != SQLITE_OK) fail(handle_, code, kTexts[index]);
+}
+
 std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(handle_); }
 
 std::int64_t Database::total_changes() const { return sqlite3_total_changes64(handle_); }
 
 void Database::rollback_if_open() {
-  if (sqlite3_get_autocommit(handle_) == 0) execute("ROLLBACK");
+  if (sqlite3_get_autocommit(handle_) == 0) mark(Boundary::kRollback);
 }
 
 std::int64_t Database::changes() const { return sqlite3_changes64(handle_); }

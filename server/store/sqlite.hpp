@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -45,6 +46,19 @@ class Database {
 
   /// Runs statements that return no rows.
   void execute(const char* sql);
+  /// Begins or ends a transaction, or a savepoint within one, by a statement that is prepared once.
+  /// @throws SqliteError.
+  enum class Boundary {
+    kBegin,
+    kBeginImmediate,
+    kCommit,
+    kRollback,
+    kSavepoint,
+    kRollbackToSavepoint,
+    kRelease,
+    kCount
+  };
+  void mark(Boundary boundary);
   std::int64_t last_insert_id() const;
   std::int64_t changes() const;
   /// Number of rows changed since the connection was opened.
@@ -64,6 +78,7 @@ class Database {
  private:
   static int on_wal(void* self, sqlite3*, const char*, int pages);
   sqlite3* handle_ = nullptr;
+  std::array<sqlite3_stmt*, static_cast<std::size_t>(Boundary::kCount)> boundaries_{};
   std::int64_t wal_pages_ = 0;
 };
 

@@ -204,10 +204,15 @@ EventRow read_event(const Statement& row);
 std::string join_lines(const std::vector<std::string>& lines);
 std::vector<std::string> split_lines(const std::string& text);
 
-/// All workers that ever registered, with their devices.
 /// Up to `size` bytes of a log from `offset` that are rows; "" if `offset` is in the file alone.
 std::string read_log_tail(Database& database, RowId attempt, std::int64_t offset,
                           std::int64_t size);
-std::vector<WorkerRow> read_workers(Database& database);
+/// Texts of the statements that read_workers() takes. It reads all workers that ever registered,
+/// with their devices.
+constexpr std::string_view kWorkersText =
+    "SELECT id, incarnation, name, version, pool, kinds, last_seen_ms FROM workers";
+constexpr std::string_view kWorkerDevicesText =
+    "SELECT worker_id, id, backend, model, memory_bytes, slots FROM devices";
+std::vector<WorkerRow> read_workers(Statement& of_workers, Statement& of_devices);
 
 }  // namespace quasi::server

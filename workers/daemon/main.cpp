@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "proto/wire/access/core_dumps.hpp"
+#include "proto/wire/manager/mutex_checks.hpp"
 #include "workers/daemon/daemon.hpp"
 #include "workers/daemon/error.hpp"
 #include "workers/daemon/join.hpp"
@@ -103,6 +104,7 @@ DaemonExit main_(int argc, char** argv, int* usage_status) {
 int main(int argc, char** argv) {
   ::umask(0077);  // Decks, results and logs of attempts must not be readable for other users.
   quasi::wire::forbid_core_dumps();
+  quasi::wire::skip_mutex_checks();
   int usage_status = 0;
   try {
     const auto status = quasi::main_(argc, argv, &usage_status);

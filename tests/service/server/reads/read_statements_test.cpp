@@ -41,6 +41,8 @@ TEST_F(ReadStatements, ArePreparedOnce) {
       store_.artifacts_of(view->row.id, "", 10);
       store_.dependencies_of(Scope::everything(), view->row.id);
     }
+    EXPECT_EQ(store_.worker_name("w-none"), "");
+    EXPECT_TRUE(store_.workers().empty());
     EXPECT_EQ(listed({}), 3U);
     EXPECT_EQ(store_.events_after(0, 100).size(), 3U);
   };
