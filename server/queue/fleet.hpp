@@ -37,12 +37,19 @@ class Fleet {
   /// The orders about this worker and its devices.
   std::vector<ServiceOrder> orders_of(const std::string& worker_id) const;
 
-  /// Replaces the measured over stated memory of all kinds.
+  /// Replaces the measured over stated values of all kinds.
   void set_ratios(const std::vector<EstimateRatios>& measured);
+  /// Replaces those of one quantity of one kind in one pool.
+  void learn(const EstimateRatios& measured) { corrections_.set(measured); }
   const Corrections& corrections() const { return corrections_; }
   /// Memory that the job needs on each GPU: the stated one, corrected by what was measured.
   std::int64_t needed_bytes(const JobRow& job) const {
-    return corrections_.corrected(job.memory_bytes, job.kind, job.pool);
+    if (job.gpus == 0) return job.memory_bytes;
+    return corrections_.corrected(Quantity::kGpuMemory, job.memory_bytes, job.kind, job.pool);
+  }
+  /// Time within which 95 of 100 jobs of its kind in its pool end, from their time limits.
+  std::int64_t expected_ms(const JobRow& job) const {
+    return corrections_.corrected(Quantity::kTime, job.max_runtime_ms, job.kind, job.pool);
   }
 
  private:

@@ -102,8 +102,10 @@ class QueueCore {
   /// Says which order of an operator lets the attempt leave its worker; "" if it may go on.
   std::string order_to_leave(const JobRow& job, const AttemptRow& attempt, Now now) const;
   Directive directive_for(const Held& held, Now now);
-  /// Learns from a job that took `ratio` times the memory that it stated.
-  void learn_memory(const JobRow& job, double ratio);
+  /// Learns from a job that took `ratio` times what it stated.
+  void learn(Quantity quantity, const JobRow& job, double ratio);
+  /// Learns from the memory and the time of a job that has succeeded.
+  void learn_from(const JobRow& job, const AttemptRow& attempt);
   /// Notes the memory that an attempt was measured to hold on a GPU.
   void note_memory(Held& held, std::int64_t gpu_bytes);
   [[noreturn]] void throw_fenced(const AttemptKey& key);

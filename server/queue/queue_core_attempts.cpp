@@ -141,7 +141,8 @@ JobState QueueCore::end_failed(Held& held, AttemptOutcome outcome, const Failure
                                          .host_ooms = job.host_ooms});
   job.failure = failure;
   if (failure.reason == FailureReason::kGpuOom && job.memory_bytes > 0)
-    learn_memory(job, kRatioOfOom);
+    learn(Quantity::kGpuMemory, job, kRatioOfOom);
+  if (failure.reason == FailureReason::kTimeLimit) learn(Quantity::kTime, job, 1.0);
   if (decision.retry && failure.reason == FailureReason::kGpuOom) {
     // The new requirement is 1.5 times the old one, and more than the memory of the device that was
     // too small.

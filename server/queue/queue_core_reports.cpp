@@ -212,9 +212,7 @@ JobAfter QueueCore::apply(const CompleteAttempt& command, Now now) {
   move(job, JobEvent::kSucceed, {.attempt = &attempt}, now);
   keep_result(store_, options_.results, job, store_.worker_version(command.key.worker_id));
   settle_equals(job, 0, now);
-  if (attempt.gpus > 0 && job.memory_bytes > 0 && command.usage.peak_gpu_bytes > 0)
-    learn_memory(job, static_cast<double>(command.usage.peak_gpu_bytes) /
-                          static_cast<double>(job.memory_bytes));
+  learn_from(job, attempt);
   return {job.state};
 }
 

@@ -161,9 +161,12 @@ class Store {
   /// The version of a worker when it registered last; "" if it never did.
   virtual std::string worker_version(const std::string& worker_id) = 0;
 
-  // Measured over stated memory. The store keeps the newest kKeptRatios of a kind in a pool.
-  virtual void add_estimate_ratio(const std::string& kind, const std::string& pool,
-                                  double ratio) = 0;
+  // Measured over stated values. The store keeps the newest kKeptRatios of each quantity of a kind
+  // in a pool.
+  virtual void add_estimate_ratio(Quantity quantity, const std::string& kind,
+                                  const std::string& pool, double ratio) = 0;
+  virtual EstimateRatios estimate_ratios_of(Quantity quantity, const std::string& kind,
+                                            const std::string& pool) = 0;
   virtual std::vector<EstimateRatios> estimate_ratios() = 0;
 
   // Orders that keep workers and devices out of service.

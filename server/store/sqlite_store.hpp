@@ -120,7 +120,10 @@ class SqliteStore : public Store {
   void save_worker(const WorkerRow& worker) override;
   std::vector<WorkerRow> workers() override;
   std::string worker_version(const std::string& worker_id) override;
-  void add_estimate_ratio(const std::string& kind, const std::string& pool, double ratio) override;
+  void add_estimate_ratio(Quantity quantity, const std::string& kind, const std::string& pool,
+                          double ratio) override;
+  EstimateRatios estimate_ratios_of(Quantity quantity, const std::string& kind,
+                                    const std::string& pool) override;
   std::vector<EstimateRatios> estimate_ratios() override;
   std::vector<ServiceOrder> service_orders() override;
   void save_service_order(const ServiceOrder& order) override;

@@ -17,6 +17,8 @@ Json explanation_json(const v1::ExplainJobResponse& answer) {
           {"message", answer.message()},
           {"needed_gpu_bytes", answer.needed_gpu_bytes()},
           {"memory_correction", answer.memory_correction()},
+          {"time_correction", answer.time_correction()},
+          {"expected_runtime_seconds", answer.expected_runtime_seconds()},
           {"position", answer.position() > 0 ? Json(answer.position()) : Json()},
           {"blocking", Json(std::vector<std::string>(answer.blocking_job_ids().begin(),
                                                      answer.blocking_job_ids().end()))},
@@ -25,6 +27,8 @@ Json explanation_json(const v1::ExplainJobResponse& answer) {
            Json(std::vector<std::string>(answer.worker_ids().begin(), answer.worker_ids().end()))},
           {"earliest_start",
            answer.has_earliest_start() ? Json(rfc3339(unix_ms(answer.earliest_start()))) : Json()},
+          {"expected_start",
+           answer.has_expected_start() ? Json(rfc3339(unix_ms(answer.expected_start()))) : Json()},
           {"latest_start",
            answer.has_latest_start() ? Json(rfc3339(unix_ms(answer.latest_start()))) : Json()}};
 }
@@ -52,6 +56,11 @@ std::string explanation_text(const Console& console, const v1::ExplainJobRespons
   }
   if (answer.has_earliest_start())
     line("earliest   ", local_time(unix_ms(answer.earliest_start())));
+  if (answer.time_correction() > 0 && answer.time_correction() < 1)
+    line("takes      ", readable_seconds(answer.expected_runtime_seconds()) +
+                            " at most in 95 of 100 cases, as measured of its kind here");
+  if (answer.has_expected_start())
+    line("expected   ", local_time(unix_ms(answer.expected_start())));
   if (answer.has_latest_start()) line("latest     ", local_time(unix_ms(answer.latest_start())));
   return text;
 }

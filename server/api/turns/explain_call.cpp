@@ -27,10 +27,15 @@ grpc::ServerUnaryReactor* JobServiceApi::ExplainJob(grpc::CallbackServerContext*
         for (const std::string& id : explanation.worker_ids) response->add_worker_ids(id);
         response->set_needed_gpu_bytes(static_cast<std::uint64_t>(explanation.needed_bytes));
         response->set_memory_correction(explanation.memory_correction);
+        response->set_time_correction(explanation.time_correction);
+        response->set_expected_runtime_seconds(1e-3 * explanation.time_correction *
+                                               static_cast<double>(job.max_runtime_ms));
         if (explanation.earliest_ms > 0)
           *response->mutable_earliest_start() = to_timestamp(explanation.earliest_ms);
         if (explanation.latest_ms > 0 && response->position() == 1)
           *response->mutable_latest_start() = to_timestamp(explanation.latest_ms);
+        if (explanation.expected_ms > 0 && response->position() == 1)
+          *response->mutable_expected_start() = to_timestamp(explanation.expected_ms);
       });
 }
 

@@ -61,6 +61,7 @@ struct OwnerQueue {
 struct HeadFilter {
   std::int64_t most_bytes = 0;       ///< memory that a job may need on a GPU
   std::int64_t most_runtime_ms = 0;  ///< time limit that a job may have
+  std::int64_t most_stated_ms = 0;   ///< time limit of a job that is expected to end in time
   std::int64_t time_left_ms = 0;     ///< of the worker, as in has_time_for()
   std::int32_t most_read = 0;        ///< number of jobs that are read
 };

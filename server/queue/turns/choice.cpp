@@ -16,7 +16,7 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 /// Factor of the memory that jobs of a kind need at least: a correction may be above 1, but a job
 /// may have a device for itself (memory_fits).
 double least_factor(const std::string& kind, const Fleet& fleet, const Fleet::Member& member) {
-  return std::min(1.0, fleet.corrections().factor(kind, member.worker.pool));
+  return std::min(1.0, fleet.corrections().factor(Quantity::kGpuMemory, kind, member.worker.pool));
 }
 
 bool placement_may_fit(const Placement& placement, const Fleet& fleet, const Fleet::Member& member,
@@ -163,19 +163,29 @@ class Chooser {
     }
     if (n_heads < kHeads || further_left_ <= 0) return std::nullopt;
     further_left_ -= kFurtherOfQueue;
-    const double factor = least_factor(decode_placement(key).kind, fleet_, member_);
+    const std::string kind = decode_placement(key).kind;
+    const double factor = least_factor(kind, fleet_, member_);
+    const std::int64_t time_left_ms = rules_.time_left_ms.value_or(kNever);
     const HeadFilter filter{
         .most_bytes = static_cast<std::int64_t>(static_cast<double>(most_bytes_) / factor) + 1,
         .most_runtime_ms = most_runtime_ms_,
-        .time_left_ms = rules_.time_left_ms.value_or(kNever),
+        .most_stated_ms = longest_stated(kind, time_left_ms),
+        .time_left_ms = time_left_ms,
         .most_read = kFurtherOfQueue};
     for (const JobRow& job : store_.ready_heads_within(queue, key, filter))
       if (auto choice = try_job(job)) return choice;
     return std::nullopt;
   }
 
+  /// Returns the longest time limit of a job of this kind that is expected to end in time.
+  std::int64_t longest_stated(const std::string& kind, std::int64_t time_left_ms) const {
+    const double factor = fleet_.corrections().factor(Quantity::kTime, kind, member_.worker.pool);
+    const double stated = static_cast<double>(time_left_ms) / factor + 1.0;
+    return stated < static_cast<double>(kNever) ? static_cast<std::int64_t>(stated) : kNever;
+  }
+
   std::optional<Choice> try_job(const JobRow& job) {
-    if (job.max_runtime_ms > most_runtime_ms_ || !has_time_for(job, rules_.time_left_ms))
+    if (job.max_runtime_ms > most_runtime_ms_ || !has_time_for(job, fleet_, rules_.time_left_ms))
       return std::nullopt;
     std::vector<std::size_t> chosen = slots_for(job, fleet_, member_, slots_);
     if (chosen.empty() || delays_reservation(job, chosen)) return std::nullopt;
@@ -279,8 +289,9 @@ class Chooser {
 
 }  // namespace
 
-bool has_time_for(const JobRow& job, const std::optional<std::int64_t>& time_left_ms) {
-  if (!time_left_ms || job.max_runtime_ms <= *time_left_ms) return true;
+bool has_time_for(const JobRow& job, const Fleet& fleet,
+                  const std::optional<std::int64_t>& time_left_ms) {
+  if (!time_left_ms || fleet.expected_ms(job) <= *time_left_ms) return true;
   return job.resume && job.checkpoint_ms > 0 && job.checkpoint_ms <= *time_left_ms / 2;
 }
 

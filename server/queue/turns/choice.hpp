@@ -10,9 +10,11 @@
 
 namespace quasi::server {
 
-/// True if a worker that has to end after `time_left_ms` has the time for the job: until its time
-/// limit, or for two intervals of the checkpoints that it writes. Absent: the worker has no end.
-bool has_time_for(const JobRow& job, const std::optional<std::int64_t>& time_left_ms);
+/// True if a worker that has to end after `time_left_ms` has the time for the job: the time that it
+/// is expected to take, or two intervals of the checkpoints that it writes. Absent: the worker has
+/// no end.
+bool has_time_for(const JobRow& job, const Fleet& fleet,
+                  const std::optional<std::int64_t>& time_left_ms);
 
 /// Returns every slot of the worker, as if it offered all.
 std::vector<FreeSlot> all_slots(const Fleet::Member& member);

@@ -64,29 +64,45 @@ std::int32_t gpus_of(const JobRow& job, const Fleet& fleet, const Fleet::Member&
                     [&](std::size_t index) { return free[index].backend == Backend::kCuda; }));
 }
 
+/// Says how long a job may run, and how long its kind takes if that is known to be less.
+std::string time_of(const JobRow& job, const Fleet& fleet) {
+  const std::int64_t expected_ms = fleet.expected_ms(job);
+  return "may run " + minutes(job.max_runtime_ms) +
+         (expected_ms < job.max_runtime_ms
+              ? " and is expected to take " + minutes(expected_ms) + " as others of its kind"
+              : std::string());
+}
+
 /// Gathers the jobs that hold the slots of the workers that fit.
 class Blockers {
  public:
-  Blockers(Store& store, const Scope& scope, const JobRow& job)
-      : store_(store), scope_(scope), job_(job) {}
+  Blockers(Store& store, const Scope& scope, const JobRow& job, const Moment& moment)
+      : store_(store), scope_(scope), job_(job), moment_(moment) {}
 
   void add(const Fleet::Member& member, const std::vector<AttemptRow>& attempts) {
-    std::vector<std::int64_t> ends;
+    std::vector<std::int64_t> ends, expected;
     for (const AttemptRow& attempt : attempts) {
       const auto other = store_.job(attempt.job_id);
       if (!other) continue;
       const std::int64_t began = attempt.started_ms > 0 ? attempt.started_ms : attempt.granted_ms;
       ends.push_back(began + other->max_runtime_ms);
+      expected.push_back(std::max(began + moment_.fleet.expected_ms(*other), now_ms()));
       ++count_;
       if (uids_.size() < kMostBlocking && is_visible(scope_, *other)) uids_.push_back(other->uid);
     }
-    // All attempts in the way have ended by then, so every slot is free.
     if (ends.empty()) return;
-    std::sort(ends.begin(), ends.end());
     const bool takes_one = job_.gpus <= 1 && job_.memory_bytes == 0 && member.devices.size() == 1;
-    const std::int64_t end = takes_one ? ends.front() : ends.back();
-    latest_ms_ = latest_ms_ == 0 ? end : std::min(latest_ms_, end);
+    const auto keep_earliest = [takes_one](std::vector<std::int64_t>& times, std::int64_t& kept) {
+      // At the last time all attempts in the way have ended, so every slot is free.
+      const auto [first, last] = std::minmax_element(times.begin(), times.end());
+      const std::int64_t end = takes_one ? *first : *last;
+      kept = kept == 0 ? end : std::min(kept, end);
+    };
+    keep_earliest(ends, latest_ms_);
+    keep_earliest(expected, expected_ms_);
   }
+  /// A job that ran past its expected time may end at any moment.
+  std::int64_t now_ms() const { return moment_.rules.now.wall_ms; }
   void write(Explanation& explanation) && {
     explanation.reason = WaitReason::kBusy;
     explanation.message = "every slot that fits is taken; " + std::to_string(count_) +
@@ -94,15 +110,17 @@ class Blockers {
     explanation.blocking = std::move(uids_);
     explanation.blocking_jobs = count_;
     explanation.latest_ms = latest_ms_;
+    explanation.expected_ms = expected_ms_;
   }
 
  private:
   Store& store_;
   const Scope& scope_;
   const JobRow& job_;
+  const Moment& moment_;
   std::vector<std::string> uids_;
   std::int64_t count_ = 0;
-  std::int64_t latest_ms_ = 0;
+  std::int64_t latest_ms_ = 0, expected_ms_ = 0;
 };
 
 /// Explains a job that is ready.
@@ -117,7 +135,7 @@ void explain_ready(Store& store, const Scope& scope, const Moment& moment,
   if (members.empty())
     return say(WaitReason::kNoWorker,
                "no worker of pool " + job.pool + " is online and takes jobs of kind " + job.kind);
-  Blockers blockers(store, scope, job);
+  Blockers blockers(store, scope, job, moment);
   RunningQuotas quotas(store, moment.rules.quotas, moment.rules.now);
   std::string quota = quotas.why_not(job, job.gpus);
   if (!quota.empty()) return say(WaitReason::kQuota, quota);
@@ -128,7 +146,7 @@ void explain_ready(Store& store, const Scope& scope, const Moment& moment,
     TurnRules rules = moment.rules;
     if (member->ends_ms)
       rules.time_left_ms = std::max<std::int64_t>(0, *member->ends_ms - rules.now.monotonic_ms);
-    if (!has_time_for(job, rules.time_left_ms)) {
+    if (!has_time_for(job, moment.fleet, rules.time_left_ms)) {
       most_time_left_ms = std::max(most_time_left_ms, rules.time_left_ms);
       continue;
     }
@@ -152,8 +170,8 @@ void explain_ready(Store& store, const Scope& scope, const Moment& moment,
   }
   if (fitting == 0 && most_time_left_ms)
     return say(WaitReason::kNothingFits,
-               "no worker of pool " + job.pool + " has enough time left: the job may run " +
-                   minutes(job.max_runtime_ms) + ", and at most " + minutes(*most_time_left_ms) +
+               "no worker of pool " + job.pool + " has enough time left: the job " +
+                   time_of(job, moment.fleet) + ", and at most " + minutes(*most_time_left_ms) +
                    " are left; lower max_runtime, or set checkpoint.interval if the job resumes");
   if (fitting == 0) return say(WaitReason::kNothingFits, unfit(job, members));
   if (!explanation.worker_ids.empty())

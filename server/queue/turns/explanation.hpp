@@ -42,6 +42,8 @@ struct Explanation {
   std::int64_t earliest_ms = 0;    ///< of kNotBefore and kBackOff: time of readiness, wall clock
   std::int64_t needed_bytes = 0;   ///< memory that it needs on each GPU, as grants count it
   double memory_correction = 1.0;  ///< measured over stated memory of its kind in its pool
+  double time_correction = 1.0;    ///< measured time over stated limit of its kind in its pool
+  std::int64_t expected_ms = 0;    ///< of kBusy: running jobs are expected to free enough slots
   std::int64_t latest_ms = 0;      ///< of kBusy: time limits of running jobs free enough slots
 };
 

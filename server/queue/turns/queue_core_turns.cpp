@@ -131,7 +131,10 @@ Explanation QueueCore::explain(const Scope& scope, const std::string& uid, Now n
   Explanation explanation = server::explain(store_, scope, *job, moment);
   explain_equals(scope, explanation);
   explanation.needed_bytes = fleet_.needed_bytes(*job);
-  explanation.memory_correction = fleet_.corrections().factor(job->kind, job->pool);
+  const Corrections& corrections = fleet_.corrections();
+  explanation.memory_correction =
+      job->gpus == 0 ? 1.0 : corrections.factor(Quantity::kGpuMemory, job->kind, job->pool);
+  explanation.time_correction = corrections.factor(Quantity::kTime, job->kind, job->pool);
   return explanation;
 }
 

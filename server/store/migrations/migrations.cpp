@@ -202,7 +202,7 @@ constexpr Migration kMigrations[] = {
     {7, kOwners},     {8, kJoinCodes},           {9, kAudit},
     {10, kVersion10}, {11, kScopesAndPools},     {12, kVersion12},
     {13, kVersion13}, {14, kVersion14},          {15, kVersion15},
-    {16, kVersion16},
+    {16, kVersion16}, {17, kVersion17},
 };
 
 }  // namespace

@@ -24,5 +24,6 @@ extern const char kVersion13[];
 extern const char kVersion14[];
 extern const char kVersion15[];
 extern const char kVersion16[];
+extern const char kVersion17[];
 
 }  // namespace quasi::server

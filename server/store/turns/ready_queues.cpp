@@ -102,7 +102,7 @@ std::vector<JobRow> SqliteStore::ready_heads_within(const OwnerQueue& queue,
   return all<JobRow>(sql(kReadyHeadsWithin)
                          .bind(queue.pool, queue.tenant, queue.owner_id, placement,
                                filter.most_read, filter.most_bytes, filter.most_runtime_ms,
-                               filter.time_left_ms, filter.time_left_ms / 2),
+                               filter.most_stated_ms, filter.time_left_ms / 2),
                      read_job);
 }
 

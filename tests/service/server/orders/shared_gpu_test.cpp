@@ -47,10 +47,11 @@ class SharedGpu : public testing::Test {
                                                  .gpu_bytes = gpu_bytes}},
                                    .devices = {}});
   }
-  void complete(const Grant& grant, std::int64_t peak_gpu_bytes) {
-    world_.world_->apply(CompleteAttempt{.key = key_of(grant),
-                                         .usage = {.peak_gpu_bytes = peak_gpu_bytes},
-                                         .report_digest = "done" + grant.attempt.uid});
+  void complete(const Grant& grant, std::int64_t peak_gpu_bytes, double wall_seconds = 0.0) {
+    world_.world_->apply(
+        CompleteAttempt{.key = key_of(grant),
+                        .usage = {.wall_seconds = wall_seconds, .peak_gpu_bytes = peak_gpu_bytes},
+                        .report_digest = "done" + grant.attempt.uid});
   }
 
   TurnsWorld world_;
@@ -134,26 +135,33 @@ TEST_F(SharedGpu, ALargeCorrectionLeavesAGpuOfItsOwn) {
 // Robust, bounded, and silent without enough measurements. The reference values are nearest-rank
 // percentiles by hand.
 TEST(Correction, IsABoundedPercentile) {
-  EXPECT_EQ(correction_of({}), 1.0);
-  EXPECT_EQ(correction_of({9, 9, 9, 9}), 1.0) << "too few";
-  EXPECT_EQ(correction_of({0.6, 0.7, 0.8, 0.9, 1.1}), 1.1);
+  EXPECT_EQ(correction_of({}, kMemoryBounds), 1.0);
+  EXPECT_EQ(correction_of({9, 9, 9, 9}, kMemoryBounds), 1.0) << "too few";
+  EXPECT_EQ(correction_of({0.6, 0.7, 0.8, 0.9, 1.1}, kMemoryBounds), 1.1);
   std::vector<double> ratios(39, 0.8);
   ratios.push_back(50.0);
-  EXPECT_EQ(correction_of(ratios), 0.8) << "the 38th of 40: one outlier does not move it";
-  EXPECT_EQ(correction_of(std::vector<double>(5, 0.01)), kLeastCorrection);
-  EXPECT_EQ(correction_of(std::vector<double>(5, 40.0)), kMostCorrection);
+  EXPECT_EQ(correction_of(ratios, kMemoryBounds), 0.8)
+      << "the 38th of 40: one outlier does not move it";
+  EXPECT_EQ(correction_of(std::vector<double>(5, 0.01), kMemoryBounds), 0.5);
+  EXPECT_EQ(correction_of(std::vector<double>(5, 40.0), kMemoryBounds), 2.0);
+  EXPECT_EQ(correction_of(std::vector<double>(5, 0.02), kTimeBounds), 0.02);
+  EXPECT_EQ(correction_of(std::vector<double>(5, 1.01), kTimeBounds), 1.0);
 }
 
 TEST_F(SharedGpu, OldMeasurementsGiveWay) {
   world_.world_->run([](WriteContext& write) {
-    for (int i = 0; i < 100; ++i) write.store.add_estimate_ratio("gw", "default", 2.0);
+    constexpr Quantity kMemory = Quantity::kGpuMemory;
+    for (int i = 0; i < 100; ++i) write.store.add_estimate_ratio(kMemory, "gw", "default", 2.0);
+    write.store.add_estimate_ratio(Quantity::kTime, "gw", "default", 0.1);
     for (std::size_t i = 0; i < kKeptRatios; ++i)
-      write.store.add_estimate_ratio("gw", "default", 0.7);
-    write.store.add_estimate_ratio("gw", "other", 1.5);
+      write.store.add_estimate_ratio(kMemory, "gw", "default", 0.7);
+    write.store.add_estimate_ratio(kMemory, "gw", "other", 1.5);
     const auto kept = write.store.estimate_ratios();
-    ASSERT_EQ(kept.size(), 2U);
+    ASSERT_EQ(kept.size(), 3U);
     EXPECT_EQ(kept.at(0).ratios, std::vector<double>(kKeptRatios, 0.7));
     EXPECT_EQ(kept.at(1).ratios, std::vector<double>(1, 1.5));
+    EXPECT_EQ(kept.at(2).ratios, std::vector<double>(1, 0.1));
+    EXPECT_EQ(write.store.estimate_ratios_of(kMemory, "gw", "other").ratios, kept.at(1).ratios);
   });
 }
 
@@ -188,6 +196,63 @@ TEST_F(SharedGpu, AFittingJobIsFoundBehindManyOthers) {
   ASSERT_EQ(grants.size(), 2U);
   EXPECT_EQ(grants.at(0).job.uid, careful);
   EXPECT_EQ(grants.at(1).job.uid, brief);
+}
+
+// Jobs that state ten hours and take one fit a worker that has two hours left. Those who wait for
+// such a job learn when it is expected to end, besides when it has to.
+TEST_F(SharedGpu, TheTimeThatJobsTookCorrectsTheirLimits) {
+  const auto run_one = [this](double wall_seconds) {
+    submit(0, 10 * kHourMs);
+    const auto grants = acquire(1, 80 * kGiB);
+    ASSERT_EQ(grants.size(), 1U);
+    complete(grants.at(0), 0, wall_seconds);
+  };
+  for (std::size_t i = 1; i < kLeastRatios; ++i) run_one(3'600.0);
+  const std::string lengthy = submit(0, 10 * kHourMs);
+  EXPECT_TRUE(acquire(1, 80 * kGiB, 2 * kHourMs).empty()) << "four jobs are too few to learn from";
+  EXPECT_EQ(world_.why(lengthy).time_correction, 1.0);
+  complete(acquire(1, 80 * kGiB).at(0), 0, 3'600.0);
+
+  const std::string next = submit(0, 10 * kHourMs);
+  EXPECT_TRUE(acquire(1, 80 * kGiB, 59 * kMinuteMs).empty());
+  EXPECT_DOUBLE_EQ(world_.why(next).time_correction, 0.1);
+  EXPECT_NE(world_.why(next).message.find("may run 600 min and is expected to take 60 min"),
+            std::string::npos)
+      << world_.why(next).message;
+  const Grant granted = acquire(2, 80 * kGiB, 2 * kHourMs).at(0);
+  EXPECT_EQ(granted.job.uid, next);
+  submit(0, 10 * kHourMs);
+  acquire(1, 80 * kGiB);
+  const Explanation busy = world_.why(submit(0, 10 * kHourMs));
+  EXPECT_EQ(busy.reason, WaitReason::kBusy);
+  EXPECT_EQ(busy.expected_ms, granted.attempt.granted_ms + kHourMs);
+  EXPECT_EQ(busy.latest_ms, granted.attempt.granted_ms + 10 * kHourMs);
+  world_.open();
+  EXPECT_DOUBLE_EQ(world_.why(next).time_correction, 0.1) << "it is kept over a restart";
+}
+
+// A job that reached its limit counts as one that needs it, and a second attempt teaches nothing:
+// it may have gone on from a checkpoint.
+TEST_F(SharedGpu, TimeIsLearnedFromWholeJobs) {
+  for (std::size_t i = 0; i < kLeastRatios; ++i) {
+    const std::string job = submit(0, 10 * kHourMs);
+    const Grant first = acquire(1, 80 * kGiB).at(0);
+    world_.world_->apply(ReleaseLease{.key = key_of(first), .message = "shutting down"});
+    complete(acquire(1, 80 * kGiB).at(0), 0, 1.0);
+    EXPECT_EQ(world_.why(job).time_correction, 1.0);
+  }
+  for (std::size_t i = 0; i < kLeastRatios; ++i) {
+    submit(0, 10 * kHourMs);
+    complete(acquire(1, 80 * kGiB).at(0), 0, 3'600.0);
+  }
+  const std::string over = submit(0, 10 * kHourMs);
+  EXPECT_DOUBLE_EQ(world_.why(over).time_correction, 0.1);
+  const Grant grant = acquire(1, 80 * kGiB).at(0);
+  world_.world_->apply(CompleteAttempt{.key = key_of(grant),
+                                       .outcome = AttemptOutcome::kFailed,
+                                       .failure = {.reason = FailureReason::kTimeLimit},
+                                       .report_digest = "limit"});
+  EXPECT_EQ(world_.why(over).time_correction, 1.0) << "the 6th of 6 is the 95th percentile";
 }
 
 // Each MIG instance is a device with memory of its own. A job of two GPUs gets none of them, since
