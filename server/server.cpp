@@ -29,6 +29,7 @@
 #include "server/api/worker_service.hpp"
 #include "server/service/key_file.hpp"
 #include "server/service/log.hpp"
+#include "server/service/recurring_task.hpp"
 #include "server/service/retention/result_limits.hpp"
 #include "server/store/syncs/strict_syncs.hpp"
 #include "server/web/web_door.hpp"
@@ -171,6 +172,7 @@ struct Server::Parts {
   WriterFigures writer_figures;
   FleetBoard fleet;
   Writer writer;
+  RecurringTask ticks{writer};
   Services services;
   Scrub scrub;
   std::atomic<bool> folding{false};
@@ -274,13 +276,14 @@ void Server::Parts::open_web() {
 
 void Server::Parts::post_tick(std::int64_t now_ms) {
   const bool show_fleet = web != nullptr && now_ms - fleet_shown_ms >= kFleetShownMs;
-  if (show_fleet) fleet_shown_ms = now_ms;
-  writer.post({.body =
-                   [this, show_fleet](WriteContext& write) {
-                     write.queue.tick(write.now);
-                     if (show_fleet) fleet.put(write.queue.fleet(write.now), write.now);
-                   },
-               .done = [](const std::exception_ptr& error) { (void)to_status(error, "tick"); }});
+  const bool is_posted =
+      ticks.post({.body =
+                      [this, show_fleet](WriteContext& write) {
+                        write.queue.tick(write.now);
+                        if (show_fleet) fleet.put(write.queue.fleet(write.now), write.now);
+                      },
+                  .done = [](const std::exception_ptr& error) { (void)to_status(error, "tick"); }});
+  if (is_posted && show_fleet) fleet_shown_ms = now_ms;
 }
 
 void Server::Parts::look_at_storage() {

@@ -21,6 +21,7 @@ quasi_add_test(server_queue_test
           server/dependencies/stop_rules_test.cpp
           server/orders/service_orders_test.cpp server/orders/shared_gpu_test.cpp
           server/reads/read_statements_test.cpp
+          server/reads/recurring_task_test.cpp
           server/results/equal_jobs_stories_test.cpp server/results/equal_jobs_test.cpp
           server/results/long_queue_test.cpp server/results/server_results_test.cpp
           server/turns/server_turns_test.cpp
