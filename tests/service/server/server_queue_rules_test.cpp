@@ -183,24 +183,29 @@ TEST_F(Fences, AnotherWorkersAcquireIsNotAnsweredWithItsGrants) {
 
 // I19: jumps of the wall clock expire no lease.
 TEST(Queue, WallClockJumpsExpireNothing) {
-  FakeClock clock;
-  SeededRandom random(1);
-  const quasi::test::TemporaryDirectory root;
-  QueueWorld world({.files = system_files(), .root = root.path()}, clock, random,
-                   {.lease_ttl_ms = 5'000});
-  world.apply(SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {simple_job("a")}});
-  const auto worker = simple_worker("w_1", 1, 1);
-  world.apply(worker);
-  const auto grant = world.apply(simple_acquire(worker, 1, 1)).grants.at(0);
-  clock.time.wall_ms += 86'400'000;
-  world.run([](WriteContext& write) { write.queue.tick(write.now); });
-  EXPECT_EQ(world.engine.store().find_job(Scope::everything(), grant.job.uid)->state,
-            JobState::kLeased);
-  clock.time.wall_ms -= 2 * 86'400'000LL;
-  clock.time.monotonic_ms += 5'001;
-  world.run([](WriteContext& write) { write.queue.tick(write.now); });
-  EXPECT_EQ(world.engine.store().find_job(Scope::everything(), grant.job.uid)->state,
-            JobState::kQueued);
+  constexpr std::int64_t kHour = 3'600'000, kDay = 24 * kHour, kYear = 365 * kDay;
+  constexpr std::int64_t kTtl = 5'000;
+  for (const std::int64_t jump : {kHour, -kHour, kDay, -kDay, -2 * kYear}) {
+    FakeClock clock;
+    SeededRandom random(1);
+    const quasi::test::TemporaryDirectory root;
+    QueueWorld world({.files = system_files(), .root = root.path()}, clock, random,
+                     {.lease_ttl_ms = kTtl});
+    world.apply(
+        SubmitJobs{.request_id = uuid_of(1), .body_sha256 = "b", .jobs = {simple_job("a")}});
+    const auto worker = simple_worker("w_1", 1, 1);
+    world.apply(worker);
+    const auto grant = world.apply(simple_acquire(worker, 1, 1)).grants.at(0);
+    const auto state_after = [&](std::int64_t ms) {
+      clock.time.monotonic_ms += ms;
+      world.run([](WriteContext& write) { write.queue.tick(write.now); });
+      return world.engine.store().find_job(Scope::everything(), grant.job.uid)->state;
+    };
+    clock.time.wall_ms += jump;
+    EXPECT_EQ(state_after(kTtl - 1), JobState::kLeased)
+        << "early after a jump of " << jump << " ms";
+    EXPECT_EQ(state_after(2), JobState::kQueued) << "late after a jump of " << jump << " ms";
+  }
 }
 
 /// Runs a job whose only attempt fails for a full disk, so that its retry waits for 3 s. The wall
