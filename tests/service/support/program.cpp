@@ -34,7 +34,12 @@ bool wait_for(const std::function<bool()>& holds, Deadline deadline) {
   return true;
 }
 
-fs::path Program::path_of(const std::string& name) { return fs::path(QUASI_BINARY_DIR) / name; }
+fs::path Program::path_of(const std::string& name) {
+  const char* older = std::getenv("QUASI_OLDER_PROGRAMS");
+  const bool is_older = older != nullptr && (name == "quasi" || name == "quasi-worker" ||
+                                             name == "quasi-engine" || name == "quasi-cage");
+  return fs::path(is_older ? older : QUASI_BINARY_DIR) / name;
+}
 
 Program::Program(const std::string& name, const std::vector<std::string>& arguments,
                  const fs::path& log)

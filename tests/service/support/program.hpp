@@ -43,6 +43,9 @@ class Program {
   /// Returns the wait status once the child has ended; nothing if it has not ended by the deadline.
   std::optional<int> wait(Deadline deadline = within(kHangSeconds));
   std::string output() const;
+  /// Path of an executable of this build. If QUASI_OLDER_PROGRAMS names a folder, client, worker,
+  /// cage and engine are those of an older build there, so that every test of real processes runs
+  /// them against this server.
   static std::filesystem::path path_of(const std::string& name);
 
  private:
