@@ -158,7 +158,7 @@ class Run {
     copy_database(path, copy, [&](std::int64_t bytes) {
       pace_.read(bytes);
       unsynced += bytes;
-      if (unsynced < (8 << 20)) return;
+      if (unsynced < kSyncedBytes) return;
       if (!file) file = files_.open(copy, FileSystem::Open::kRead);
       file->sync();
       unsynced = 0;
@@ -178,7 +178,8 @@ class Run {
       std::error_code cannot_link;
       if (!is_copy) fs::create_hard_link(from, part, cannot_link);
       is_copy = is_copy || cannot_link;
-      taken = is_copy ? copy_file(files_, {.from = from, .to = part}) : hash_file(files_, part);
+      taken = is_copy ? copy_file(files_, {.from = from, .to = part, .synced_bytes = kSyncedBytes})
+                      : hash_file(files_, part);
     } catch (const FileError& error) {
       if (!error.is_missing()) throw;
       return false;

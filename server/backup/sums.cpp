@@ -10,7 +10,7 @@
 namespace quasi::server {
 namespace {
 
-constexpr std::size_t kPiece = 1 << 20;
+constexpr std::size_t kPiece = 1 << 18;
 constexpr std::size_t kDigestLength = 64;
 
 /// Reads a file in pieces, up to `most_bytes`, and hashes them.
@@ -63,9 +63,15 @@ CopiedFile copy_file(FileSystem& files, const FileCopy& copy) {
   files.remove(part);
   const auto source = files.open(copy.from, FileSystem::Open::kRead);
   const auto target = files.open(part, FileSystem::Open::kCreate);
-  const CopiedFile done = read_pieces(
-      *source, copy.most_bytes,
-      [&](std::uint64_t offset, std::string_view bytes) { target->write(offset, bytes); });
+  std::int64_t unsynced = 0;
+  const CopiedFile done =
+      read_pieces(*source, copy.most_bytes, [&](std::uint64_t offset, std::string_view bytes) {
+        target->write(offset, bytes);
+        unsynced += static_cast<std::int64_t>(bytes.size());
+        if (unsynced < copy.synced_bytes) return;
+        target->sync();
+        unsynced = 0;
+      });
   target->sync();
   files.rename(part, copy.to);
   return done;

@@ -17,10 +17,15 @@ std::string to_text(const Sums& sums);
 /// @throws BadConfiguration naming the line that is no sum
 Sums parse_sums(const std::string& text);
 
+/// A backup syncs its bytes in parts of this size. Larger parts hold up the syncs of the server on
+/// the same disk: with 8 MiB the slowest of 100 single submissions took three times as long.
+constexpr std::int64_t kSyncedBytes = std::int64_t{1} << 18;
+
 /// Source and destination of a copy, and the number of bytes that it takes at most.
 struct FileCopy {
   std::string from, to;
-  std::int64_t most_bytes = INT64_MAX;  ///< the file is copied up to here
+  std::int64_t most_bytes = INT64_MAX;    ///< the file is copied up to here
+  std::int64_t synced_bytes = INT64_MAX;  ///< the copy is synced in parts of at least this size
 };
 struct CopiedFile {
   std::string sha256;
