@@ -1,5 +1,6 @@
 #include "server/api/starting_server.hpp"
 
+#include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/health_check_service_interface.h>
 
 #include <chrono>
@@ -20,6 +21,31 @@ grpc::Status starting(const std::string&) {
                        .retry_in(500));
 }
 
+/// Answers a call of the health service by NOT_SERVING. The service of gRPC itself begins as
+/// SERVING and can be told otherwise only when it is reachable already.
+struct NotServing : grpc::ServerGenericBidiReactor {
+  NotServing() { StartRead(&request_); }
+  void OnReadDone(bool) override {
+    StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
+  }
+  void OnDone() override { delete this; }
+
+  /// The message HealthCheckResponse{status = 1: NOT_SERVING = 2}.
+  const grpc::Slice bytes_{std::string("\x08\x02")};
+  grpc::ByteBuffer request_, answer_{&bytes_, 1};
+};
+
+/// Every call of a server that is starting.
+class StartingCalls : public RefusedCalls {
+ public:
+  StartingCalls() : RefusedCalls(starting) {}
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override {
+    if (context->method().starts_with("/grpc.health.v1.Health/")) return new NotServing();
+    return RefusedCalls::CreateReactor(context);
+  }
+};
+
 }  // namespace
 
 struct StartingServer::Parts {
@@ -27,12 +53,12 @@ struct StartingServer::Parts {
             RefusedCalls& service) {
     bound = bind_server(addresses, rules, [&](grpc::ServerBuilder& builder) {
       builder.RegisterCallbackGenericService(&service);
+      builder.SetOption(std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
     });
-    bound.server->GetHealthCheckService()->SetServingStatus(false);
   }
 
-  RefusedCalls to_clients{starting};
-  RefusedCalls to_workers{starting};
+  StartingCalls to_clients;
+  StartingCalls to_workers;
   Bound clients;
   Bound workers;  ///< empty if workers call at the addresses of clients
 };
