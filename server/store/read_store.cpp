@@ -389,11 +389,6 @@ std::vector<OpenSlot> ReadStore::open_slots(const Scope& scope) {
   return slots;
 }
 
-std::vector<WorkerRow> ReadStore::workers() {
-  Statement& workers = sql(kWorkersText);
-  return read_workers(workers, sql(kWorkerDevicesText));
-}
-
 std::string ReadStore::worker_name(const std::string& id) {
   Rows rows(sql("SELECT name FROM workers WHERE id=?").bind(id));
   return rows.next() ? rows->text(0) : std::string();

@@ -170,7 +170,9 @@ class ReadStore {
   std::int64_t jobs_before(const JobRow& job, std::int64_t limit);
   /// The slots that jobs hold. The uid of a job outside the scope is empty.
   std::vector<OpenSlot> open_slots(const Scope& scope);
-  std::vector<WorkerRow> workers();
+  std::vector<WorkerRow> workers() {
+    return read_workers(sql(kWorkersText), sql(kWorkerDevicesText));
+  }
   /// @return "" for a worker that is not known.
   std::string worker_name(const std::string& id);
 

@@ -109,9 +109,9 @@ class Recording : public SilentProgress {
   }
 };
 
-/// Largest factor between the time left that follows from the reported share,
-/// elapsed/share − elapsed, and the time that was left, at a quarter, half and three quarters of a
-/// run. It is at least 1.
+/// Largest factor between the time left that follows from the reported share, elapsed/share less
+/// elapsed, and the time that was left, at a quarter, half and three quarters of a run. It is at
+/// least 1.
 double largest_factor(const Recording& recording) {
   const double start = recording.at.front().second;
   const double end = recording.at.back().second;
