@@ -275,15 +275,13 @@ void Server::Parts::open_web() {
 }
 
 void Server::Parts::post_tick(std::int64_t now_ms) {
-  const bool show_fleet = web != nullptr && now_ms - fleet_shown_ms >= kFleetShownMs;
-  const bool is_posted =
-      ticks.post({.body =
-                      [this, show_fleet](WriteContext& write) {
-                        write.queue.tick(write.now);
-                        if (show_fleet) fleet.put(write.queue.fleet(write.now), write.now);
-                      },
-                  .done = [](const std::exception_ptr& error) { (void)to_status(error, "tick"); }});
-  if (is_posted && show_fleet) fleet_shown_ms = now_ms;
+  const bool shows = web != nullptr && now_ms - fleet_shown_ms >= kFleetShownMs;
+  const auto body = [this, shows](WriteContext& write) {
+    write.queue.tick(write.now);
+    if (shows) fleet.put(write.queue.fleet(write.now), write.now);
+  };
+  const auto done = [](const std::exception_ptr& error) { (void)to_status(error, "tick"); };
+  if (ticks.post({.body = body, .done = done}) && shows) fleet_shown_ms = now_ms;
 }
 
 void Server::Parts::look_at_storage() {
@@ -375,8 +373,7 @@ void Server::stop() {
   for (grpc::Server* server : servers)
     if (server != nullptr)
       if (auto* health = server->GetHealthCheckService()) health->SetServingStatus(false);
-  // Streams and long polls end by themselves after this. The remaining calls are cut at the
-  // deadline.
+  // Streams and long polls end by themselves after this, and other calls at the deadline.
   if (parts.grpc_server) parts.hub.close();
   for (grpc::Server* server : servers)
     if (server != nullptr) server->Shutdown(deadline);

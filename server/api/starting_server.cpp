@@ -21,6 +21,8 @@ grpc::Status starting(const std::string&) {
                        .retry_in(500));
 }
 
+}  // namespace
+
 /// Answers a call of the health service by NOT_SERVING. The service of gRPC itself begins as
 /// SERVING and can be told otherwise only when it is reachable already.
 struct NotServing : grpc::ServerGenericBidiReactor {
@@ -45,8 +47,6 @@ class StartingCalls : public RefusedCalls {
     return RefusedCalls::CreateReactor(context);
   }
 };
-
-}  // namespace
 
 struct StartingServer::Parts {
   void bind(Bound& bound, const std::vector<std::string>& addresses, const BindRules& rules,

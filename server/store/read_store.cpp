@@ -389,9 +389,8 @@ std::vector<OpenSlot> ReadStore::open_slots(const Scope& scope) {
   return slots;
 }
 
-std::string ReadStore::worker_name(const std::string& id) {
-  Rows rows(sql("SELECT name FROM workers WHERE id=?").bind(id));
-  return rows.next() ? rows->text(0) : std::string();
+std::vector<WorkerRow> ReadStore::workers() {
+  return read_workers(sql(kWorkersText), sql(kWorkerDevicesText));
 }
 
 }  // namespace quasi::server

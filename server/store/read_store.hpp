@@ -170,11 +170,12 @@ class ReadStore {
   std::int64_t jobs_before(const JobRow& job, std::int64_t limit);
   /// The slots that jobs hold. The uid of a job outside the scope is empty.
   std::vector<OpenSlot> open_slots(const Scope& scope);
-  std::vector<WorkerRow> workers() {
-    return read_workers(sql(kWorkersText), sql(kWorkerDevicesText));
-  }
+  std::vector<WorkerRow> workers();
   /// @return "" for a worker that is not known.
-  std::string worker_name(const std::string& id);
+  std::string worker_name(const std::string& id) {
+    Rows rows(sql("SELECT name FROM workers WHERE id=?").bind(id));
+    return rows.next() ? rows->text(0) : std::string();
+  }
 
   /// Number of statements prepared since the connection was opened.
   std::int64_t statements_prepared() const { return statements_.prepared(); }
