@@ -74,7 +74,7 @@ BeamNoise beam_noise(const BeamGeometry& geometry, const BeamScattering& scatter
   std::vector<double> leaves = solve(reverse, scattering, tolerance);
   std::swap_ranges(leaves.begin(), leaves.begin() + static_cast<std::ptrdiff_t>(g.size() / 2),
                    leaves.begin() + static_cast<std::ptrdiff_t>(g.size() / 2));
-  double moves = scattering.noise(g, leaves) * grid.dx_nm;
+  double moves = scattering.noise(g, leaves, leaves) * grid.dx_nm;
   for (int state = 0; state < geometry.n_states; ++state)
     for (std::int64_t cell = 0; cell < geometry.lines(); ++cell) {
       const auto k = static_cast<std::size_t>(cell / grid.n_kappa);

@@ -27,6 +27,12 @@ void add_links(const BeamGrid& grid, const ScatteringProcess& process, const Bea
   }
 }
 
+std::vector<double> product(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> out(a);
+  for (std::size_t at = 0; at < out.size(); ++at) out[at] *= b[at];
+  return out;
+}
+
 }  // namespace
 
 std::vector<BeamLink> make_beam_links(const BeamGrid& grid, int n_states, int subbands,
@@ -139,6 +145,22 @@ std::vector<double> BeamScattering::gain(const std::vector<double>& mean) const 
   return out;
 }
 
+std::vector<double> BeamScattering::blocked_loss(const std::vector<double>& mean) const {
+  const BeamGrid& grid = geometry_.grid;
+  std::vector<double> out(mean.size(), 0.0);
+#pragma omp parallel for schedule(static)
+  for (int i = 0; i < grid.nx; ++i)
+    for (const BeamLink& link : links_)
+      for (int k = 0; k + link.shift < grid.n_h; ++k) {
+        const auto low = static_cast<std::size_t>(row(link.low, i) + k),
+                   high = static_cast<std::size_t>(row(link.high, i) + k + link.shift);
+        const LinkRates each = rates(link, i, k);
+        out[low] += each.low * (link.rise - 1.0) * grid.boltzmann(k + link.shift) * mean[high];
+        out[high] -= each.high * (1.0 - 1.0 / link.rise) * grid.boltzmann(k) * mean[low];
+      }
+  return out;
+}
+
 template <typename Action>
 void BeamScattering::for_each_transfer(const std::vector<double>& mean,
                                        const Action& action) const {
@@ -189,21 +211,16 @@ std::vector<double> BeamScattering::net_number(const std::vector<double>& mean) 
   return net;
 }
 
-double BeamScattering::noise(const std::vector<double>& g,
-                             const std::vector<double>& weights) const {
+double BeamScattering::noise(const std::vector<double>& g, const std::vector<double>& a,
+                             const std::vector<double>& b) const {
   const BeamGrid& grid = geometry_.grid;
-  const auto product = [](const std::vector<double>& a, const std::vector<double>& b) {
-    std::vector<double> out(a);
-    for (std::size_t at = 0; at < out.size(); ++at) out[at] *= b[at];
-    return out;
-  };
-  const std::vector<double> squares = product(weights, weights);
-  const std::vector<double> leaving = mean(g), leaving_weight = mean(product(g, weights)),
-                            leaving_square = mean(product(g, squares)),
-                            arriving_weight = mean(weights), arriving_square = mean(squares);
+  const std::vector<double> both = product(a, b);
+  const std::vector<double> leaving = mean(g), leaving_a = mean(product(g, a)),
+                            leaving_b = mean(product(g, b)), leaving_both = mean(product(g, both)),
+                            arriving_a = mean(a), arriving_b = mean(b), arriving_both = mean(both);
   const auto moved = [&](std::size_t from, std::size_t to) {
-    return leaving_square[from] + leaving[from] * arriving_square[to] -
-           2.0 * leaving_weight[from] * arriving_weight[to];
+    return leaving_both[from] + leaving[from] * arriving_both[to] -
+           leaving_a[from] * arriving_b[to] - leaving_b[from] * arriving_a[to];
   };
   double sum = 0.0;
   for_each_transfer(
@@ -216,6 +233,23 @@ double BeamScattering::noise(const std::vector<double>& g,
            cells_.relaxation_fs[cell] * grid.boltzmann(static_cast<int>(cell % grid.n_h)) *
            moved(cell, cell);
   return sum;
+}
+
+std::vector<double> BeamScattering::overlap_slopes(const std::vector<double>& g,
+                                                   const std::vector<double>& psi) const {
+  const int nx = geometry_.grid.nx;
+  const std::vector<double> held = mean(g), weight = mean(psi), leaving = mean(product(g, psi));
+  std::vector<double> slopes(overlap_.size(), 0.0);
+  for_each_transfer(std::vector<double>(held.size(), 1.0),
+                    [&](const BeamLink& link, int i, std::size_t low, std::size_t high,
+                        double rises, double falls) {
+                      const std::size_t at = static_cast<std::size_t>(link.overlap) * nx + i;
+                      if (link.rough || !(overlap_[at] > 0.0)) return;
+                      slopes[at] += (rises * (weight[low] * held[high] - leaving[low]) +
+                                     falls * (weight[high] * held[low] - leaving[high])) /
+                                    overlap_[at];
+                    });
+  return slopes;
 }
 
 }  // namespace quasi::mosfet

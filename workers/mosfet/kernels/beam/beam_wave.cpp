@@ -35,15 +35,16 @@ Wave folded(const std::vector<double>& values) {
 Wave mean_of(const BeamScattering& scattering, const Wave& g) {
   return complex_of(scattering.mean(real_part(g)), scattering.mean(imaginary_part(g)));
 }
-Wave gain_of(const BeamScattering& scattering, const Wave& mean) {
-  return complex_of(scattering.gain(real_part(mean)), scattering.gain(imaginary_part(mean)));
-}
 
-/// Right side of one line: the drive of both branches plus V times the gain; null: none.
+/// Right side of one line: the drive of both branches, plus V times the gain, plus V δλ (ḡ − g).
+/// Null: none.
 struct LineDrive {
   const Complex* plus = nullptr;
   const Complex* minus = nullptr;
   const Complex* gain = nullptr;
+  const Complex* loss = nullptr;         ///< δλ
+  const double* uneven_plus = nullptr;   ///< ḡ − g⁺
+  const double* uneven_minus = nullptr;  ///< ḡ − g⁻
 };
 
 // Solves one line as solve_beam_line() does, with iωV on the diagonal and a drive in every cell.
@@ -66,12 +67,21 @@ void solve_line(const BeamLine& line, double omega_per_fs, const LineDrive& driv
     const BeamRow row = beam_row(line.scale * line.area[i * line.stride],
                                  line.scale * line.area[(i + 1) * line.stride], volume * rate,
                                  {is_smooth(i - 2), is_smooth(i - 1), is_smooth(i)});
-    const Complex fed = drive.gain != nullptr ? volume * drive.gain[i * line.row_stride] : 0.0;
-    const Complex driven_plus = drive.plus != nullptr ? drive.plus[i * line.stride] : 0.0;
-    const Complex driven_minus = drive.minus != nullptr ? drive.minus[i * line.stride] : 0.0;
-    work[i] = eliminate_beam_row<Complex>(row, Complex(0.0, omega_per_fs * volume),
-                                          fed + driven_plus, fed + driven_minus,
-                                          i > 1 ? work[i - 2] : none, i > 0 ? work[i - 1] : none);
+    Complex plus_rhs = drive.plus != nullptr ? drive.plus[i * line.stride] : 0.0;
+    Complex minus_rhs = drive.minus != nullptr ? drive.minus[i * line.stride] : 0.0;
+    if (drive.gain != nullptr) {
+      const Complex fed = volume * drive.gain[i * line.row_stride];
+      plus_rhs += fed;
+      minus_rhs += fed;
+    }
+    if (drive.loss != nullptr) {
+      const Complex lost = volume * drive.loss[i * line.row_stride];
+      plus_rhs += lost * drive.uneven_plus[i * line.stride];
+      minus_rhs += lost * drive.uneven_minus[i * line.stride];
+    }
+    work[i] =
+        eliminate_beam_row<Complex>(row, Complex(0.0, omega_per_fs * volume), plus_rhs, minus_rhs,
+                                    i > 1 ? work[i - 2] : none, i > 0 ? work[i - 1] : none);
   }
   Complex next_plus = 0.0, next_minus = 0.0, second_minus = 0.0;
   for (int i = line.nx - 1; i >= 0; --i) {
@@ -102,7 +112,26 @@ std::vector<double> imaginary_part(const Wave& values) {
   return out;
 }
 
-Wave BeamWave::solve_lines(const Wave& drive, const Wave& gain) const {
+BeamWave::BeamWave(const BeamOperator& problem, const BeamScattering& scattering,
+                   double omega_per_fs, const std::vector<double>& steady)
+    : problem_(problem), scattering_(scattering), omega_per_fs_(omega_per_fs) {
+  if (!scattering.blocks()) return;
+  const auto nj = static_cast<std::size_t>(problem.geometry().grid.n_kappa);
+  const std::vector<double> mean = scattering.mean(steady);
+  unevenness_.resize(steady.size());
+  for (std::size_t at = 0; at < steady.size(); ++at)
+    unevenness_[at] = mean[at / nj % mean.size()] - steady[at];
+}
+
+BeamWave::CellFeed BeamWave::feed_of(const Wave& mean) const {
+  const std::vector<double> real = real_part(mean), imaginary = imaginary_part(mean);
+  CellFeed feed{complex_of(scattering_.gain(real), scattering_.gain(imaginary)), {}};
+  if (scattering_.blocks())
+    feed.loss = complex_of(scattering_.blocked_loss(real), scattering_.blocked_loss(imaginary));
+  return feed;
+}
+
+Wave BeamWave::solve_lines(const Wave& drive, const CellFeed& feed) const {
   const BeamGeometry& geometry = problem_.geometry();
   const BeamGrid& grid = geometry.grid;
   Wave g(problem_.size());
@@ -116,10 +145,18 @@ Wave BeamWave::solve_lines(const Wave& drive, const Wave& gain) const {
         const int state = row / grid.n_h, k = row % grid.n_h;
         const auto first = static_cast<std::size_t>(geometry.node(state, 0)) +
                            static_cast<std::size_t>(k) * grid.n_kappa + j;
+        const std::size_t cell = static_cast<std::size_t>(state) * grid.nx * grid.n_h + k;
         LineDrive one;
-        if (!drive.empty()) one = {&drive[first], &drive[branch + first], nullptr};
-        if (!gain.empty())
-          one.gain = &gain[static_cast<std::size_t>(state) * grid.nx * grid.n_h + k];
+        if (!drive.empty()) {
+          one.plus = &drive[first];
+          one.minus = &drive[branch + first];
+        }
+        if (!feed.gain.empty()) one.gain = &feed.gain[cell];
+        if (!feed.loss.empty()) {
+          one.loss = &feed.loss[cell];
+          one.uneven_plus = &unevenness_[first];
+          one.uneven_minus = &unevenness_[branch + first];
+        }
         solve_line(problem_.line({}, false, state, k, j), omega_per_fs_, one, work, &g[first],
                    &g[branch + first]);
       }
@@ -142,7 +179,7 @@ Wave BeamWave::solve(const Wave& drive, double tolerance) const {
   std::copy_n(vectors.weight.begin(), rows,
               vectors.weight.begin() + static_cast<std::ptrdiff_t>(rows));
   const auto apply = [&](const std::vector<double>& x) {
-    const Wave fed = solve_lines({}, gain_of(scattering_, folded(x)));
+    const Wave fed = solve_lines({}, feed_of(folded(x)));
     std::vector<double> out = unfolded(mean_of(scattering_, fed));
     for (std::size_t at = 0; at < out.size(); ++at) out[at] = x[at] - out[at];
     return out;
@@ -152,7 +189,7 @@ Wave BeamWave::solve(const Wave& drive, double tolerance) const {
     throw NotConverged("small signal: GMRES of transport left a residual of " +
                        std::to_string(report.residual) + " after " +
                        std::to_string(report.products) + " line solves");
-  return solve_lines(drive, gain_of(scattering_, folded(mean)));
+  return solve_lines(drive, feed_of(folded(mean)));
 }
 
 }  // namespace quasi::mosfet

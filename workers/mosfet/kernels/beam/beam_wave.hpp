@@ -14,10 +14,14 @@ namespace quasi::mosfet {
 ///
 /// with streaming and loss T and the gain G of a BeamOperator. The unknowns of GMRES are the means
 /// of δg over κ and both branches. Every product is one complex solution of all lines.
+///
+/// With blocking λ depends on the occupations. The operator contains this dependence for cells
+/// that are filled evenly over κ and both branches. The rest, (ḡ − g) δλ, is added here.
 class BeamWave {
  public:
-  BeamWave(const BeamOperator& problem, const BeamScattering& scattering, double omega_per_fs)
-      : problem_(problem), scattering_(scattering), omega_per_fs_(omega_per_fs) {}
+  /// @param steady  g of the steady state around which blocking is linearised
+  BeamWave(const BeamOperator& problem, const BeamScattering& scattering, double omega_per_fs,
+           const std::vector<double>& steady);
 
   /// Returns δg in the layout of BeamOperator. @param drive  q in that layout, eV/fs
   /// @throws NotConverged if GMRES does not reach `tolerance` of the residual of δg = 0
@@ -26,12 +30,19 @@ class BeamWave {
 
  private:
   using Wave = std::vector<std::complex<double>>;
-  /// Solves every line. @param drive  empty: none @param gain  [n_states][nx][n_h]; empty: none
-  Wave solve_lines(const Wave& drive, const Wave& gain) const;
+  /// Electrons that enter or leave all cells of κ in proportion to V [n_states][nx][n_h].
+  struct CellFeed {
+    Wave gain;  ///< empty: none
+    Wave loss;  ///< δλ; empty: none
+  };
+  CellFeed feed_of(const Wave& mean) const;
+  /// Solves every line. @param drive  empty: none
+  Wave solve_lines(const Wave& drive, const CellFeed& feed) const;
 
   const BeamOperator& problem_;
   const BeamScattering& scattering_;
   double omega_per_fs_;
+  std::vector<double> unevenness_;  ///< ḡ − g in the layout of g; empty: no blocking
 };
 
 /// Returns the real or the imaginary parts.

@@ -11,6 +11,7 @@
 #include "workers/mosfet/kernels/electrostatics/largest_magnitude.hpp"
 #include "workers/mosfet/kernels/transport/transport_cpu.hpp"
 #include "workers/mosfet/solver/beam/neutral_contacts.hpp"
+#include "workers/mosfet/solver/beam/quasi_fermi.hpp"
 #include "workers/mosfet/solver/sweep/point_limits.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 
@@ -96,6 +97,7 @@ class BeamIteration {
     if (!neutral_) return;
     const BeamLevels levels = levels_of(field);
     changes_ev_ = neutral_->changes_ev(state.grid, levels, sheet_nm2_);
+    state.inflow_shift_ev = shifts_ev_;
     state.inflow_scale = neutral_->inflow_scales(levels, shifts_ev_);
   }
 
@@ -108,7 +110,8 @@ class BeamIteration {
       const std::size_t subband = at / s.nx;
       const auto level = static_cast<std::size_t>(level_of_[subband]) * s.nx + at % s.nx;
       fermi_ev[at] =
-          field.subbands.energy_ev[level] + gap_of(s.valleys[subband / s.subbands], sheet_nm2_[at]);
+          field.subbands.energy_ev[level] +
+          quasi_fermi_gap_ev(device_.model, s.valleys[subband / s.subbands], sheet_nm2_[at]);
     }
     return fermi_ev;
   }
@@ -209,21 +212,6 @@ class BeamIteration {
       for (int p = 0; p < s.subbands; ++p)
         for (int i = 0; i < s.nx; ++i) levels.edge_ev.push_back(field.energy(s, v, p, i));
     return levels;
-  }
-
-  // Returns the E_F − ε at which a subband in equilibrium would hold ϱ. Newton's iteration acts on
-  // ln ϱ, whose slope decreases.
-  double gap_of(const ValleyPair& valley, double sheet_nm2) const {
-    const double kt = device_.problem.kt_ev, wanted = std::log(std::max(sheet_nm2, 1e-250));
-    double gap = 0.0;
-    for (int step = 0; step < 60; ++step) {
-      const SheetDensity now = sheet_density(device_.model, valley, gap);
-      const double change =
-          (wanted - std::log(now.density_nm2)) * now.density_nm2 / now.slope_nm2_ev;
-      gap += std::clamp(change, -40.0 * kt, 40.0 * kt);
-      if (std::fabs(change) < 1e-14) break;
-    }
-    return gap;
   }
 
   // Returns f̄ of the last solution; before the first solution, of the source's equilibrium.

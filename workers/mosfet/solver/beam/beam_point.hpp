@@ -32,6 +32,7 @@ struct BeamSteadyState {
   std::vector<double> mean;  ///< ḡ [n_states][nx][n_h]
   /// Factors of the electrons that enter at source and drain; 1 for fixed inflow.
   std::array<double, 2> inflow_scale{1.0, 1.0};
+  std::array<double, 2> inflow_shift_ev{};  ///< shifts of E_F that belong to these factors
   BeamFluxes fluxes;
   BeamStart passed_on;  ///< from which the next point of the chain starts
   int outer = 0;        ///< number of solutions of the transport problem

@@ -80,13 +80,17 @@ std::vector<double> ElasticTables::roughness(const TransportProblem& problem, co
 
 std::vector<double> ElasticTables::relaxation_fs(const BeamGrid& grid,
                                                  const BeamLevels& levels) const {
-  std::vector<double> rates;
-  if (impurities_.donors_nm3.empty()) return rates;
-  for (int state = 0; state < levels.n_states(); ++state)
-    for (int i = 0; i < grid.nx; ++i)
-      for (int k = 0; k < grid.n_h; ++k)
-        rates.push_back(impurities_.rate_fs(state / levels.subbands, i,
-                                            kinetic_ev(grid, k, levels.edge_of(state)[i])));
+  if (impurities_.donors_nm3.empty()) return {};
+  const auto columns = static_cast<std::size_t>(levels.n_states()) * grid.nx,
+             nk = static_cast<std::size_t>(grid.n_h);
+  std::vector<double> rates(columns * nk);
+#pragma omp parallel for schedule(dynamic)
+  for (std::size_t column = 0; column < columns; ++column) {
+    const int state = static_cast<int>(column) / grid.nx, i = static_cast<int>(column) % grid.nx;
+    for (int k = 0; k < grid.n_h; ++k)
+      rates[column * nk + static_cast<std::size_t>(k)] = impurities_.rate_fs(
+          state / levels.subbands, i, kinetic_ev(grid, k, levels.edge_of(state)[i]));
+  }
   return rates;
 }
 

@@ -28,9 +28,9 @@ SheetDensity NeutralContacts::equilibrium(const BeamLevels& levels, int side,
 }
 
 double NeutralContacts::equilibrium_on_grid(const BeamGrid& grid, const BeamLevels& levels,
-                                            int side) const {
+                                            int side, double shift_ev) const {
   const int column = side == 0 ? 0 : levels.nx - 1;
-  const std::vector<double> g = make_beam_inflow(grid, fermi_ev_[side]).drain;
+  const std::vector<double> g = make_beam_inflow(grid, fermi_ev_[side] + shift_ev).drain;
   const BeamFactors factors = make_beam_factors(levels);
   std::vector<double> faces(static_cast<std::size_t>(levels.nx) + 1);
   double sum = 0.0;
@@ -43,13 +43,13 @@ double NeutralContacts::equilibrium_on_grid(const BeamGrid& grid, const BeamLeve
   return sum;
 }
 
-std::array<double, 2> NeutralContacts::wanted_nm2(const BeamGrid& grid,
-                                                  const BeamLevels& levels) const {
+std::array<double, 2> NeutralContacts::wanted_nm2(const BeamGrid& grid, const BeamLevels& levels,
+                                                  const std::array<double, 2>& moved_ev) const {
   std::array<double, 2> wanted{};
   // The error of the grid belongs to the wanted density too, so that equilibrium needs no shift.
   for (const int side : {0, 1})
-    wanted[side] = doping_nm2_[side] * equilibrium_on_grid(grid, levels, side) /
-                   equilibrium(levels, side, 0.0).density_nm2;
+    wanted[side] = doping_nm2_[side] * equilibrium_on_grid(grid, levels, side, moved_ev[side]) /
+                   equilibrium(levels, side, moved_ev[side]).density_nm2;
   return wanted;
 }
 

@@ -17,7 +17,9 @@ class NeutralContacts {
                   const BiasPoint& bias);
 
   /// Returns Σ 2ϱ of the neutral contact columns at given levels, nm⁻², with the error of the grid.
-  std::array<double, 2> wanted_nm2(const BeamGrid& grid, const BeamLevels& levels) const;
+  /// @param moved_ev  change of E_F of the contacts
+  std::array<double, 2> wanted_nm2(const BeamGrid& grid, const BeamLevels& levels,
+                                   const std::array<double, 2>& moved_ev = {}) const;
   /// Returns the changes of E_F that make columns in equilibrium neutral, eV. @param sheet_nm2  ϱ
   /// of a solution, one valley [n_states][nx]
   std::array<double, 2> changes_ev(const BeamGrid& grid, const BeamLevels& levels,
@@ -30,7 +32,8 @@ class NeutralContacts {
   /// Returns Σ 2ϱ of a contact column in equilibrium, nm⁻², and its derivative by E_F.
   SheetDensity equilibrium(const BeamLevels& levels, int side, double shift_ev) const;
   /// Returns Σ 2ϱ of that equilibrium on the grid of the beam scheme.
-  double equilibrium_on_grid(const BeamGrid& grid, const BeamLevels& levels, int side) const;
+  double equilibrium_on_grid(const BeamGrid& grid, const BeamLevels& levels, int side,
+                             double shift_ev) const;
 
   const DeviceModel& model_;
   std::array<double, 2> doping_nm2_{};  ///< Σ 2ϱ of the neutral contact columns

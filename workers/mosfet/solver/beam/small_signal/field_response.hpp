@@ -8,6 +8,7 @@
 #include "workers/mosfet/kernels/beam/beam_transport.hpp"
 #include "workers/mosfet/solver/beam/beam_point.hpp"
 #include "workers/mosfet/solver/beam/neutral_contacts.hpp"
+#include "workers/mosfet/solver/beam/small_signal/cell_slopes.hpp"
 
 namespace quasi::mosfet {
 
@@ -29,9 +30,12 @@ struct FieldDerivative {
 class FieldResponse {
  public:
   /// Solves transport at the levels of `state` and linearises there. @throws NotConverged
-  FieldResponse(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state);
+  FieldResponse(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
+                BeamOrder order = BeamOrder::kThird);
 
-  /// Computes the derivatives along `direction` [nx][nz], by central differences of 1e-4 V.
+  /// Computes the derivatives along `direction` [nx][nz]. Levels, wave functions and overlaps
+  /// follow by central differences of 1e-4 V, and transport follows them by a hundredth of that: a
+  /// cell whose volume is smaller than its change would make the derivatives nonlinear.
   FieldDerivative along(const std::vector<double>& direction) const;
   /// Returns δP of Poisson's equation for occupations δg at fixed levels [nx][nz].
   std::vector<double> poisson_of(const std::vector<double>& g) const;
@@ -41,54 +45,74 @@ class FieldResponse {
   std::array<double, 2> excess_of(const std::vector<double>& g) const;
   /// Returns the change of V ∂_t g by electrons that enter, per V at the source and at the drain.
   std::vector<double> inflow_drive(bool source) const;
+  /// Returns the change of the electrons beyond those that the contact column wants, as excess_of()
+  /// states them, per V at a contact and at fixed levels. E_F moves in the cells of H, whose error
+  /// belongs to the wanted density. It vanishes for Maxwell statistics and fixed inflow.
+  double excess_drive(bool source) const;
   /// Returns the factorised Newton matrix of a Gummel step, in which ϱ follows the levels.
   ColumnMatrix gummel_matrix() const;
 
   const BeamOperator& transport() const { return base_->transport; }
   const BeamScattering& scattering() const { return base_->scattering; }
   const PotentialBoundary& boundary() const { return boundary_; }
+  const Structure& structure() const { return device_.structure; }
+  const BeamLevels& levels() const { return base_->levels; }
+  const Subbands& subbands() const { return subbands_; }
+  const std::vector<double>& potential_v() const { return potential_v_; }
+  const CellSlopes& slopes() const { return *slopes_; }
+  /// Returns the occupations of the steady state, in the layout of BeamOperator.
+  const std::vector<double>& occupations() const { return g_; }
+  /// Returns the level of a state, its index in the subbands and overlaps [n_states].
+  const std::vector<int>& level_of() const { return level_of_; }
   bool has_neutral_inflow() const { return neutral_.has_value(); }
 
  private:
-  /// Transport at given levels.
+  /// Functions of the subbands that transport depends on.
+  struct LevelTables {
+    BeamLevels levels;
+    std::vector<double> overlap, roughness;  ///< as BeamScattering and BeamCellTables have them
+  };
+  LevelTables tables_of(const Subbands& subbands) const;
+  /// Returns the tables of the steady state plus `share` of half of the difference of two others.
+  LevelTables tables_between(const LevelTables& low, const LevelTables& high, double share) const;
+  /// Transport at given levels, with blocking by the occupations g.
   struct Frame {
-    Frame(const FieldResponse& owner, const Subbands& subbands, BeamGeometry geometry);
+    Frame(const FieldResponse& owner, const LevelTables& tables, BeamGeometry cells,
+          const std::vector<double>& g);
     BeamLevels levels;
     BeamGeometry geometry;
     BeamScattering scattering;
     BeamOperator transport;
   };
-  /// Slopes in ε of the volumes and areas of all cells, in the layouts of BeamGeometry. `face` and
-  /// `node` are those of the volume at one energy; `count` are volumes with the shape ω = 1.
-  struct Slopes {
-    std::vector<double> face, node, count_face, count_node, area;
-  };
-  /// Changes of ε along a direction [n_states][nx] and [n_states][nx+1], eV.
-  struct LevelShift {
-    std::vector<double> node, face;
-  };
-
+  void solve_base(const BiasPoint& bias, const BeamSteadyState& state);
   BeamLevels levels_of(const Subbands& subbands) const;
+  BeamCellTables cell_tables(const LevelTables& tables, const BeamGeometry& cells,
+                             const std::vector<double>& g) const;
+  void find_relaxation();
+  std::vector<double> relaxation_at(const BeamLevels& levels) const;
   std::vector<double> density_of(const Subbands& subbands, const std::vector<double>& sheet) const;
   /// Returns electrons of the contact columns as shifts of E_F in equilibrium, eV.
   std::array<double, 2> as_shifts_ev(const std::array<double, 2>& electrons_nm2) const;
-  void find_slopes();
-  LevelShift shift_between(const BeamLevels& low, const BeamLevels& high) const;
-  BeamGeometry shifted(const LevelShift& shift, double factor) const;
-  std::vector<double> storage_of(const LevelShift& shift) const;
+  double empty_share(std::size_t k, bool source) const;
 
   const BeamDevice& device_;
   PotentialBoundary boundary_;
   std::vector<int> level_of_;
   std::optional<NeutralContacts> neutral_;  ///< empty: fixed inflow
   BeamGrid grid_;
+  BeamOrder order_;
+  std::array<double, 2> fermi_ev_;  ///< of the inflow at source and drain
   BeamInflow inflow_;
   std::array<double, 2> wanted_nm2_{1.0, 1.0};  ///< Σ 2ϱ of the neutral contact columns
   std::vector<double> potential_v_;
   Subbands subbands_;
+  LevelTables tables_;  ///< of `subbands_`
+  /// Relaxation at these levels, 1/fs, and its derivative by the level of its node, 1/(fs eV)
+  /// [n_states][nx][n_h]; empty: none.
+  std::vector<double> relaxation_fs_, relaxation_slope_;
   std::unique_ptr<Frame> base_;
   std::vector<double> g_;
-  Slopes slopes_;
+  std::optional<CellSlopes> slopes_;
 };
 
 }  // namespace quasi::mosfet

@@ -1,4 +1,4 @@
-#include "workers/mosfet/solver/beam/small_signal.hpp"
+#include "workers/mosfet/solver/beam/small_signal/small_signal.hpp"
 
 #include <cmath>
 #include <string>
@@ -9,8 +9,8 @@
 #include "workers/mosfet/kernels/beam/beam_wave.hpp"
 #include "workers/mosfet/kernels/beam/gmres.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
-#include "workers/mosfet/solver/beam/field_response.hpp"
-#include "workers/mosfet/solver/transport/observables.hpp"
+#include "workers/mosfet/solver/beam/small_signal/field_response.hpp"
+#include "workers/mosfet/solver/beam/small_signal/terminal_field.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -19,49 +19,6 @@ using Complex = std::complex<double>;
 using Wave = std::vector<Complex>;
 constexpr double kFieldTolerance = 1e-9, kTransportTolerance = 1e-11;
 constexpr int kMaxFieldProducts = 200;
-
-void refuse_unsupported(const BeamDevice& device) {
-  const auto refuse = [](const std::string& field, const std::string& remedy) {
-    throw InvalidInput("small signal: " + field + " is not supported; " + remedy);
-  };
-  const DeviceModel& model = device.model;
-  if (model.statistics != StatisticsKind::kMaxwell)
-    refuse("statistics.kind = \"fermi\"", "set statistics.kind = \"maxwell\"");
-  if (!device.elastic.empty())
-    refuse("scattering by roughness or impurities", "remove it from the deck");
-}
-
-// Returns δV on the nodes of given potential for 1 V at one terminal, and 0 elsewhere [nx][nz].
-std::vector<double> lift_of(const BeamDevice& device, const PotentialBoundary& boundary,
-                            Terminal terminal) {
-  const Structure& s = device.structure;
-  std::vector<double> lift(boundary.fixed.size(), 0.0);
-  for (std::size_t at = 0; at < lift.size(); ++at) {
-    if (boundary.fixed[at] == 0) continue;
-    const int i = static_cast<int>(at) / s.nz;
-    const Terminal owner = i == 0          ? Terminal::kSource
-                           : i == s.nx - 1 ? Terminal::kDrain
-                                           : Terminal::kGate;
-    lift[at] = owner == terminal ? 1.0 : 0.0;
-  }
-  return lift;
-}
-
-// Returns the charge by Gauss' law between the columns next to source and drain, and on the gate,
-// e/nm. The faces along x are those of the conduction currents.
-std::array<double, kTerminals> terminal_charges(const BeamDevice& device,
-                                                const std::vector<double>& potential_v) {
-  const Structure& s = device.structure;
-  std::array<double, kTerminals> charge{};
-  const auto last = static_cast<std::size_t>(s.nx - 1) * s.nz;
-  for (int j = 0; j < s.nz; ++j) {
-    const double across = s.face_x(j) / s.dx_nm / kChargeOverEpsilon0_v_nm;
-    charge[0] += across * (potential_v[j] - potential_v[s.nz + j]);
-    charge[1] += across * (potential_v[last + j] - potential_v[last - s.nz + j]);
-  }
-  charge[2] = terminal_charge(device.problem, potential_v).gate;
-  return charge;
-}
 
 }  // namespace
 
@@ -84,8 +41,9 @@ double Admittance::unilateral_gain() const {
 /// A linearised steady state.
 class BeamSmallSignal::Linearised {
  public:
-  Linearised(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state)
-      : device_(device), response_(device, bias, state), matrix_(response_.gummel_matrix()) {
+  Linearised(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
+             BeamOrder order)
+      : device_(device), response_(device, bias, state, order), matrix_(response_.gummel_matrix()) {
     if (response_.has_neutral_inflow())
       inflow_ = {response_.inflow_drive(true), response_.inflow_drive(false)};
   }
@@ -93,7 +51,8 @@ class BeamSmallSignal::Linearised {
   Admittance at(double frequency_hz) const {
     Admittance out{.frequency_hz = frequency_hz};
     const double omega = 2.0 * units::kPi * frequency_hz * 1e-15;  // 1/fs
-    const BeamWave wave(response_.transport(), response_.scattering(), omega);
+    const BeamWave wave(response_.transport(), response_.scattering(), omega,
+                        response_.occupations());
     for (int terminal = 0; terminal < kTerminals; ++terminal) {
       const auto column =
           column_of(wave, omega, static_cast<Terminal>(terminal), &out.field_products);
@@ -104,6 +63,12 @@ class BeamSmallSignal::Linearised {
   }
 
  private:
+  /// What 1 V at a contact does at once.
+  struct ContactDrive {
+    std::vector<double> entering;       ///< drive by the inflow; empty: none
+    std::array<double, 2> excess_ev{};  ///< change of the electrons beyond the wanted ones
+  };
+
   /// Response to complex unknowns and to electrons that enter.
   struct Reaction {
     Wave poisson;                    ///< δP [nx][nz]
@@ -113,9 +78,8 @@ class BeamSmallSignal::Linearised {
 
   /// Computes the reaction to unknowns, given as real parts followed by imaginary parts. Each half
   /// has δV [nx][nz] and, with neutral inflow, the shifts of E_F at source and drain, eV.
-  /// @param entering  drive by the inflow; empty: none
   Reaction react(const BeamWave& wave, double omega, const std::vector<double>& unknowns,
-                 const std::vector<double>& entering) const {
+                 const ContactDrive& driven) const {
     const auto first = unknowns.begin(),
                half = first + static_cast<std::ptrdiff_t>(unknowns.size() / 2);
     const auto nodes = static_cast<std::ptrdiff_t>(response_.boundary().fixed.size());
@@ -125,7 +89,7 @@ class BeamSmallSignal::Linearised {
     Wave drive(a.rate.size());
     for (std::size_t at = 0; at < drive.size(); ++at) {
       drive[at] = a.rate[at] + unit * b.rate[at] - i_omega * (a.storage[at] + unit * b.storage[at]);
-      if (!entering.empty()) drive[at] += entering[at];
+      if (!driven.entering.empty()) drive[at] += driven.entering[at];
     }
     for (std::size_t side = 0; side < inflow_.size(); ++side) {
       const auto at = nodes + static_cast<std::ptrdiff_t>(side);
@@ -146,7 +110,7 @@ class BeamSmallSignal::Linearised {
       out.poisson[at] = {a.poisson[at] + p[at], b.poisson[at] + q[at]};
     for (const std::size_t n : {0, 1}) {
       out.current[n] = {a.current[n] + in_phase[n], b.current[n] + quadrature[n]};
-      out.excess[n] = {a.excess_ev[n] + held[n], b.excess_ev[n] + swung[n]};
+      out.excess[n] = {a.excess_ev[n] + held[n] + driven.excess_ev[n], b.excess_ev[n] + swung[n]};
     }
     return out;
   }
@@ -169,12 +133,16 @@ class BeamSmallSignal::Linearised {
   /// Returns the column of Y that belongs to 1 V at a terminal.
   std::array<Complex, kTerminals> column_of(const BeamWave& wave, double omega, Terminal terminal,
                                             int* products) const {
-    std::vector<double> lift = lift_of(device_, response_.boundary(), terminal), entering;
+    std::vector<double> lift = terminal_lift(device_.structure, response_.boundary(), terminal);
+    ContactDrive driven;
     const std::size_t nodes = lift.size(), half_size = nodes + inflow_.size();
     lift.resize(2 * half_size, 0.0);
-    if (terminal != Terminal::kGate)
-      entering = response_.inflow_drive(terminal == Terminal::kSource);
-    std::vector<double> rhs = preconditioned(react(wave, omega, lift, entering));
+    if (terminal != Terminal::kGate) {
+      const bool source = terminal == Terminal::kSource;
+      driven.entering = response_.inflow_drive(source);
+      driven.excess_ev[source ? 0 : 1] = response_.excess_drive(source);
+    }
+    std::vector<double> rhs = preconditioned(react(wave, omega, lift, driven));
     for (double& value : rhs) value = -value;
     std::vector<double> field(2 * half_size, 0.0);
     const HostVectors vectors;
@@ -189,11 +157,11 @@ class BeamSmallSignal::Linearised {
                          shown(report.residual) + " after " + std::to_string(report.products) +
                          " products");
     vectors.add(1.0, lift, &field);
-    const Reaction last = react(wave, omega, field, entering);
+    const Reaction last = react(wave, omega, field, driven);
     const auto count = static_cast<std::ptrdiff_t>(nodes);
     const auto half = field.begin() + static_cast<std::ptrdiff_t>(half_size);
-    const auto q = terminal_charges(device_, {field.begin(), field.begin() + count}),
-               r = terminal_charges(device_, {half, half + count});
+    const auto q = terminal_charges(device_.problem, {field.begin(), field.begin() + count}),
+               r = terminal_charges(device_.problem, {half, half + count});
     const Complex i_omega(0.0, omega);
     std::array<Complex, kTerminals> current{-last.current[0], last.current[1], 0.0};
     for (std::size_t n = 0; n < current.size(); ++n)
@@ -208,10 +176,8 @@ class BeamSmallSignal::Linearised {
 };
 
 BeamSmallSignal::BeamSmallSignal(const BeamDevice& device, const BiasPoint& bias,
-                                 const BeamSteadyState& state) {
-  refuse_unsupported(device);
-  linearised_ = std::make_unique<Linearised>(device, bias, state);
-}
+                                 const BeamSteadyState& state, BeamOrder order)
+    : linearised_(std::make_unique<Linearised>(device, bias, state, order)) {}
 BeamSmallSignal::~BeamSmallSignal() = default;
 
 Admittance BeamSmallSignal::at(double frequency_hz) const { return linearised_->at(frequency_hz); }

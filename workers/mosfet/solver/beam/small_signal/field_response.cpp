@@ -1,4 +1,4 @@
-#include "workers/mosfet/solver/beam/field_response.hpp"
+#include "workers/mosfet/solver/beam/small_signal/field_response.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,14 +7,14 @@
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/kernels/electrostatics/largest_magnitude.hpp"
 #include "workers/mosfet/kernels/transport/transport_cpu.hpp"
-#include "workers/mosfet/physics/beam/face_energies.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
+#include "workers/mosfet/solver/beam/quasi_fermi.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 
 namespace quasi::mosfet {
 namespace {
 
-constexpr double kStep_v = 1e-4, kStep_ev = 2e-4;
+constexpr double kStep_v = 1e-4, kShareOfStep = 1e-2;
 constexpr double kTolerance = 1e-13;
 constexpr int kMaxSweeps = 400;
 constexpr double kValleys = 2.0;
@@ -60,44 +60,139 @@ std::vector<double> overlap_of(const BeamDevice& device, const Subbands& subband
 
 }  // namespace
 
-FieldResponse::Frame::Frame(const FieldResponse& owner, const Subbands& subbands,
-                            BeamGeometry cells)
-    : levels(owner.levels_of(subbands)),
+FieldResponse::LevelTables FieldResponse::tables_of(const Subbands& subbands) const {
+  LevelTables tables{
+      .levels = levels_of(subbands), .overlap = overlap_of(device_, subbands), .roughness = {}};
+  tables.roughness = device_.elastic.roughness(device_.problem, grid_, tables.levels, subbands.psi);
+  return tables;
+}
+
+FieldResponse::LevelTables FieldResponse::tables_between(const LevelTables& low,
+                                                         const LevelTables& high,
+                                                         double share) const {
+  const auto add = [share](const std::vector<double>& below, const std::vector<double>& above,
+                           std::vector<double>* to) {
+    for (std::size_t at = 0; at < to->size(); ++at)
+      (*to)[at] += 0.5 * share * (above[at] - below[at]);
+  };
+  LevelTables out = tables_;
+  add(low.levels.edge_ev, high.levels.edge_ev, &out.levels.edge_ev);
+  add(low.overlap, high.overlap, &out.overlap);
+  add(low.roughness, high.roughness, &out.roughness);
+  return out;
+}
+
+FieldResponse::Frame::Frame(const FieldResponse& owner, const LevelTables& tables,
+                            BeamGeometry cells, const std::vector<double>& g)
+    : levels(tables.levels),
       geometry(std::move(cells)),
-      scattering(geometry, levels, owner.device_.problem.processes,
-                 overlap_of(owner.device_, subbands), owner.level_of_),
-      transport(geometry, scattering, owner.inflow_, BeamOrder::kThird) {}
+      scattering(geometry, levels, owner.device_.problem.processes, tables.overlap, owner.level_of_,
+                 owner.cell_tables(tables, geometry, g)),
+      transport(geometry, scattering, owner.inflow_, owner.order_) {}
+
+// Returns f̄ of g, roughness and relaxation at given levels.
+BeamCellTables FieldResponse::cell_tables(const LevelTables& at_levels, const BeamGeometry& cells,
+                                          const std::vector<double>& g) const {
+  BeamCellTables tables;
+  tables.roughness = at_levels.roughness;
+  tables.relaxation_fs = relaxation_at(at_levels.levels);
+  if (!grid_.shape.fermi || device_.problem.processes.empty()) return tables;
+  const std::size_t nj = static_cast<std::size_t>(grid_.n_kappa), branch = g.size() / 2;
+  tables.filling.assign(branch / nj, 0.0);
+  for (std::size_t cell = 0; cell < tables.filling.size(); ++cell) {
+    double electrons = 0.0, states = 0.0;
+    for (std::size_t at = cell * nj; at < (cell + 1) * nj; ++at) {
+      electrons += cells.volume[at] * (g[at] + g[branch + at]);
+      states += 2.0 * cells.volume[at];
+    }
+    if (states > 0.0)
+      tables.filling[cell] =
+          electrons / states * grid_.boltzmann(static_cast<int>(cell % grid_.n_h));
+  }
+  return tables;
+}
+
+// The rates by impurities are sums over angles, too slow for every direction of the potential. They
+// depend on the level of their own node alone.
+void FieldResponse::find_relaxation() {
+  constexpr double kStep_ev = 1e-4;
+  relaxation_fs_ = device_.elastic.relaxation_fs(grid_, tables_.levels);
+  if (relaxation_fs_.empty()) return;
+  BeamLevels low = tables_.levels, high = low;
+  for (double& edge : low.edge_ev) edge -= kStep_ev;
+  for (double& edge : high.edge_ev) edge += kStep_ev;
+  relaxation_slope_ = difference(device_.elastic.relaxation_fs(grid_, high),
+                                 device_.elastic.relaxation_fs(grid_, low), 2.0 * kStep_ev);
+}
+
+std::vector<double> FieldResponse::relaxation_at(const BeamLevels& levels) const {
+  std::vector<double> rates = relaxation_fs_;
+  for (std::size_t at = 0; at < rates.size(); ++at) {
+    const std::size_t node = at / static_cast<std::size_t>(grid_.n_h);
+    rates[at] += relaxation_slope_[at] * (levels.edge_ev[node] - tables_.levels.edge_ev[node]);
+  }
+  return rates;
+}
 
 FieldResponse::FieldResponse(const BeamDevice& device, const BiasPoint& bias,
-                             const BeamSteadyState& state)
+                             const BeamSteadyState& state, BeamOrder order)
     : device_(device),
       boundary_(potential_boundary(device.model, device.structure, bias, device.contacts.source,
                                    device.contacts.drain)),
       grid_(state.grid),
-      inflow_(
-          make_beam_inflow(state.grid, state.grid.shape.kt_ev * std::log(state.inflow_scale[0]),
-                           state.grid.shape.kt_ev * std::log(state.inflow_scale[1]) - bias.vds_v)),
+      order_(order),
+      fermi_ev_{state.inflow_shift_ev[0], state.inflow_shift_ev[1] - bias.vds_v},
+      inflow_(make_beam_inflow(state.grid, fermi_ev_[0], fermi_ev_[1])),
       potential_v_(state.field.potential_v),
       subbands_(solve_subbands(device.structure, potential_v_)) {
   const Structure& s = device.structure;
   for (int valley = 0; valley < s.n_valleys(); ++valley)
     for (int subband = 0; subband < s.subbands; ++subband)
       level_of_.push_back(s.family_of[static_cast<std::size_t>(valley)] * s.subbands + subband);
-  const BeamLevels levels = levels_of(subbands_);
+  tables_ = tables_of(subbands_);
+  find_relaxation();
   if (device.model.neutral_inflow) {
     neutral_.emplace(device.model, s, device.contacts, bias);
-    wanted_nm2_ = neutral_->wanted_nm2(grid_, levels);
+    wanted_nm2_ = neutral_->wanted_nm2(grid_, tables_.levels);
   }
-  base_ = std::make_unique<Frame>(*this, subbands_, make_beam_geometry(grid_, levels));
-  const BeamSolution steady =
-      solve_beam(base_->transport, base_->scattering,
-                 {kTolerance, kMaxSweeps, BeamNorm::kElectrons}, state.mean);
-  if (!steady.converged)
-    throw NotConverged(name_of(bias) + ": small signal: transport left a residual of " +
-                       shown(steady.residual) + " after " + std::to_string(steady.sweeps) +
-                       " line solves");
-  g_ = steady.g;
-  find_slopes();
+  solve_base(bias, state);
+  slopes_.emplace(base_->geometry, base_->levels);
+}
+
+// Solves transport at the levels of the state. With blocking Newton's iteration repeats the
+// solution until the occupations are those around which it is linearised.
+void FieldResponse::solve_base(const BiasPoint& bias, const BeamSteadyState& state) {
+  constexpr int kMaxBlocking = 30;
+  constexpr double kBlockingTolerance = 1e-12;
+  const BeamGeometry cells = make_beam_geometry(grid_, tables_.levels);
+  // The first occupations are those of the state, the same for all cells of κ.
+  const auto nj = static_cast<std::size_t>(grid_.n_kappa);
+  g_.resize(2 * static_cast<std::size_t>(cells.cells()));
+  for (std::size_t at = 0; at < g_.size(); ++at) g_[at] = state.mean[at % (g_.size() / 2) / nj];
+  std::vector<double> mean = state.mean;
+  const bool blocks = grid_.shape.fermi && !device_.problem.processes.empty();
+  for (int step = 0;; ++step) {
+    base_ = std::make_unique<Frame>(*this, tables_, cells, g_);
+    const BeamSolution steady = solve_beam(base_->transport, base_->scattering,
+                                           {kTolerance, kMaxSweeps, BeamNorm::kElectrons}, mean);
+    if (!steady.converged)
+      throw NotConverged(name_of(bias) + ": small signal: transport left a residual of " +
+                         shown(steady.residual) + " after " + std::to_string(steady.sweeps) +
+                         " line solves");
+    double change = 0.0, largest = 0.0;
+    for (std::size_t cell = 0; cell < mean.size(); ++cell) {
+      const double occupied = grid_.boltzmann(static_cast<int>(cell % grid_.n_h));
+      change = std::max(change, occupied * std::fabs(steady.mean[cell] - mean[cell]));
+      largest = std::max(largest, occupied * steady.mean[cell]);
+    }
+    mean = steady.mean;
+    g_ = steady.g;
+    if (!blocks || change <= kBlockingTolerance * largest) return;
+    if (step >= kMaxBlocking)
+      throw NotConverged(name_of(bias) + ": small signal: occupations still changed by " +
+                         shown(change / largest) + " after " + std::to_string(kMaxBlocking) +
+                         " steps of Newton's iteration");
+  }
 }
 
 BeamLevels FieldResponse::levels_of(const Subbands& subbands) const {
@@ -113,122 +208,6 @@ BeamLevels FieldResponse::levels_of(const Subbands& subbands) const {
                                  s.valleys[static_cast<std::size_t>(v)].offset_ev);
     }
   return levels;
-}
-
-// Computes the slopes of every cell at every face and node by central differences.
-void FieldResponse::find_slopes() {
-  const BeamGeometry& base = base_->geometry;
-  slopes_.area.assign(base.area.size(), 0.0);
-  slopes_.face = slopes_.count_face = slopes_.area;
-  slopes_.node.assign(base.volume.size(), 0.0);
-  slopes_.count_node = slopes_.node;
-  const double alpha = grid_.alpha_per_ev;
-  BeamShape even = grid_.shape;  // ω = 1
-  even.kt_ev = 1e30;
-  const auto slope = [alpha](const BeamCell& cell, const BeamShape& shape, double edge) {
-    return (beam_volume(cell, shape, alpha, edge + kStep_ev) -
-            beam_volume(cell, shape, alpha, edge - kStep_ev)) /
-           (2.0 * kStep_ev);
-  };
-  for (int state = 0; state < base.n_states; ++state) {
-    const double* nodes = base_->levels.edge_of(state);
-    std::vector<double> faces(static_cast<std::size_t>(grid_.nx) + 1);
-    face_energies(nodes, grid_.nx, faces.data());
-#pragma omp parallel for schedule(dynamic)
-    for (int k = 0; k < grid_.n_h; ++k)
-      for (int j = 0; j < grid_.n_kappa; ++j) {
-        const BeamCell cell = grid_.cell(k, j);
-        const std::int64_t line = static_cast<std::int64_t>(k) * grid_.n_kappa + j;
-        for (int i = 0; i <= grid_.nx; ++i) {
-          const auto at = static_cast<std::size_t>(base.face(state, i) + line);
-          const double edge = faces[static_cast<std::size_t>(i)];
-          slopes_.face[at] = slope(cell, grid_.shape, edge);
-          slopes_.count_face[at] = slope(cell, even, edge);
-          const double area = base.area[at], full = base.full[static_cast<std::size_t>(line)];
-          if (area > 0.0 && area != full)
-            slopes_.area[at] = (beam_area(cell, grid_.shape, alpha, edge + kStep_ev) -
-                                beam_area(cell, grid_.shape, alpha, edge - kStep_ev)) /
-                               (2.0 * kStep_ev);
-          if (i == grid_.nx) break;
-          const auto inside = static_cast<std::size_t>(base.node(state, i) + line);
-          slopes_.node[inside] = slope(cell, grid_.shape, nodes[i]);
-          slopes_.count_node[inside] = slope(cell, even, nodes[i]);
-        }
-      }
-  }
-}
-
-FieldResponse::LevelShift FieldResponse::shift_between(const BeamLevels& low,
-                                                       const BeamLevels& high) const {
-  LevelShift shift{difference(high.edge_ev, low.edge_ev, 2.0), {}};
-  const auto count = static_cast<std::size_t>(grid_.nx) + 1;
-  for (int state = 0; state < low.n_states(); ++state) {
-    std::vector<double> below(count), above(count);
-    face_energies(low.edge_of(state), grid_.nx, below.data());
-    face_energies(high.edge_of(state), grid_.nx, above.data());
-    const std::vector<double> faces = difference(above, below, 2.0);
-    shift.face.insert(shift.face.end(), faces.begin(), faces.end());
-  }
-  return shift;
-}
-
-BeamGeometry FieldResponse::shifted(const LevelShift& shift, double factor) const {
-  BeamGeometry out = base_->geometry;
-  for (int state = 0; state < out.n_states; ++state) {
-    const double* faces = &shift.face[static_cast<std::size_t>(state) * (grid_.nx + 1)];
-    for (int i = 0; i <= grid_.nx; ++i)
-      for (std::int64_t line = 0; line < out.lines(); ++line) {
-        const auto at = static_cast<std::size_t>(out.face(state, i) + line);
-        out.area[at] += factor * slopes_.area[at] * faces[i];
-        if (i == grid_.nx) continue;
-        const auto inside = static_cast<std::size_t>(out.node(state, i) + line),
-                   after = static_cast<std::size_t>(out.face(state, i + 1) + line);
-        if (out.volume[inside] > 0.0)
-          out.volume[inside] += factor *
-                                (slopes_.face[at] * faces[i] +
-                                 4.0 * slopes_.node[inside] *
-                                     shift.node[static_cast<std::size_t>(state) * grid_.nx + i] +
-                                 slopes_.face[after] * faces[i + 1]) /
-                                6.0;
-      }
-  }
-  return out;
-}
-
-// Returns δV g plus the sweep: rising levels lift electrons through the upper edges of their cells
-// of H, X_{k+½} ĝ out and X_{k−½} ĝ in, with X_{k+½} = −Σ_{k'≤k} δV⁰.
-std::vector<double> FieldResponse::storage_of(const LevelShift& shift) const {
-  const BeamGeometry& base = base_->geometry;
-  const BeamGeometry moved = shifted(shift, 1.0);
-  const std::size_t branch = g_.size() / 2;
-  std::vector<double> out(g_.size(), 0.0);
-  const double up = std::exp(-0.5 * grid_.dh_ev / grid_.shape.kt_ev), down = 1.0 / up;
-  for (int state = 0; state < base.n_states; ++state)
-    for (int i = 0; i < grid_.nx; ++i)
-      for (int j = 0; j < grid_.n_kappa; ++j) {
-        double risen = 0.0;
-        for (int k = 0; k < grid_.n_h; ++k) {
-          const std::int64_t line = static_cast<std::int64_t>(k) * grid_.n_kappa + j;
-          const auto at = static_cast<std::size_t>(base.node(state, i) + line),
-                     before = static_cast<std::size_t>(base.face(state, i) + line),
-                     after = static_cast<std::size_t>(base.face(state, i + 1) + line),
-                     above = at + static_cast<std::size_t>(grid_.n_kappa);
-          const double* faces = &shift.face[static_cast<std::size_t>(state) * (grid_.nx + 1) + i];
-          const double node = shift.node[static_cast<std::size_t>(state) * grid_.nx + i];
-          risen -= (slopes_.count_face[before] * faces[0] + 4.0 * slopes_.count_node[at] * node +
-                    slopes_.count_face[after] * faces[1]) /
-                   6.0;
-          const double grown = moved.volume[at] - base.volume[at];
-          for (const std::size_t b : {std::size_t{0}, branch}) {
-            out[b + at] += grown * g_[b + at];
-            if (k + 1 == grid_.n_h || !(base.volume[at] > 0.0)) continue;
-            const double edge = 0.5 * (g_[b + at] + g_[b + above]);
-            out[b + at] += risen * edge * up;
-            out[b + above] -= risen * edge * down;
-          }
-        }
-      }
-  return out;
 }
 
 std::vector<double> FieldResponse::density_of(const Subbands& subbands,
@@ -263,28 +242,32 @@ FieldDerivative FieldResponse::along(const std::vector<double>& direction) const
       potential[side][at] += (side == 0 ? -step : step) * direction[at];
     subbands[side] = solve_subbands(device_.structure, potential[side]);
   }
-  const LevelShift shift = shift_between(levels_of(subbands[0]), levels_of(subbands[1]));
+  const LevelTables low = tables_of(subbands[0]), high = tables_of(subbands[1]);
+  const LevelShift shift = shift_between(tables_.levels, low.levels, high.levels);
   std::array<std::vector<double>, 2> rate, residual;
   std::array<std::array<double, 2>, 2> current{}, excess{};
   for (const int side : {0, 1}) {
-    const Frame frame(*this, subbands[side], shifted(shift, side == 0 ? -1.0 : 1.0));
+    const double sign = side == 0 ? -1.0 : 1.0, share = sign * kShareOfStep;
+    const Frame frame(*this, tables_between(low, high, share), slopes_->shifted(shift, share), g_);
     rate[side] = frame.transport.rate(g_);
-    const std::vector<double> sheet = beam_sheet_density(frame.geometry, g_);
+    current[side] = inner_currents(frame.transport, g_);
+    const std::vector<double> sheet = beam_sheet_density(slopes_->shifted(shift, sign), g_);
     residual[side] = poisson_residual(device_.structure, boundary_, potential[side],
                                       density_of(subbands[side], sheet));
-    current[side] = inner_currents(frame.transport, g_);
     if (!neutral_) continue;
-    const std::array<double, 2> present = contact_electrons(sheet, grid_.nx),
+    const std::array<double, 2> present = contact_electrons(beam_sheet_density(frame.geometry, g_),
+                                                            grid_.nx),
                                 wanted = neutral_->wanted_nm2(grid_, frame.levels);
     excess[side] = as_shifts_ev({present[0] - wanted[0], present[1] - wanted[1]});
   }
-  out.rate = difference(rate[1], rate[0], 2.0 * step);
+  const double width = 2.0 * step * kShareOfStep;
+  out.rate = difference(rate[1], rate[0], width);
   out.poisson = difference(residual[1], residual[0], 2.0 * step);
   for (const int n : {0, 1}) {
-    out.current[n] = (current[1][n] - current[0][n]) / (2.0 * step);
-    out.excess_ev[n] = (excess[1][n] - excess[0][n]) / (2.0 * step);
+    out.current[n] = (current[1][n] - current[0][n]) / width;
+    out.excess_ev[n] = (excess[1][n] - excess[0][n]) / width;
   }
-  out.storage = storage_of(shift);
+  out.storage = slopes_->storage(shift, g_);
   for (double& value : out.storage) value /= step;
   return out;
 }
@@ -314,6 +297,13 @@ std::array<double, 2> FieldResponse::excess_of(const std::vector<double>& g) con
   return as_shifts_ev(contact_electrons(beam_sheet_density(base_->geometry, g), grid_.nx));
 }
 
+// Returns 1 − f of the inflow for Fermi statistics, and 1 for Maxwell's: kT ∂ln f/∂E_F.
+double FieldResponse::empty_share(std::size_t k, bool source) const {
+  if (!grid_.shape.fermi) return 1.0;
+  const int cell = static_cast<int>(k);
+  return 1.0 - (source ? inflow_.source[k] : inflow_.drain[k]) * grid_.boltzmann(cell);
+}
+
 std::vector<double> FieldResponse::inflow_drive(bool source) const {
   const BeamGeometry& base = base_->geometry;
   std::vector<double> out(g_.size(), 0.0);
@@ -322,7 +312,8 @@ std::vector<double> FieldResponse::inflow_drive(bool source) const {
     const double scale = base.speed_factor[static_cast<std::size_t>(state)] / grid_.dx_nm;
     for (std::int64_t line = 0; line < base.lines(); ++line) {
       const auto k = static_cast<std::size_t>(line / grid_.n_kappa);
-      const double entering = source ? inflow_.source[k] : inflow_.drain[k];
+      const double entering =
+          (source ? inflow_.source[k] : inflow_.drain[k]) * empty_share(k, source);
       const auto at = static_cast<std::size_t>(base.node(state, source ? 0 : nx - 1) + line),
                  face = static_cast<std::size_t>(base.face(state, source ? 0 : nx) + line);
       out[(source ? 0 : g_.size() / 2) + at] =
@@ -330,6 +321,19 @@ std::vector<double> FieldResponse::inflow_drive(bool source) const {
     }
   }
   return out;
+}
+
+double FieldResponse::excess_drive(bool source) const {
+  if (!neutral_) return 0.0;
+  constexpr double kShift_ev = 1e-4;
+  const std::size_t side = source ? 0 : 1;
+  std::array<double, 2> up{}, down{};
+  up[side] = kShift_ev;
+  down[side] = -kShift_ev;
+  const double slope = (neutral_->wanted_nm2(grid_, base_->levels, up)[side] -
+                        neutral_->wanted_nm2(grid_, base_->levels, down)[side]) /
+                       (2.0 * kShift_ev);
+  return grid_.shape.kt_ev * slope / wanted_nm2_[side];
 }
 
 ColumnMatrix FieldResponse::gummel_matrix() const {
@@ -350,7 +354,10 @@ ColumnMatrix FieldResponse::gummel_matrix() const {
     std::vector<double> here, slope;
     for (int state = 0; state < states; ++state) {
       here.push_back(sheet[static_cast<std::size_t>(state) * s.nx + i]);
-      slope.push_back(here.back() / grid_.shape.kt_ev);
+      const ValleyPair& valley = base_->levels.valley_of(state);
+      slope.push_back(sheet_density(device_.model, valley,
+                                    quasi_fermi_gap_ev(device_.model, valley, here.back()))
+                          .slope_nm2_ev);
     }
     column_response(s, column, here.data(), slope.data(), false,
                     &responses[static_cast<std::size_t>(i) * s.nz * s.nz]);

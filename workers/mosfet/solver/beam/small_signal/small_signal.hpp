@@ -5,12 +5,9 @@
 #include <memory>
 
 #include "workers/mosfet/solver/beam/beam_point.hpp"
+#include "workers/mosfet/solver/beam/small_signal/terminal_field.hpp"
 
 namespace quasi::mosfet {
-
-/// Terminals in the order of the rows and columns of Y. Both gates are one terminal.
-enum class Terminal { kSource, kDrain, kGate };
-constexpr int kTerminals = 3;
 
 /// Admittances Y_ij = ∂I_i/∂V_j at one frequency, S/m. I_i flows into the device at terminal i, per
 /// metre of width, and includes the displacement current.
@@ -40,9 +37,9 @@ struct Admittance {
 /// Equal calls give equal bits, in any order of the frequencies. Not thread-safe.
 class BeamSmallSignal {
  public:
-  /// Linearises at `state`. @throws InvalidInput for Fermi statistics, roughness and impurities
-  /// @throws NotConverged if transport does not converge
-  BeamSmallSignal(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state);
+  /// Linearises at `state`. @throws NotConverged if transport does not converge
+  BeamSmallSignal(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
+                  BeamOrder order = BeamOrder::kThird);
   ~BeamSmallSignal();
   BeamSmallSignal(const BeamSmallSignal&) = delete;
   BeamSmallSignal& operator=(const BeamSmallSignal&) = delete;

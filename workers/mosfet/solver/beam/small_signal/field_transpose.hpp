@@ -1,0 +1,57 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/mosfet/solver/beam/small_signal/field_response.hpp"
+
+namespace quasi::mosfet {
+
+/// Transposes of the derivatives of a FieldResponse of first order, for Maxwell statistics without
+/// roughness and impurities (docs/theory/mosfet.md 17.9). Each function returns the derivatives by
+/// V [nx][nz] of a sum over cells or nodes at fixed occupations g.
+///
+/// The weight of a cell is w = 2 C_ν Δx e^{(E_F−H)/kT}, so that Σ w V g counts the electrons of
+/// both valleys per width.
+class FieldTranspose {
+ public:
+  /// `response` must outlive this. @throws NotConverged if a column has no states
+  explicit FieldTranspose(const FieldResponse& response);
+
+  /// Returns the derivatives of Σ w Ψ V ∂_t g, 1/(V fs). @param psi  Ψ in the layout of g
+  std::vector<double> of_rate(const std::vector<double>& psi) const;
+  /// Returns the derivatives of Σ w Ψ times the storage of a FieldDerivative, 1/V.
+  std::vector<double> of_storage(const std::vector<double>& psi) const;
+  /// Returns the derivatives of Σ Φ P with the residual P of Poisson's equation, nm; zero for given
+  /// potentials. @param phi  Φ [nx][nz], zero for given potentials
+  std::vector<double> of_poisson(const std::vector<double>& phi) const;
+  /// Returns the derivatives of the electrons through the face next to source or drain,
+  /// 1/(V nm fs).
+  std::vector<double> of_current(bool source) const;
+
+  /// Returns w of a cell of one branch, 1/(nm eV).
+  double weight(int state, int k) const;
+  /// Returns Σ_z Φ (e/ε0) |ψ|² times the control volume of the nodes, by which an electron of a
+  /// state and column changes Σ Φ P [n_states][nx], V nm².
+  std::vector<double> potential_of_electrons(const std::vector<double>& phi) const;
+
+ private:
+  /// All states of every column [nx][families][interior] and [nx][families][interior][interior].
+  struct AllStates {
+    std::vector<double> energy_ev, wave;
+  };
+  static AllStates all_states_of(const FieldResponse& response);
+  static ColumnMatrix matrix_at_fixed_sheet(const FieldResponse& response, const AllStates& states);
+  /// Returns Ψ w in the layout of g.
+  std::vector<double> weighted(const std::vector<double>& psi) const;
+  /// Adds the derivatives of Σ w Ψ V ∂_t g of streaming by the areas.
+  void add_streaming(const std::vector<double>& weighted, std::vector<double>* area) const;
+  std::vector<double> by_potential(const LevelShift& slopes) const;
+  std::vector<double> by_overlap(const std::vector<double>& slopes) const;
+
+  const FieldResponse& response_;
+  AllStates states_;
+  ColumnMatrix fixed_sheet_;         ///< derivative of P at fixed ϱ; wave functions follow V
+  std::vector<double> face_slopes_;  ///< ∂ε_face/∂ε_node [n_states][nx+1][nx]
+};
+
+}  // namespace quasi::mosfet

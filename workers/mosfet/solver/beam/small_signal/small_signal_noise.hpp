@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <complex>
+#include <memory>
+#include <vector>
+
+#include "workers/mosfet/solver/beam/small_signal/small_signal.hpp"
+
+namespace quasi::mosfet {
+
+/// Spectral densities of the currents of the terminals at one frequency.
+struct NoiseSpectrum {
+  using Matrix = std::array<std::array<std::complex<double>, kTerminals>, kTerminals>;
+  double frequency_hz = 0;
+  /// One-sided S_ij of I_i and I_j, A²/(Hz m); the currents of Admittance.
+  Matrix s{};
+  /// Y by the adjoint solutions, for checks against BeamSmallSignal in first order, S/m.
+  Matrix y{};
+};
+
+/// Begin here: current noise of a steady state of the beam scheme in first order, with the field's
+/// feedback (docs/theory/mosfet.md 17.9). Every move of an electron is a Poisson process:
+///
+///   S_ij = 2q² Σ_moves rate Δ_i Δ_j*,   Δ_i = Ψ_i(to) − Ψ_i(from) + δ_i,
+///
+/// where Ψ_i is the response of I_i to an electron that is placed in a cell, and δ_i is the part of
+/// the move itself in I_i. Ψ solves the transposed equations of the small-signal response. The
+/// shifts of E_F of a neutral inflow do not fluctuate.
+class BeamFieldNoise {
+ public:
+  /// Feedback of the potential to the electrons.
+  enum class Field { kResponds, kFrozen };
+
+  /// Linearises at `state`. @throws InvalidInput for Fermi statistics, roughness or impurities
+  /// @throws NotConverged if transport does not converge
+  BeamFieldNoise(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
+                 Field field = Field::kResponds);
+  ~BeamFieldNoise();
+  BeamFieldNoise(const BeamFieldNoise&) = delete;
+  BeamFieldNoise& operator=(const BeamFieldNoise&) = delete;
+
+  /// Computes the spectra at one frequency. @throws NotConverged
+  NoiseSpectrum at(double frequency_hz) const;
+  /// Returns the current from drain to source in first order, A/m.
+  double current_a_per_m() const;
+
+ private:
+  class Linearised;
+  std::unique_ptr<Linearised> linearised_;
+};
+
+}  // namespace quasi::mosfet
