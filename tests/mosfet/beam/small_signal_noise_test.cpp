@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <string>
 
 #include "tests/mosfet/beam/small_device.hpp"
+#include "workers/backend/error.hpp"
 #include "workers/mosfet/kernels/beam/beam_noise.hpp"
+#include "workers/mosfet/solver/sweep/sweep.hpp"
 #include "workers/units/constants.hpp"
 
 namespace quasi::mosfet {
@@ -112,6 +115,34 @@ TEST(SmallSignalNoise, IsHermitianAndPositive) {
       EXPECT_LT(std::abs(found.s[i][j] - std::conj(found.s[j][i])), 1e-12 * largest_of(found.s));
   EXPECT_GT(found.s[2][2].real(), 0.0);
   EXPECT_GE(found.s[1][1].real() * found.s[2][2].real(), std::norm(found.s[1][2]));
+}
+
+TEST(SmallSignalNoise, ADeckWithNoiseHasSpectraAtEveryPoint) {
+  const Deck deck = small_film({{"bias.points", "[[0.4, 0.3]]"},
+                                {"small_signal.frequencies_hz", "[0.0]"},
+                                {"small_signal.noise", "true"}});
+  SilentProgress silent;
+  const PointResult point = run_sweep(deck, {.devices = {find_device("cpu")}}, silent)[0];
+  const auto& array = point.arrays.at("small_signal/noise_real");
+  EXPECT_EQ(array.shape, (std::vector<std::int64_t>{1, kTerminals, kTerminals}));
+  EXPECT_EQ(array.units, "A^2/(Hz m)");
+  EXPECT_GT(point.numbers.at("fano_factor"), 0.0);
+  EXPECT_LT(point.numbers.at("fano_factor"), 1.0);
+}
+
+TEST(SmallSignalNoise, FermiStatisticsAndRoughnessAreRefused) {
+  const auto message = [](const Setting& setting) -> std::string {
+    try {
+      small_film({{"small_signal.noise", "true"}, setting});
+    } catch (const InvalidInput& refused) {
+      return refused.what();
+    }
+    return "accepted";
+  };
+  EXPECT_NE(message({"statistics.kind", "fermi"}).find("small_signal.noise"), std::string::npos);
+  EXPECT_NE(message({"scattering.impurities", "true"}).find("small_signal.noise"),
+            std::string::npos);
+  EXPECT_EQ(message({"small_signal.from_hz", "1e9"}), "accepted");
 }
 
 }  // namespace

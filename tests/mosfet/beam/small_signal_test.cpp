@@ -1,13 +1,21 @@
 // Tests the small-signal response of the beam scheme with the field's feedback: conservation of
-// current, reciprocity, and the limit of zero frequency.
+// current, reciprocity, the limit of zero frequency, and the outputs of a deck.
 
 #include "workers/mosfet/solver/beam/small_signal/small_signal.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <complex>
+#include <string>
 
 #include "tests/mosfet/beam/small_device.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/output/summary.hpp"
+#include "workers/mosfet/solver/beam/small_signal/small_signal_report.hpp"
+#include "workers/mosfet/solver/sweep/sweep.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -61,6 +69,88 @@ TEST(SmallSignal, YIsReciprocalWithoutDrainBias) {
   EXPECT_LT(std::abs(sd - ds), 1e-9 * std::abs(sd));
   EXPECT_LT(std::abs(sg - gs), 1e-3 * std::abs(sg));
   EXPECT_GT(found.capacitance_f_m(Terminal::kGate, Terminal::kGate), 0.0);
+}
+
+// Of a transistor with g_m, g_ds, a gate resistance and C_GG, f_T is g_m/2πC_GG, and f_max follows
+// from Mason's gain.
+TEST(SmallSignal, FiguresOfMeritAreThoseOfTheEquivalentCircuit) {
+  constexpr double kGm = 3000.0, kGds = 200.0, kCgg = 2e-9, kGateResistance = 1e-5;
+  std::vector<Admittance> all;
+  for (int n = 0; n <= 60; ++n) {
+    Admittance y{.frequency_hz = 1e9 * std::pow(10.0, n / 12.0)};
+    const std::complex<double> charge(0.0, 2.0 * 3.14159265358979 * y.frequency_hz * kCgg);
+    const std::complex<double> gate = charge / (1.0 + charge * kGateResistance);
+    y.y[2][2] = gate;
+    y.y[1][2] = kGm / (1.0 + charge * kGateResistance);
+    y.y[1][1] = kGds;
+    all.push_back(y);
+  }
+  const GainFigures found = gain_figures(all);
+  const double cutoff_hz = kGm / (2.0 * 3.14159265358979 * kCgg);
+  EXPECT_NEAR(found.cutoff_hz.value() / cutoff_hz, 1.0, 1e-6);
+  EXPECT_NEAR(found.cutoff_extrapolated_hz.value() / cutoff_hz, 1.0, 1e-6);
+  const double oscillation_hz = cutoff_hz / std::sqrt(4.0 * kGateResistance * kGds);
+  EXPECT_NEAR(found.oscillation_hz.value() / oscillation_hz, 1.0, 1e-3);
+  EXPECT_NEAR(found.oscillation_extrapolated_hz.value() / oscillation_hz, 1.0, 1e-3);
+}
+
+// A deck with frequencies writes Y and its figures for every point. A resumed sweep has the same
+// bits.
+TEST(SmallSignal, ADeckWithFrequenciesHasYAtEveryPoint) {
+  const Deck deck =
+      small_film({{"bias.points", "[[0.4, 0.3]]"}, {"small_signal.frequencies_hz", "[1e9, 3e12]"}});
+  const test::TemporaryDirectory folder;
+  SilentProgress silent;
+  const auto run = [&] {
+    return run_sweep(deck, {.devices = {find_device("cpu")}, .checkpoint_directory = folder.path()},
+                     silent);
+  };
+  const std::vector<PointResult> points = run(), again = run();
+  for (std::size_t k = 0; k < points.size(); ++k) {
+    const auto& arrays = points[k].arrays;
+    EXPECT_EQ(arrays.at("small_signal/frequency").values, (std::vector<double>{1e9, 3e12}));
+    const std::vector<double>& real = arrays.at("small_signal/admittance_real").values;
+    EXPECT_EQ(arrays.at("small_signal/admittance_real").shape,
+              (std::vector<std::int64_t>{2, kTerminals, kTerminals}));
+    EXPECT_EQ(real, again[k].arrays.at("small_signal/admittance_real").values);
+    const auto& numbers = points[k].numbers;
+    EXPECT_EQ(numbers.at("transconductance_s_per_m"), real[kTerminals + 2]);
+    EXPECT_GT(numbers.at("transconductance_s_per_m"), numbers.at("output_conductance_s_per_m"));
+    const double slope = numbers.at("transconductance_s_per_m") /
+                         (2.0 * 3.14159265358979 * numbers.at("gate_capacitance_f_per_m"));
+    EXPECT_NEAR(numbers.at("cutoff_extrapolated_hz") / slope, 1.0, 0.02);
+    EXPECT_LT(numbers.at("admittance_column_defect"), 1e-6);
+  }
+  const std::string table = summary_table(summary_of(deck, points));
+  EXPECT_NE(table.find("g_m"), std::string::npos);
+  EXPECT_NE(table.find("GHz"), std::string::npos);
+  EXPECT_NE(table.find("rows of the admittance add to"), std::string::npos);
+}
+
+TEST(SmallSignal, BadFrequenciesAreRefused) {
+  const auto message = [](const std::vector<Setting>& settings) -> std::string {
+    try {
+      small_film(settings);
+    } catch (const InvalidInput& refused) {
+      return refused.what();
+    }
+    return "accepted";
+  };
+  const auto expect = [&](const std::vector<Setting>& settings, const char* part) {
+    EXPECT_NE(message(settings).find(part), std::string::npos) << message(settings);
+  };
+  expect({{"small_signal.frequencies_hz", "[1e9, 1e9]"}}, "must increase");
+  expect({{"small_signal.frequencies_hz", "[10.0]"}}, "between 0 and 1e+06 Hz");
+  expect({{"small_signal.frequencies_hz", "[]"}}, "is empty");
+  expect({{"small_signal.from_hz", "1e12"}, {"small_signal.to_hz", "1e11"}}, "must exceed from_hz");
+  expect({{"small_signal.frequencies_hz", "[1e9]"}, {"small_signal.to_hz", "1e11"}}, "exclude");
+  expect({{"small_signal.from_hz", "1e6"},
+          {"small_signal.to_hz", "1e15"},
+          {"small_signal.points_per_decade", "100"}},
+         "accepted");
+  expect({{"small_signal.frequencies_hz", "[1e9]"}, {"run.scheme", "weno"}},
+         "needs steady states of the beam scheme");
+  EXPECT_EQ(small_film({{"small_signal.from_hz", "1e9"}}).small_signal.frequencies_hz.size(), 21u);
 }
 
 }  // namespace

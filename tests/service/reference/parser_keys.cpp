@@ -38,6 +38,7 @@ std::string unit_of(const std::string& key) {
       {"_ev", "eV"},
       {"_ry", "Ry"},
       {"_fs", "fs"},
+      {"_hz", "Hz"},
       {"_k", "K"},
       {"_v", "V"},
       {"_s", "s"}};

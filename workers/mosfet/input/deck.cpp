@@ -9,6 +9,7 @@
 #include "workers/io/renamed_keys.hpp"
 #include "workers/mosfet/input/device_tables.hpp"
 #include "workers/mosfet/input/mesh_rule.hpp"
+#include "workers/mosfet/input/small_signal_table.hpp"
 #include "workers/mosfet/input/table_reader.hpp"
 #include "workers/mosfet/model/run_names.hpp"
 
@@ -371,6 +372,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
                   "= true (--converge) needs run.mode = \"steady\" and the Boltzmann equation");
     deck.run.mesh_study = true;
   }
+  deck.small_signal = read_small_signal(reader.table("small_signal"), where, deck);
   read_output(reader.table("output"), where, &deck);
   reader.finish();
   return deck;

@@ -24,6 +24,7 @@ struct Deck : DeviceModel {
   CommonKeys common{.checkpoint_interval_s = 60.0};
   /// Notes for log and result: values that the reader rounded or chose, and keys with old names.
   std::vector<std::string> notes;
+  SmallSignalSettings small_signal;
 };
 
 /// Reads and checks a TOML deck. Every entry has its range, and an unknown key is an error that

@@ -54,6 +54,12 @@ struct RunSettings {
   bool mesh_study = false;  ///< repeat with half of every axis and report the error that it implies
 };
 
+/// Linear response of every steady point of the scheme kBeam.
+struct SmallSignalSettings {
+  std::vector<double> frequencies_hz;  ///< increasing; empty: none is computed
+  bool noise = false;                  ///< spectra of the currents, too
+};
+
 /// Tables and fields that a run writes.
 struct OutputSettings {
   double every_fs = 10.0;

@@ -10,6 +10,7 @@
 #include "workers/mosfet/output/dataset_table.hpp"
 #include "workers/mosfet/output/derived_file.hpp"
 #include "workers/mosfet/output/iv_csv.hpp"
+#include "workers/mosfet/output/small_signal_csv.hpp"
 #include "workers/mosfet/output/vtk_files.hpp"
 
 namespace quasi::mosfet {
@@ -65,6 +66,7 @@ void write_results(const Deck& deck, const std::filesystem::path& directory,
     write_mobility_csv(directory, points);
   }
   write_derived(derived_of(deck, points), directory, &file);
+  write_small_signal_csv(directory, points);
   if (deck.output.vtk) write_vtk(directory, points);
   if (has_currents(deck.run)) {
     for (const IvColumn& column : {IvColumn{"I_source", "current_source_a_per_m", "A/m"},

@@ -64,6 +64,29 @@ std::string mesh_error_line(const json& point) {
   return text + part + axes + "\n";
 }
 
+// Formats the small-signal figures of a point, or nothing if it has none.
+std::string small_signal_line(const json& point) {
+  if (!point.contains("transconductance_s_per_m")) return {};
+  char part[120];
+  std::snprintf(part, sizeof part, "%20s g_m %.4g, g_ds %.4g S/m", "",
+                point["transconductance_s_per_m"].get<double>(),
+                point["output_conductance_s_per_m"].get<double>());
+  std::string text = part;
+  const auto add = [&](const char* name, double unit, const char* form) {
+    if (!point.contains(name)) return;
+    std::snprintf(part, sizeof part, form, point[name].get<double>() / unit);
+    text += part;
+  };
+  add("gate_capacitance_f_per_m", 1e-9, ", C_GG %.4g nF/m");
+  add("cutoff_hz", 1e9, ", f_T %.4g GHz");
+  if (!point.contains("cutoff_hz"))
+    add("cutoff_extrapolated_hz", 1e9, ", f_T %.4g GHz (extrapolated)");
+  add("oscillation_hz", 1e9, ", f_max %.4g GHz");
+  if (!point.contains("oscillation_hz"))
+    add("oscillation_extrapolated_hz", 1e9, ", f_max %.4g GHz (extrapolated)");
+  return text + "\n";
+}
+
 std::string remark_lines(const json& point) {
   std::string text;
   if (point.contains("tunnel_share")) {
@@ -132,7 +155,7 @@ std::string current_table(const json& summary) {
                   point["current_drift_a_per_m"].get<double>(),
                   point["ballistic_ratio"].get<double>(), point["time_fs"].get<double>(),
                   point["steps"].get<int>(), point["status"].get<std::string>().c_str());
-    text += line + remark_lines(point) + mesh_error_line(point);
+    text += line + small_signal_line(point) + remark_lines(point) + mesh_error_line(point);
   }
   text += unsteady_line(summary);
   return summary.contains("derived") ? text + derived_lines(summary["derived"]) : text;

@@ -185,6 +185,30 @@ def mobility(results: list[MosfetResult], labels: list[str], figure: Any) -> Non
     legend(axes)
 
 
+def small_signal(results: list[MosfetResult], labels: list[str], figure: Any) -> None:
+    """Current gain and Mason's gain against frequency, one colour a bias point."""
+    axes = figure.subplots()
+    points = [(result, label, point) for result, label in zip(results, labels)
+              for point in result.points
+              if f"points/{point.index}/small_signal/frequency" in result]
+    colours = colours_of(len(points))
+    for colour, (result, label, point) in zip(colours, points):
+        frequency = np.asarray(result.at(point.index, "small_signal/frequency"))
+        prefix = f"{label}, " if len(results) > 1 else ""
+        bias = f"$V_{{GS}}$ = {point.vgs_v:g} V, $V_{{DS}}$ = {point.vds_v:g} V"
+        for name, line, decibel, symbol in (
+            ("current_gain", "-", 20.0, "$|h_{21}|$"), ("unilateral_gain", "--", 10.0, "$U$"),
+        ):
+            gain = np.asarray(result.at(point.index, f"small_signal/{name}"))
+            shown = (frequency > 0.0) & np.isfinite(gain) & (gain > 0.0)
+            axes.semilogx(frequency[shown] * 1e-9, decibel * np.log10(gain[shown]), line,
+                          color=colour, label=f"{prefix}{symbol}, {bias}")
+    axes.axhline(0.0, color="0.6", linewidth=0.8)
+    axes.set_xlabel("frequency (GHz)")
+    axes.set_ylabel("gain (dB)")
+    legend(axes)
+
+
 FIGURES = {
     "iv": (output_curves, ("points/0/numbers/current_a_per_m",), 1.35),
     "transfer": (transfer, ("points/0/numbers/current_a_per_m",), 1.8),
@@ -192,5 +216,6 @@ FIGURES = {
     "subbands": (subbands, ("points/0/subband_energy",), 1.0),
     "current": (current, ("points/0/current_x",), 1.0),
     "energy": (energy, ("points/0/energy_flux",), 1.2),
+    "small_signal": (small_signal, ("points/0/small_signal/frequency",), 1.2),
     "mobility": (mobility, ("iv/mobility",), 1.0),
 }

@@ -9,6 +9,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/backend/team/every_device.hpp"
 #include "workers/mosfet/solver/beam/beam_report.hpp"
+#include "workers/mosfet/solver/beam/small_signal/small_signal_report.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 #include "workers/mosfet/solver/verdict/point_verdict.hpp"
 
@@ -59,7 +60,8 @@ void run_chain(int chain, const BeamDevice& device, BeamKernels& kernels,
     const int point = points[position];
     const BiasPoint& bias = deck.points[static_cast<std::size_t>(point)];
     BeamSteadyState state = solve_from(before, device, bias, kernels, sweep);
-    const PointResult result = report_beam_point(deck, device, bias, state);
+    PointResult result = report_beam_point(deck, device, bias, state);
+    add_small_signal(deck.small_signal, device, state, sweep.progress, &result);
     for (const std::string& remark : judge_point(deck.run, result).remarks)
       sweep.log(name_of(bias) + ": " + remark);
     before.push_back(std::move(state.passed_on));

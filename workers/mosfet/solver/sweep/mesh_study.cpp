@@ -57,6 +57,7 @@ std::vector<Axis> axes_of(StreamingScheme scheme) {
 std::optional<Deck> refined(const Deck& deck, const Axis& axis, double factor, std::string* why) {
   Deck other = deck;
   other.run.mesh_study = false;
+  other.small_signal = {};
   other.mesh.snap = false;
   if (!axis.refine(&other.mesh, factor)) {
     *why = "its number of cells would leave the limits of the deck";

@@ -35,7 +35,8 @@ std::string_view units_of_number(std::string_view name) {
   for (const auto& [ending, units] :
        {Units{"_a_per_m", "A/m"}, Units{"_fs", "fs"}, Units{"_ev", "eV"}, Units{"_v", "V"},
         Units{"_per_nm", "e/nm"}, Units{"_per_nm2", "nm^-2"}, Units{"_mv_per_cm", "MV/cm"},
-        Units{"_cm2_per_v_s", "cm^2/(V s)"}, Units{"_w_per_m", "W/m"}})
+        Units{"_cm2_per_v_s", "cm^2/(V s)"}, Units{"_w_per_m", "W/m"}, Units{"_s_per_m", "S/m"},
+        Units{"_f_per_m", "F/m"}, Units{"_hz", "Hz"}})
     if (name.ends_with(ending)) return units;
   return "1";
 }

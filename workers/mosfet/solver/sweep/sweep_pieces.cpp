@@ -202,6 +202,8 @@ std::string resume_key(const Deck& deck) {
       << ' ' << r.steady_floor_a_per_m << ' ' << r.window_fs << ' ' << r.weno_epsilon << ' '
       << r.tol_v << ' ' << r.refresh_steps << ' ' << r.coarse_start << ' ' << r.plasma_damping
       << ' ' << r.tunnelling;
+  key << '|' << deck.small_signal.noise << ' ';
+  for (const double frequency_hz : deck.small_signal.frequencies_hz) key << frequency_hz << ' ';
   key << '|' << deck.output.every_fs;
   for (const auto& f : deck.output.fields) key << ' ' << f;
   for (const double t : deck.output.pdf_at_fs) key << ' ' << t;

@@ -15,6 +15,8 @@ constexpr double kLargestBallisticRatio = 1.05, kDoubtfulBallisticRatio = 1.02;
 // A Newton step of V and the discrete inflow leave less than this above the law.
 constexpr double kLargestDensityRatio = 1.1;
 constexpr double kLargestTopSubbandShare = 0.05, kLargestTopShare = 1e-3;
+// The cells of H and κ leave less than this in the sums of rows of Y if they are fine.
+constexpr double kLargestRowDefect = 0.01;
 // Columns with fewer electrons than this do not carry a current.
 constexpr double kEmptyColumn_nm2 = 1e-20;
 
@@ -100,6 +102,11 @@ PointVerdict judge_point(const RunSettings& run, const PointResult& point) {
     verdict.remarks.push_back("the highest energy cell holds " + brief(top) +
                               " of the largest occupation; consider a higher mesh." +
                               (run.scheme == StreamingScheme::kBeam ? "window_ev" : "wmax_ev"));
+  const double rows = number_of(point, "admittance_row_defect");
+  if (rows > kLargestRowDefect)
+    verdict.remarks.push_back("rows of the admittance add to " + brief(rows) +
+                              " of its largest entry, because the cells of H do not follow a "
+                              "voltage at all terminals; lower mesh.dh_ev or raise mesh.nkappa");
   return verdict;
 }
 
