@@ -10,7 +10,7 @@
 /// what was measured.
 namespace quasi::server {
 
-/// What submitters state of their jobs. The values are in the database.
+/// Values that submitters state of their jobs. The numbers are in the database.
 enum class Quantity : std::uint8_t {
   kGpuMemory = 1,  ///< `gpu_mem_bytes` on each GPU, against the measured peak
   kTime = 2,       ///< `max_runtime`, against the time of a job that ended in its first attempt

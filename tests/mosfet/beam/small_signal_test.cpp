@@ -71,8 +71,8 @@ TEST(SmallSignal, YIsReciprocalWithoutDrainBias) {
   EXPECT_GT(found.capacitance_f_m(Terminal::kGate, Terminal::kGate), 0.0);
 }
 
-// Of a transistor with g_m, g_ds, a gate resistance and C_GG, f_T is g_m/2πC_GG, and f_max follows
-// from Mason's gain.
+// A transistor with g_m, g_ds, a gate resistance and C_GG has f_T = g_m/2πC_GG, and its f_max
+// follows from Mason's gain.
 TEST(SmallSignal, FiguresOfMeritAreThoseOfTheEquivalentCircuit) {
   constexpr double kGm = 3000.0, kGds = 200.0, kCgg = 2e-9, kGateResistance = 1e-5;
   std::vector<Admittance> all;

@@ -268,9 +268,9 @@ TEST(Tetrahedra, AgreeWithPhonopy) {
   EXPECT_GT(positive, 1000u);
 }
 
-// What the weights keep and what they do not. Exchange of both created phonons changes nothing. A
-// process seen from its other phonons is integrated over another wave vector, so its weights there
-// agree on the mean alone: the collision operator is not symmetric.
+// The weights keep one symmetry and lose another. Exchange of both created phonons changes nothing.
+// A process seen from its other phonons is integrated over another wave vector, so its weights
+// there agree on the mean alone: the collision operator is not symmetric.
 TEST(Tetrahedra, AreSymmetricInCreatedPhonons) {
   const auto s = silicon_on("ngrid=6,6,6");
   const Modes& modes = s->run.modes;

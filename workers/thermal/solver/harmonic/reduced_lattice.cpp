@@ -75,7 +75,7 @@ Superbase completed(const Index3& a, const Index3& b, const Index3& c) {
   return set;
 }
 
-/// Of a superbase and its negative, returns the first in the order of coordinates.
+/// Returns the superbase or its negative, whichever is first in the order of coordinates.
 Superbase one_of_pair(const Superbase& set) {
   Superbase negative = set;
   for (Index3& v : negative)

@@ -63,7 +63,7 @@ class BeamSmallSignal::Linearised {
   }
 
  private:
-  /// What 1 V at a contact does at once.
+  /// The immediate effects of 1 V at a contact.
   struct ContactDrive {
     std::vector<double> entering;       ///< drive by the inflow; empty: none
     std::array<double, 2> excess_ev{};  ///< change of the electrons beyond the wanted ones
