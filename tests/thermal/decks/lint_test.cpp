@@ -143,7 +143,9 @@ TEST(Lint, PlansASampleOfFourPhonons) {
     for (int attempt = 0; attempt < 3 && !came_true; ++attempt) {
       const auto plan = validate(settings)["plan"];
       EXPECT_EQ(plan.contains("draws_4ph"), uniform);
-      if (uniform) EXPECT_EQ(plan["draws_4ph"].get<int>(), 3000);
+      if (uniform) {
+        EXPECT_EQ(plan["draws_4ph"].get<int>(), 3000);
+      }
       const auto s = test::solve_deck(silicon(), settings);
       const auto start = std::chrono::steady_clock::now();
       run_four_phonon(s->transport(), *s->deck.fourth_order, s->deck.control.four_phonon_options(),
