@@ -179,11 +179,13 @@ void Judge::check_grant(const server::AcquireLeases& request, const server::Gran
   const bool is_new = granted_.insert(grant.attempt.fence).second;
   job_of_attempt_[grant.attempt.uid] = grant.attempt.job_id;
   if (is_new && is_closed(worker, "")) report_violation("orders", what + " is on a drained worker");
-  const std::int64_t left_ms = request.time_left_ms.value_or(grant.job.max_runtime_ms);
+  const std::int64_t expected_ms = expected_time_ms(grant.job);
+  const std::int64_t left_ms = request.time_left_ms.value_or(expected_ms);
   const bool may_checkpoint =
       grant.job.resume && grant.job.checkpoint_ms > 0 && 2 * grant.job.checkpoint_ms <= left_ms;
-  if (is_new && grant.job.max_runtime_ms > left_ms && !may_checkpoint)
-    report_violation("time", what + " has only " + std::to_string(left_ms) + " ms");
+  if (is_new && expected_ms > left_ms && !may_checkpoint)
+    report_violation("time", what + " has only " + std::to_string(left_ms) + " ms of " +
+                                 std::to_string(expected_ms));
   if (is_new && machine.drains)
     report_violation("I6", what + " was granted to a worker that drains");
   for (const std::string& id : devices) {

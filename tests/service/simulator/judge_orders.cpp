@@ -18,6 +18,19 @@ void Judge::note_order(const server::ServiceOrder& order, bool end) {
   ++counts_[end ? "orders ended" : "orders"];
 }
 
+std::int64_t Judge::expected_time_ms(const server::JobRow& job) {
+  std::vector<double> ratios;
+  Rows rows(sql("SELECT ratio FROM estimate_ratios WHERE quantity=2 AND kind=? AND pool=? "
+                "ORDER BY ratio")
+                .bind(job.kind, job.pool));
+  while (rows.next()) ratios.push_back(rows->real(0));
+  if (ratios.size() < 5) return job.max_runtime_ms;
+  std::size_t below = 0;  // the first ratio that at least 95 % of them do not exceed
+  while (100 * (below + 1) < 95 * ratios.size()) ++below;
+  const double correction = std::clamp(ratios[below], 0.01, 1.0);
+  return static_cast<std::int64_t>(correction * static_cast<double>(job.max_runtime_ms));
+}
+
 bool Judge::is_closed(const std::string& worker, const std::string& device) const {
   return orders_.contains({worker, device});
 }
