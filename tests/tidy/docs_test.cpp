@@ -271,7 +271,7 @@ TEST(Docs, KeysOfMosfetDecks) {
   Names keys = read;
   for (const char* table :
        {"bias", "contact", "doping", "gate", "geometry", "material", "mesh", "output", "process",
-        "roughness", "run", "scattering", "statistics", "valley"})
+        "roughness", "run", "scattering", "small_signal", "statistics", "valley"})
     keys.erase(table);  // tables are named with their keys
   expect_same(keys, words_of_tables(page, "| key | type", 0), "docs/reference/mosfet_keys.md");
 }
