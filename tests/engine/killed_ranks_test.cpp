@@ -19,8 +19,8 @@ using namespace test;
 // Settings of a job of 8 tiles that writes a checkpoint after each.
 const Words kLonger{"ngrid=5 5 5", "checkpoint_interval_s=0", "four_phonon_iteration=.false."};
 
-/// Runs a job of n ranks, and kills its last rank after the first checkpoint. If that rank had no
-/// work left, the job still succeeds; then the output is removed and the job is run again.
+/// Runs a job of n ranks, and kills its last rank after the first checkpoint. A job whose last rank
+/// had no work left succeeds all the same. Its output is then removed, and the job is run again.
 /// @return the exit status of the job; 0: it succeeded each time
 int lose_last_rank(int n, const Words& words, const fs::path& output, const fs::path& log) {
   int status = 0;

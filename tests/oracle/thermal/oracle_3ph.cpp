@@ -41,7 +41,8 @@ int third_point(const Crystal3ph& c, bool emission, int q0, int q1) {
   return q2;
 }
 
-/// Returns the weights of δ(ω0 ± ω'(q1) − ω''(q0 ± q1)) by tetrahedra, [s1 · branches + s2][q1].
+/// Returns the weights of δ(ω0 ± ω'(q1) − ω''(q0 ± q1)) by tetrahedra, [s1 · branches +
+/// s2][q1].
 std::vector<std::vector<double>> tetrahedra(const Crystal3ph& c, bool emission, int q0, double w0) {
   std::vector<std::vector<double>> weights;
   const int nb = 3 * c.n_atoms;

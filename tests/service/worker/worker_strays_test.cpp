@@ -15,7 +15,8 @@ using JobState = WorkerWorld::JobState;
 
 class WorkerStrays : public testing::Test {
  protected:
-  /// Starts a job whose engine then outlives its daemon and SIGKILL, and a second daemon.
+  /// Starts a job, kills its daemon and starts a second daemon. The engine of the job lives on,
+  /// even after SIGKILL.
   /// @return the job
   auto& start_a_stray() {
     auto& job = world.submit("hang");

@@ -31,8 +31,8 @@ std::unique_ptr<test::SolvedDeck> silicon_on(const std::string& mesh) {
                           {mesh, "T=300", "isotopes=F", "convergence=F", "allow_few_processes=T"});
 }
 
-/// Returns ∫ dE of g(E) and of E g(E), which is a polynomial of third degree between neighbours of
-/// `breaks`. Gauss points give the integrals exactly.
+/// Returns ∫ dE of g(E) and of E g(E), which is a polynomial of third degree between neighbours
+/// of `breaks`. Gauss points give the integrals exactly.
 template <typename Function>
 std::array<double, 2> moments(std::vector<double> breaks, const Function& g) {
   constexpr double kNode[2] = {0.3399810435848563, 0.8611363115940526};
@@ -120,8 +120,8 @@ struct TetrahedraOfMesh {
         mesh(own_mesh) {}
 };
 
-// The tetrahedra around all points fill the zone once: for every pair of branches ∫ dω Σ_q' δ(ω
-// ± ω' − ω'') is the number of points, and the first moment is Σ_q' (ω'' ∓ ω').
+// The tetrahedra around all points fill the zone once: for every pair of branches ∫ dω Σ_q'
+// δ(ω ± ω' − ω'') is the number of points, and the first moment is Σ_q' (ω'' ∓ ω').
 TEST(Tetrahedra, FillTheZoneOnce) {
   const auto s = silicon_on("ngrid=3,4,5");
   const int nb = s->run.modes.n_branches;
@@ -154,7 +154,8 @@ TEST(Tetrahedra, FillTheZoneOnce) {
     }
 }
 
-/// Returns Σ_q' δ(E − ω'')/N_q for a band ω'' = band(|q|) around q = 0, with one flat band ω' = 1.
+/// Returns Σ_q' δ(E − ω'')/N_q for a band ω'' = band(|q|) around q = 0, with one flat band
+/// ω' = 1.
 double joint_density(const Mat3& reciprocal, int n, double energy,
                      const std::function<double(double)>& band) {
   const QMesh mesh{{n, n, n}};
@@ -187,8 +188,8 @@ double joint_density(const Mat3& reciprocal, int n, double energy,
   return sum / static_cast<double>(mesh.size());
 }
 
-// Joint densities in closed form, for a volume V of the zone: 2π√E/V of ω'' = q² and 4πE²/V of ω''
-// = |q|. The error falls with the square of the step, to less than a per cent at 32³.
+// Joint densities in closed form, for a volume V of the zone: 2π√E/V of ω'' = q² and 4πE²/V
+// of ω'' = |q|. The error falls with the square of the step, to less than a per cent at 32³.
 TEST(Tetrahedra, HaveTheJointDensityOfKnownBands) {
   const Mat3 cubic = kIdentity;
   const Mat3 bcc{Vec3{-0.5, 0.5, 0.5}, Vec3{0.5, -0.5, 0.5}, Vec3{0.5, 0.5, -0.5}};

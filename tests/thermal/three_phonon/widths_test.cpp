@@ -35,8 +35,8 @@ std::string refusal_of(const Settings& more) {
   return "no refusal";
 }
 
-// The phase space of every mode is the sum of the Gaussians of phono3py, exp(−x²/2s²)/√(2π)s with s
-// = 2π·sigma_thz, over all pairs of partners inside the window.
+// The phase space of every mode is the sum of the Gaussians of phono3py, exp(−x²/2s²)/√(2π)s
+// with s = 2π·sigma_thz, over all pairs of partners inside the window.
 TEST(FixedWidth, IsTheStandardDeviationOfPhono3py) {
   const auto s = solved({"ngrid=4,4,4", "broadening=fixed", "sigma_thz=0.15", "cut3=1.5",
                          "window_norm=F", "convergence=F"});
@@ -80,8 +80,8 @@ TEST(FixedWidth, GivesASymmetricOperator) {
   EXPECT_NEAR(kappa[0] / kappa[1], 1.0, 1e-8);
 }
 
-// Tetrahedra need no width: κ is near that of Gaussians on the same mesh. The keys of widths do not
-// change it, and each of them is said.
+// Tetrahedra need no width: κ is near that of Gaussians on the same mesh. The keys of widths do
+// not change it, and each of them is said.
 TEST(Tetrahedra, GiveKappaWithoutAWidth) {
   const auto own_deck = solved({"ngrid=6,6,6", "broadening=tetrahedra"});
   const auto wide_deck = solved({"ngrid=6,6,6", "broadening=symmetric"});

@@ -13,9 +13,9 @@ namespace quasi::thermal {
 /// Each mode carries a vector p (Modes::spread_rad_ps), which measures the change of its energy
 /// over half a cell of the mesh:
 /// - kAdaptiveMax, kAdaptiveRms: p_i = b_i·v/N_i along the three reciprocal axes;
-/// - all other kinds: p = Lᵀv with L Lᵀ = ⟨R M Rᵀ⟩, M = Σ_i c_i c_iᵀ for the reduced basis c of
-///   the lattice b_i/N_i, averaged over the point group. Three phonons take no width from it with
-///   kFixed and kTetrahedra.
+/// - all other kinds: p = Lᵀv with L Lᵀ = ⟨R M Rᵀ⟩, M = Σ_i c_i c_iᵀ for the reduced
+///   basis c of the lattice b_i/N_i, averaged over the point group. Three phonons take no width
+///   from it with kFixed and kTetrahedra.
 enum class Broadening {
   kSymmetric,    ///< default: rms over axes, point group and all pairs of the process's phonons
   kAdaptiveMax,  ///< FourPhonon: largest axis, pair of the last two phonons

@@ -54,9 +54,9 @@ QUASI_HD inline double highest_part(double e, int rank, const double* v) {
 
 }  // namespace tetrahedron_detail
 
-/// Returns the weight of a corner in ∫ δ(E − f) φ d³q / volume, where f and φ are linear in the
-/// tetrahedron: the derivative of the integral by φ of that corner (docs/theory/thermal.md 4.1)
-/// [macdonald1979]. It is not negative, and it is 0 unless the least f < E < the largest.
+/// Returns the weight of a corner in ∫ δ(E − f) φ d³q / volume, where f and φ are linear in
+/// the tetrahedron: the derivative of the integral by φ of that corner (docs/theory/thermal.md
+/// 4.1) [macdonald1979]. It is not negative, and it is 0 unless the least f < E < the largest.
 /// @param own      f at the corner
 /// @param a, b, c  f at the other corners
 QUASI_HD inline double tetrahedron_weight(double energy, double own, double a, double b, double c) {

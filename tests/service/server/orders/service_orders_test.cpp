@@ -65,8 +65,9 @@ class Orders : public testing::Test {
   TurnsWorld world_{{.lease_ttl_ms = 5'000, .requeue_delay_ms = 30'000}};
 };
 
-// A drained worker has two jobs. The one whose time limit ends in time goes on to its end. The
-// other writes a checkpoint and waits again, and its attempt is not counted.
+// A worker with two jobs is drained within half an hour. The job with a limit of 20 minutes runs to
+// its end. The job of ten hours writes a checkpoint and waits again, and its attempt is not
+// counted.
 TEST_F(Orders, ADrainLetsAJobEndThatFitsAndSendsTheOtherBack) {
   const RegisterWorker worker = world_.add_worker("w_1", 2);
   const Grant brief = run_job(worker, 20 * kMinuteMs);

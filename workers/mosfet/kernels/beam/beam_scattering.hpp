@@ -66,8 +66,8 @@ class BeamScattering {
   /// Returns the gain in g per time: Σ over links of their rate times ḡ of the other end, and
   /// relaxation to ḡ [n_states][nx][n_h].
   std::vector<double> gain(const std::vector<double>& mean) const;
-  /// Returns the change of λ by a change of ḡ, which blocks or frees final states, to first order
-  /// [n_states][nx][n_h], 1/fs. @param mean  δḡ [n_states][nx][n_h]
+  /// Returns the change of λ by a change of ḡ, which blocks or frees final states, to first
+  /// order [n_states][nx][n_h], 1/fs. @param mean δḡ [n_states][nx][n_h]
   std::vector<double> blocked_loss(const std::vector<double>& mean) const;
   /// Returns the gain in g per time that depends on `filling` alone [n_states][nx][n_h]; empty
   /// without blocking.
@@ -81,13 +81,14 @@ class BeamScattering {
   std::vector<double> emission_power(const std::vector<double>& mean) const;
   /// Returns Σ over links of the net number that enters a state [n_states][nx][n_h], 1/(nm² fs).
   std::vector<double> net_number(const std::vector<double>& mean) const;
-  /// Returns Σ over links and directions of rate (Ψ_to − Ψ_from)(Χ_to − Χ_from), one valley,
-  /// 1/(nm² fs). Electrons leave the points of a cell of H in proportion to V g and arrive in
-  /// proportion to V; without blocking. @param g, a, b  g, Ψ and Χ in the layout of BeamOperator
+  /// Returns Σ over links and directions of rate (Ψ_to − Ψ_from)(Χ_to − Χ_from), one
+  /// valley, 1/(nm² fs). Electrons leave the points of a cell of H in proportion to V g and arrive
+  /// in proportion to V; without blocking. @param g, a, b g, Ψ and Χ in the layout of
+  /// BeamOperator
   double noise(const std::vector<double>& g, const std::vector<double>& a,
                const std::vector<double>& b) const;
-  /// Returns the derivatives of Σ w Ψ V (gain − λ g) by the overlaps [pairs of levels][nx], with
-  /// the weights w = C_ν e^{(E_F−H)/kT} of electrons; without blocking and relaxation.
+  /// Returns the derivatives of Σ w Ψ V (gain − λ g) by the overlaps [pairs of levels][nx],
+  /// with the weights w = C_ν e^{(E_F−H)/kT} of electrons; without blocking and relaxation.
   /// @param g, psi  in the layout of BeamOperator
   std::vector<double> overlap_slopes(const std::vector<double>& g,
                                      const std::vector<double>& psi) const;

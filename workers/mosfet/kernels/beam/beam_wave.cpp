@@ -36,8 +36,8 @@ Wave mean_of(const BeamScattering& scattering, const Wave& g) {
   return complex_of(scattering.mean(real_part(g)), scattering.mean(imaginary_part(g)));
 }
 
-/// Right side of one line: the drive of both branches, plus V times the gain, plus V δλ (ḡ − g).
-/// Null: none.
+/// Right side of one line: the drive of both branches, plus V times the gain, plus V δλ (ḡ −
+/// g). Null: none.
 struct LineDrive {
   const Complex* plus = nullptr;
   const Complex* minus = nullptr;

@@ -141,7 +141,8 @@ struct Control {
   }
   /// Says which keys of widths the deck gives although its broadening does not use them.
   std::vector<std::string> idle_width_keys() const;
-  /// Returns σ of δ_σ = exp(−x²/σ²)/(σ√π), which is √2 times the standard deviation 2π·sigma_thz.
+  /// Returns σ of δ_σ = exp(−x²/σ²)/(σ√π), which is √2 times the standard deviation
+  /// 2π·sigma_thz.
   double fixed_sigma_rad_ps() const;
   /// Options of solve_harmonic.
   HarmonicOptions harmonic_options() const;

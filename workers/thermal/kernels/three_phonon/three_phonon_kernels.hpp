@@ -144,7 +144,8 @@ class ThreePhononKernels : public ThreePhononSums {
   /// Counts the processes of some rows. @return [rows][2] absorption and emission
   virtual std::vector<std::int64_t> count(const std::vector<std::int64_t>& rows) = 0;
 
-  /// Lists the processes of rows first ≤ row < last, in the order of the sums. Weights are not set.
+  /// Lists the processes of rows first ≤ row < last, in the order of the sums. Weights are not
+  /// set.
   /// @param offsets  receives where each row begins, [last − first + 1]
   virtual std::vector<Process3> list(std::int64_t first, std::int64_t last,
                                      std::vector<std::int64_t>& offsets) = 0;

@@ -22,9 +22,10 @@ Mat3 mesh_metric(const Mat3& steps);
 using Superbase = std::array<Index3, 4>;
 
 /// Returns the obtuse superbases of a lattice: four lattice vectors with the sum zero and no acute
-/// angle between any two, of which three are a basis [conway1992]. One of each pair ±v is returned,
-/// and of several those with the shortest three vectors. They are a property of the lattice, so
-/// they do not depend on the basis `steps` that describes it (docs/theory/thermal.md 4.1).
+/// angle between any two, of which three are a basis [conway1992]. One of each pair ±v is
+/// returned, and of several those with the shortest three vectors. They are a property of the
+/// lattice, so they do not depend on the basis `steps` that describes it (docs/theory/thermal.md
+/// 4.1).
 /// @param steps  rows b_i/N_i, the steps of a mesh
 /// @return integer coordinates in `steps`
 std::vector<Superbase> obtuse_superbases(const Mat3& steps);

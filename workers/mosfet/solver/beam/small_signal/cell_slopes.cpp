@@ -19,7 +19,8 @@ std::vector<double> half_difference(const std::vector<double>& high,
 }  // namespace
 
 LevelShift shift_between(const BeamLevels& base, const BeamLevels& low, const BeamLevels& high) {
-  // A clipped or raised face has kinks, so that the differences are small.
+  // The edge at a face has kinks where it was clipped or raised. Only a small part of the shift is
+  // tried, so that it stays between two kinks.
   constexpr double kShare = 1e-2;
   LevelShift shift{half_difference(high.edge_ev, low.edge_ev), {}};
   const auto nodes = static_cast<std::size_t>(base.nx), count = nodes + 1;
@@ -105,8 +106,8 @@ BeamGeometry CellSlopes::shifted(const LevelShift& shift, double factor) const {
 }
 
 // Returns the weights of the upper edge of every cell of H. With the shape ω of the cells the
-// occupation there is ½(g_k e^{−H_k/kT} ω_k + g_{k+1} e^{−H_{k+1}/kT} ω_{k+1}), which is divided by
-// e^{−H/kT} of the edge.
+// occupation there is ½(g_k e^{−H_k/kT} ω_k + g_{k+1} e^{−H_{k+1}/kT} ω_{k+1}), which is
+// divided by e^{−H/kT} of the edge.
 CellSlopes::EdgeWeights CellSlopes::edge_weights() const {
   const BeamGrid& grid = base_.grid;
   const double half = 0.5 * grid.dh_ev / grid.shape.kt_ev;

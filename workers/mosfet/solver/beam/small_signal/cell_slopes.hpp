@@ -25,7 +25,8 @@ class CellSlopes {
   /// Returns the geometry with volumes and areas changed by `factor` times a shift.
   BeamGeometry shifted(const LevelShift& shift, double factor) const;
   /// Returns δV g plus the sweep of a shift: rising levels lift electrons through the upper edges
-  /// of their cells of H, X_{k+½} ĝ out and X_{k−½} ĝ in, with X_{k+½} = −Σ_{k'≤k} δV⁰.
+  /// of their cells of H, X_{k+½} ĝ out and X_{k−½} ĝ in, with X_{k+½} = −Σ_{k'≤k}
+  /// δV⁰.
   /// @param g  in the layout of BeamOperator @return in that layout, eV
   std::vector<double> storage(const LevelShift& shift, const std::vector<double>& g) const;
 

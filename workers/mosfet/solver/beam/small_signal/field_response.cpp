@@ -165,7 +165,7 @@ void FieldResponse::solve_base(const BiasPoint& bias, const BeamSteadyState& sta
   constexpr int kMaxBlocking = 30;
   constexpr double kBlockingTolerance = 1e-12;
   const BeamGeometry cells = make_beam_geometry(grid_, tables_.levels);
-  // The first occupations are those of the state, the same for all cells of κ.
+  // The iteration begins with the mean occupations of the steady state, equal for all cells of κ.
   const auto nj = static_cast<std::size_t>(grid_.n_kappa);
   g_.resize(2 * static_cast<std::size_t>(cells.cells()));
   for (std::size_t at = 0; at < g_.size(); ++at) g_[at] = state.mean[at % (g_.size() / 2) / nj];

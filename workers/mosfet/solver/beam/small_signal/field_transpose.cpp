@@ -95,7 +95,8 @@ std::vector<double> FieldTranspose::weighted(const std::vector<double>& psi) con
   return out;
 }
 
-// Adds the transpose of the shifts of levels and of their faces. A level follows V as −∫|ψ|² δV dz.
+// Adds the transpose of the shifts of levels and of their faces. A level follows V as −∫|ψ|²
+// δV dz.
 std::vector<double> FieldTranspose::by_potential(const LevelShift& slopes) const {
   const Structure& s = response_.structure();
   const auto nx = static_cast<std::size_t>(s.nx), nz = static_cast<std::size_t>(s.nz);

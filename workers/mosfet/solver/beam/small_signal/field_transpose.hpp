@@ -10,8 +10,8 @@ namespace quasi::mosfet {
 /// roughness and impurities (docs/theory/mosfet.md 17.9). Each function returns the derivatives by
 /// V [nx][nz] of a sum over cells or nodes at fixed occupations g.
 ///
-/// The weight of a cell is w = 2 C_ν Δx e^{(E_F−H)/kT}, so that Σ w V g counts the electrons of
-/// both valleys per width.
+/// The weight of a cell is w = 2 C_ν Δx e^{(E_F−H)/kT}, so that Σ w V g counts the electrons
+/// of both valleys per width.
 class FieldTranspose {
  public:
   /// `response` must outlive this. @throws NotConverged if a column has no states
@@ -21,8 +21,8 @@ class FieldTranspose {
   std::vector<double> of_rate(const std::vector<double>& psi) const;
   /// Returns the derivatives of Σ w Ψ times the storage of a FieldDerivative, 1/V.
   std::vector<double> of_storage(const std::vector<double>& psi) const;
-  /// Returns the derivatives of Σ Φ P with the residual P of Poisson's equation, nm; zero for given
-  /// potentials. @param phi  Φ [nx][nz], zero for given potentials
+  /// Returns the derivatives of Σ Φ P with the residual P of Poisson's equation, nm; zero for
+  /// given potentials. @param phi Φ [nx][nz], zero for given potentials
   std::vector<double> of_poisson(const std::vector<double>& phi) const;
   /// Returns the derivatives of the electrons through the face next to source or drain,
   /// 1/(V nm fs).
@@ -30,8 +30,8 @@ class FieldTranspose {
 
   /// Returns w of a cell of one branch, 1/(nm eV).
   double weight(int state, int k) const;
-  /// Returns Σ_z Φ (e/ε0) |ψ|² times the control volume of the nodes, by which an electron of a
-  /// state and column changes Σ Φ P [n_states][nx], V nm².
+  /// Returns Σ_z Φ (e/ε0) |ψ|² times the control volume of the nodes, by which an electron of
+  /// a state and column changes Σ Φ P [n_states][nx], V nm².
   std::vector<double> potential_of_electrons(const std::vector<double>& phi) const;
 
  private:

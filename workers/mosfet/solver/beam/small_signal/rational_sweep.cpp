@@ -146,7 +146,7 @@ SweptValues rational_sweep(const std::vector<double>& frequencies,
       now[n] = exact != known.end() ? exact->second : function.at(frequencies[n] / unit);
       if (exact != known.end()) continue;
       const double change = last.empty() ? 1.0 : deviation(last[n], now[n]);
-      // Among equal ones the frequency in the middle of the widest gap is next.
+      // If changes are equal, the frequency farthest from all solved ones is solved next.
       const auto after = known.lower_bound(n);
       const double wide =
           static_cast<double>(std::min(n - std::prev(after)->first, after->first - n));

@@ -13,7 +13,8 @@ Index3 minus(const Index3& a) { return {-a[0], -a[1], -a[2]}; }
 }  // namespace
 
 MeshTetrahedra::MeshTetrahedra(const std::vector<std::array<Index3, 4>>& superbases) {
-  // The tetrahedra as their three other corners in rising order, with their numbers.
+  // Counts how often each tetrahedron occurs. The key is its three corners besides the origin, in
+  // rising order.
   std::map<std::array<Index3, 3>, int> found;
   for (const std::array<Index3, 4>& steps : superbases) {
     std::array<std::size_t, 4> order{0, 1, 2, 3};

@@ -40,8 +40,8 @@ struct TetrahedraView3 {
   QUASI_HD static int opposite(int i) { return i == 0 ? 0 : ((i - 1) ^ 1) + 1; }
 
   /// Returns the weight of a process, in ps, which takes the place of δ_σ(Δω): the mean of
-  /// branch_delta_ps over branches tied to those of λ' and λ''. Σ |V|² over tied branches does not
-  /// depend on the choice of their eigenvectors, and so do rates.
+  /// branch_delta_ps over branches tied to those of λ' and λ''. Σ |V|² over tied branches does
+  /// not depend on the choice of their eigenvectors, and neither do rates.
   /// @param omega0_rad_ps  ω
   /// @param mode1, mode2   λ' at q' and λ'' at q ± q'
   QUASI_HD double delta_ps(Channel3 channel, double omega0_rad_ps, std::int64_t mode1,
@@ -58,8 +58,8 @@ struct TetrahedraView3 {
     return sum / count;
   }
 
-  /// Returns the weight of q' in Σ_q' δ(ω ± ω'(q') − ω''(q ± q')) for one branch of each, in ps.
-  /// Branches are joined by their order in ω.
+  /// Returns the weight of q' in Σ_q' δ(ω ± ω'(q') − ω''(q ± q')) for one branch of each,
+  /// in ps. Branches are joined by their order in ω.
   QUASI_HD double branch_delta_ps(Channel3 channel, double omega0_rad_ps, std::int64_t mode1,
                                   std::int64_t mode2) const {
     const bool absorption = channel == Channel3::kAbsorption;
@@ -106,9 +106,9 @@ struct MeshTetrahedra {
   double share = 0.0;  ///< volume of a tetrahedron over that of a mesh point, per division
 };
 
-/// Returns the first branch of equal frequency for every mode. Neighbours within 1e-4 rad/ps are
-/// equal, and so are those of one degenerate subspace. Other than a subspace, such a set also holds
-/// branches that pass through each other, which their order in ω does not tell apart.
+/// Returns for every mode the lowest branch that counts as equal to it at this q-point.
+/// Neighbouring branches count as equal within 1e-4 rad/ps or in one degenerate subspace. Branches
+/// that cross are equal, too, because their order in frequency does not tell them apart.
 std::vector<std::int32_t> tied_branches(const Modes& modes);
 
 }  // namespace quasi::thermal
