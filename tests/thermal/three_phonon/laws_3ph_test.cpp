@@ -12,6 +12,7 @@
 #include "tests/support/reference_data.hpp"
 #include "tests/thermal/decks/model_deck.hpp"
 #include "tests/thermal/support/solved_deck.hpp"
+#include "tests/thermal/three_phonon/star_members.hpp"
 #include "workers/thermal/kernels/three_phonon/fc3_transform.hpp"
 #include "workers/thermal/physics/occupation.hpp"
 
@@ -59,15 +60,7 @@ TEST(Laws3ph, RatesAreEqualOverAStar) {
     const auto s = test::solve_deck(model(c.name), {c.mesh, "convergence=F"});
     const int nb = s->run.modes.n_branches;
     EXPECT_LT(s->run.modes.star_deviation_rad_ps, c.tolerance);
-    ThreePhononProblem elsewhere = s->problem;
-    std::mt19937 random(7);
-    for (std::size_t i = 0; i < elsewhere.rows.size(); ++i) {
-      std::vector<std::int32_t> members;
-      for (std::int64_t q = 0; q < s->run.modes.n_q; ++q)
-        if (s->deck.symmetry.star_of[q] == static_cast<std::int32_t>(i))
-          members.push_back(static_cast<std::int32_t>(q));
-      elsewhere.rows[i] = members[random() % members.size()];
-    }
+    const ThreePhononProblem elsewhere = test::at_random_members(*s);
     const auto kernels = make_three_phonon_kernels(Device{});
     kernels->load(elsewhere);
     SilentProgress silent;

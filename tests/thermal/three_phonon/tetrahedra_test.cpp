@@ -18,6 +18,7 @@
 #include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/decks/model_deck.hpp"
 #include "tests/thermal/support/solved_deck.hpp"
+#include "tests/thermal/three_phonon/star_members.hpp"
 #include "workers/thermal/kernels/three_phonon/tetrahedra/mesh_tetrahedra.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 #include "workers/thermal/solver/harmonic/reduced_lattice.hpp"
@@ -308,15 +309,7 @@ TEST(Tetrahedra, RatesAreEqualOverAStar) {
     const auto s =
         test::solve_deck(test::model(name), {mesh, "T=300", "isotopes=F", "broadening=tetrahedra",
                                              "convergence=F", "allow_few_processes=T"});
-    ThreePhononProblem elsewhere = s->problem;
-    std::mt19937 random(7);
-    for (std::size_t i = 0; i < elsewhere.rows.size(); ++i) {
-      std::vector<std::int32_t> members;
-      for (std::int64_t q = 0; q < s->run.modes.n_q; ++q)
-        if (s->deck.symmetry.star_of[q] == static_cast<std::int32_t>(i))
-          members.push_back(static_cast<std::int32_t>(q));
-      elsewhere.rows[i] = members[random() % members.size()];
-    }
+    const ThreePhononProblem elsewhere = test::at_random_members(*s);
     const auto kernels = make_three_phonon_kernels(Device{});
     kernels->load(elsewhere);
     SilentProgress silent;
