@@ -54,7 +54,7 @@ write = false
 band_min = {band_min}
 band_max = {band_max}
 [pseudobands]
-vectors = 12
+vectors = {vectors}
 protected_ry = 0.25
 blocks = {blocks}
 """
@@ -64,10 +64,11 @@ def thousand_atoms(wave_ry):
     """Values of the deck PSEUDOBANDS."""
     if SMALL:
         return {"supercell": [1, 1, 1], "wave_ry": wave_ry / 2, "bands": 24, "screened_ry": 2.0,
-                "band_min": 15, "band_max": 18, "blocks": 2}
+                "band_min": 15, "band_max": 18, "blocks": 3, "vectors": 3}
     return {"supercell": [5, 5, 5], "wave_ry": wave_ry, "bands": 2900,
             "screened_ry": float(os.environ.get("SCREENED_RY", 8.0)), "band_min": 1997,
-            "band_max": 2004, "blocks": int(os.environ.get("BLOCKS", 4))}
+            "band_max": 2004, "blocks": int(os.environ.get("BLOCKS", 4)),
+            "vectors": int(os.environ.get("VECTORS", 12))}
 
 
 def four_phonons(mesh, scale_broad):

@@ -7,12 +7,15 @@
 #
 #   BLOCKS=4     pseudobands by polynomials of H in place of all bands, with the error bars of four
 #                blocks of vectors; 0: without error bars. BANDS is then the number of lowest states
+#   VECTORS=12   random vectors of each window of pseudobands, a multiple of BLOCKS
 #   CUTOFF=4.0   of ε in Ry, 8 by default
 #
 # 216 atoms, all bands:             bench/gpu/gw_job.sh ENGINE
 # 216 atoms, error bars:            BLOCKS=4 bench/gpu/gw_job.sh ENGINE cuda:0 3,3,3 640
 # 512 atoms:                        BLOCKS=0 bench/gpu/gw_job.sh ENGINE cuda:0 4,4,4 1500
 # 1,000 atoms, ε at 4 Ry:           BLOCKS=0 CUTOFF=4.0 bench/gpu/gw_job.sh ENGINE cuda:0 5,5,5 2900
+# 1,000 atoms, error bars:          BLOCKS=8 VECTORS=16 CUTOFF=4.0 bench/gpu/gw_job.sh ENGINE \
+#                                     cuda:0,cuda:1 5,5,5 2900 500
 engine=$1 device=${2:-cuda:0} repeats=${3:-3,3,3} bands=${4:-5500} limit=${5:-300}
 source "$(dirname "$0")/gw_deck.sh"
 out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
@@ -20,7 +23,7 @@ gw_deck "$out/deck.toml" "$repeats" "$bands"
 sed -i "s/^cutoff_ry = 8.0/cutoff_ry = ${CUTOFF:-8.0}/" "$out/deck.toml"
 if [ -n "${BLOCKS:-}" ]; then
   sed -i "s/^bands = $bands/&\nsolver = \"operator\"/" "$out/deck.toml"
-  printf '[pseudobands]\nvectors = 12\nprotected_ry = 0.25\n' >> "$out/deck.toml"
+  printf '[pseudobands]\nvectors = %s\nprotected_ry = 0.25\n' "${VECTORS:-12}" >> "$out/deck.toml"
   [ "$BLOCKS" = 0 ] || echo "blocks = $BLOCKS" >> "$out/deck.toml"
 fi
 SECONDS=0

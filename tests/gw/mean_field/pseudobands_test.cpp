@@ -11,8 +11,8 @@
 #include "tests/gw/support/small_silicon.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/output/summary.hpp"
-#include "workers/gw/solver/calculation/statistical_errors.hpp"
 #include "workers/gw/solver/mean_field/pseudobands.hpp"
+#include "workers/gw/solver/pseudoband_errors/statistical_errors.hpp"
 
 namespace quasi::gw {
 namespace {

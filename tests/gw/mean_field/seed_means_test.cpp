@@ -11,7 +11,7 @@
 #include "tests/gw/support/cpu_hamiltonians.hpp"
 #include "tests/gw/support/pseudoband_crystals.hpp"
 #include "tests/gw/support/small_silicon.hpp"
-#include "workers/gw/solver/calculation/statistical_errors.hpp"
+#include "workers/gw/solver/pseudoband_errors/statistical_errors.hpp"
 
 namespace quasi::gw {
 namespace {

@@ -52,6 +52,10 @@ struct EpsilonRequest {
 struct EpsilonOptions {
   double epsilon_cutoff_ry = 10.0;
   int bands = 0;  ///< number of bands in the sum of χ; complete multiplets
+  /// Empty bands below this number, counted from 0, are left out of the sum.
+  int first_empty_band = 0;
+  /// Most portions of χ of one q (polarizability.hpp).
+  std::int64_t portions = kChiPortions;
   /// [n_frequencies]; the first is 0, and the others are iu or ω + iη.
   std::vector<std::complex<double>> frequencies_ry{std::complex<double>{}};
   int n_real = 0;  ///< number of frequencies on the real axis; they come last

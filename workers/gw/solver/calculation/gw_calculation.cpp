@@ -1,9 +1,6 @@
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
-#include <future>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -15,40 +12,15 @@
 #include "workers/gw/solver/calculation/phase_clock.hpp"
 #include "workers/gw/solver/calculation/problem_digest.hpp"
 #include "workers/gw/solver/calculation/pseudoband_step.hpp"
-#include "workers/gw/solver/calculation/statistical_errors.hpp"
+#include "workers/gw/solver/calculation/screening_step.hpp"
+#include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
+#include "workers/gw/solver/pseudoband_errors/statistical_errors.hpp"
 #include "workers/gw/solver/self_energy/sigma_stage.hpp"
 #include "workers/gw/solver/self_energy/zone_sum/zone_sum_change.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
 namespace {
-
-/// Checks ε⁻¹ by a few threads of the host while the devices work.
-class ScreeningChecks {
- public:
-  explicit ScreeningChecks(const std::vector<DielectricMatrix>& epsilon) : epsilon_(epsilon) {}
-  /// To be called after W is made, because both are bound by the memory of the host.
-  void start() {
-    if (checks_.valid()) return;
-    const int threads = std::max(1, omp_get_max_threads() / 2);
-    checks_ = std::async(std::launch::async, [this, threads] {
-      const PhaseClock clock(&seconds_);
-      omp_set_num_threads(threads);
-      return check_screening(epsilon_);
-    });
-  }
-  std::vector<SelfCheck> take() {
-    start();
-    return checks_.get();
-  }
-  /// Valid after take().
-  double seconds() const { return seconds_; }
-
- private:
-  const std::vector<DielectricMatrix>& epsilon_;
-  double seconds_ = 0.0;
-  std::future<std::vector<SelfCheck>> checks_;
-};
 
 bool is_accepted(const Deck& deck, const SelfCheck& check) {
   return std::find(deck.accepted_laws.begin(), deck.accepted_laws.end(), check.name) !=
@@ -220,26 +192,6 @@ void solve_states(const Deck& deck, const ExchangeCorrelation& vxc, const StepCo
   for (const auto& [step, value] : run.statistics.seconds) run.seconds["sigma_" + step] = value;
 }
 
-/// ε⁻¹ of all q, from files or calculated.
-void solve_screening(const Deck& deck, const StepContext& context, Calculation& run) {
-  EpsilonProfile profile;
-  {
-    const PhaseClock clock(&run.seconds["epsilon"]);
-    if (run.plan.stored)
-      run.epsilon = read_epsilon(deck.epsilon.stored, run.field, context.coulomb);
-    else
-      run.epsilon = dielectric_matrices(run.field, screening_points(run.field), run.plan.epsilon,
-                                        context, &profile);
-  }
-  for (const DielectricMatrix& m : run.epsilon)
-    if (m.at_gamma) context.coulomb.require_direction(m.q);
-  for (const auto& [step, value] : profile.seconds()) run.seconds["epsilon_" + step] = value;
-  if (profile.pairs() > 0)
-    context.progress.log("static polarizability: " + std::to_string(profile.pairs()) +
-                         " pairs of bands, " + std::to_string(profile.real_pairs()) +
-                         " of them in real arithmetic");
-}
-
 /// Plans the job, and ends it at once where it cannot succeed.
 /// @param given  states that pseudobands replace, which stay in memory; null: none
 void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* given,
@@ -365,7 +317,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   Checkpoint checkpoint(place.checkpoint_directory, ready.digest, deck.common.checkpoint_interval_s,
                         progress);
   const StepContext context{*ready.coulomb, place.team, checkpoint, progress};
-  solve_screening(deck, context, run);
+  const ScreeningStep screening(deck, context, run);
   ScreeningChecks screening_checks(run.epsilon);
   if (deck.stop_after_epsilon) {
     if (deck.self_test) run_self_test(false, deck, context, screening_checks, run);
@@ -381,6 +333,11 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     ready.given.reset();
   }
   solve_states(deck, ready.vxc, context, screening_checks, run);
+  if (shares_blocks(deck, run)) {
+    const PhaseClock clock(&run.seconds["pseudoband_errors"]);
+    BlockEnergies blocks(deck, ready.vxc, context, screening.groups(), run);
+    add_block_errors(deck, blocks, progress, run);
+  }
   if (deck.perturbation.wanted && place.team.ranks().leads())
     solve_displacements(deck, context, run);
   if (wants_path(deck) && place.team.ranks().leads()) {

@@ -4,10 +4,13 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/mean_field/filtered_pseudobands.hpp"
+#include "workers/gw/solver/mean_field/random_factors.hpp"
+#include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
@@ -48,6 +51,23 @@ std::int64_t bytes_of(const Wavefunctions& waves) {
   for (const KPointWaves& at : waves.waves)
     for (const auto& spin : at.coefficients) bytes += std::ssize(spin) * 16;
   return bytes;
+}
+
+/// Returns the bytes of χ by groups of bands (grouped_screening.hpp), and of one weighted sum.
+std::int64_t bytes_of_groups(const Deck& deck, const Calculation& run) {
+  const EpsilonOptions& e = run.plan.epsilon;
+  const auto n_g =
+      static_cast<double>(make_g_sphere(run.field.crystal().bdot, {}, e.epsilon_cutoff_ry).size());
+  // A triangle of χ(0) and whole χ(ω); values are real where the states of every k are.
+  bool real = true;
+  for (const KPointWaves& at : run.field.waves.waves)
+    for (const auto& spin : at.coefficients)
+      real = real && is_real(std::span(spin).first(at.g.size()));
+  const double matrices = static_cast<double>(e.frequencies_ry.size()) - 0.5;
+  return static_cast<std::int64_t>(
+      n_g * n_g *
+      ((deck.pseudobands.blocks + 2) * run.field.waves.n_k() * matrices * (real ? 8.0 : 16.0) +
+       16.0 * static_cast<double>(e.frequencies_ry.size())));
 }
 
 /// Makes the pseudobands of a plan from the states that are now in `run.field`.
@@ -133,10 +153,11 @@ Wavefunctions replace_by_pseudobands(const Deck& deck, GwKernels& kernels, Calcu
 }
 
 void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, Calculation& run) {
-  // The jobs of an error bar need the given states once more, beside the first job's matrices.
+  // Error bars need the given states once more, and matrices beside those of the job.
   run.plan.host_bytes += bytes_of(given);
   if (deck.pseudobands.blocks > 0)
     run.plan.host_bytes += bytes_of(given) + run.plan.screening_bytes;
+  if (shares_blocks(deck, run)) run.plan.host_bytes += bytes_of_groups(deck, run);
   note_pseudobands(deck, run);
   plan_closed_sum(deck, given, run);
 }

@@ -122,8 +122,17 @@ std::vector<Cplx> states_at(const MeanField& field, const PseudobandPlan& plan, 
   std::vector<Cplx> made(states.begin(),
                          states.begin() + static_cast<std::ptrdiff_t>(
                                               static_cast<std::size_t>(plan.kept) * at.g.size()));
+  made.reserve(static_cast<std::size_t>(plan.bands()) * at.g.size());
   const auto add = [&](const auto& vectors) {
-    made.insert(made.end(), vectors.begin(), vectors.end());
+    const auto n_pw = static_cast<std::ptrdiff_t>(at.g.size()),
+               n_vectors = static_cast<std::ptrdiff_t>(plan.chosen.size());
+    for (int band = plan.kept; band < plan.bands(); ++band) {
+      const PseudobandPlan::Place place = plan.place_of(band - plan.kept);
+      const auto first = vectors.begin() + (static_cast<std::ptrdiff_t>(place.window) * n_vectors +
+                                            static_cast<std::ptrdiff_t>(place.vector)) *
+                                               n_pw;
+      made.insert(made.end(), first, first + n_pw);
+    }
   };
   if (real)
     add(FilteredVectors<double>(*loaded, h.size(), plan, states.data()).make(factors));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
@@ -88,13 +89,13 @@ std::vector<Cplx> replaced_states(const Wavefunctions& given, const PseudobandPl
   const RandomFactors factors(plan.seed, static_cast<std::uint32_t>(use), spin, ik, real);
   std::vector<Cplx> made(states.begin(), first);
   made.resize(static_cast<std::size_t>(plan.bands()) * n_pw);
-  const auto vectors = static_cast<int>(plan.chosen.size());
-  const double scale = 1.0 / std::sqrt(static_cast<double>(vectors));
+  const double scale = 1.0 / std::sqrt(static_cast<double>(plan.chosen.size()));
   // A thread makes whole vectors, so that the order of each sum does not depend on their number.
 #pragma omp parallel for schedule(dynamic)
   for (int row = plan.kept; row < plan.bands(); ++row) {
-    const std::size_t window = plan.used[static_cast<std::size_t>((row - plan.kept) / vectors)];
-    const int vector = plan.chosen[static_cast<std::size_t>((row - plan.kept) % vectors)];
+    const PseudobandPlan::Place place = plan.place_of(row - plan.kept);
+    const std::size_t window = plan.used[place.window];
+    const int vector = plan.chosen[place.vector];
     Cplx* const xi = made.data() + static_cast<std::size_t>(row) * n_pw;
     for (int band = plan.kept; band < plan.given; ++band) {
       const double weight =
@@ -164,6 +165,7 @@ PseudobandPlan begin_plan(const MeanField& field, const PseudobandOptions& optio
   const Wavefunctions& waves = field.waves;
   PseudobandPlan plan{.given = waves.n_bands,
                       .vectors = options.vectors,
+                      .blocks = options.left_out < 0 ? std::max(1, options.blocks) : 1,
                       .seed = options.seed,
                       .moved_nodes = options.moved_nodes,
                       .filter = {},
@@ -226,11 +228,20 @@ void set_energies(const Wavefunctions& given, const PseudobandPlan& plan, Pseudo
       made.energy_ry.push_back(given.energy(spin, ik, band));
       made.occupation.push_back(given.occupied(spin, ik, band));
     }
-    for (const std::size_t window : plan.used) {
-      made.energy_ry.insert(made.energy_ry.end(), plan.chosen.size(), plan.energy_ry(window, pole));
-      made.occupation.insert(made.occupation.end(), plan.chosen.size(), 0.0);
+    for (int band = plan.kept; band < plan.bands(); ++band) {
+      const std::size_t window = plan.used[plan.place_of(band - plan.kept).window];
+      made.energy_ry.push_back(plan.energy_ry(window, pole));
+      made.occupation.push_back(0.0);
     }
   });
+}
+
+std::vector<double> energies_at_nodes(const Wavefunctions& made, PseudobandPlan plan,
+                                      PseudobandUse use) {
+  plan.moved_nodes = false;
+  Wavefunctions at_nodes = without_states(made, plan.bands());
+  set_energies(made, plan, use, at_nodes);
+  return std::move(at_nodes.energy_ry);
 }
 
 Wavefunctions pseudobands(const Wavefunctions& given, const PseudobandPlan& plan,

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "workers/gw/model/pseudoband_options.hpp"
@@ -17,6 +18,7 @@ struct PseudobandPlan {
   int kept = 0;             ///< protected bands, which are unchanged
   std::vector<int> chosen;  ///< numbers r of the vectors that are used; all but those of a block
   int vectors = 0;          ///< random vectors of each window
+  int blocks = 1;           ///< blocks of the chosen vectors, whose bands lie together
   int seed = 1;
   bool moved_nodes = true;  ///< energies of windows contain the excess of the second moment
   double midgap_ry = 0.0;
@@ -35,6 +37,24 @@ struct PseudobandPlan {
       return midgap_ry + (filter != nullptr ? filter->node(window) : windows.node(window));
     return midgap_ry +
            (filter != nullptr ? filter->energy(window, pole_ry) : windows.energy(window, pole_ry));
+  }
+  /// The window and the vector of one band beyond the protected ones.
+  struct Place {
+    std::size_t window = 0;  ///< index into `used`
+    std::size_t vector = 0;  ///< index into `chosen`
+  };
+  /// Returns the place of a band, counted from the first one beyond the protected bands. Bands are
+  /// ordered by block, then by window, then by vector.
+  Place place_of(int band) const {
+    const auto at = static_cast<std::size_t>(band),
+               each = chosen.size() / static_cast<std::size_t>(blocks),
+               in_block = at % (used.size() * each);
+    return {in_block / each, at / (used.size() * each) * each + in_block % each};
+  }
+  /// Returns the bands of one block, [begin, end), counted from 0.
+  std::pair<int, int> bands_of_block(int block) const {
+    const auto each = static_cast<int>(used.size() * chosen.size()) / blocks;
+    return {kept + block * each, kept + (block + 1) * each};
   }
   /// Number of bands of the states that pseudobands() returns.
   int bands() const { return kept + static_cast<int>(used.size() * chosen.size()); }
@@ -57,6 +77,11 @@ Wavefunctions without_states(const Wavefunctions& given, int n_bands);
 void set_energies(const Wavefunctions& given, const PseudobandPlan& plan, PseudobandUse use,
                   Wavefunctions& made);
 
+/// Returns the energies of the states of a plan with those of windows at their nodes, as
+/// Wavefunctions::energy_ry. @param made  the states of the plan
+std::vector<double> energies_at_nodes(const Wavefunctions& made, PseudobandPlan plan,
+                                      PseudobandUse use);
+
 /// Divides the states of `field`. States below midgap + protected_ry are kept in whole multiplets.
 /// That energy rises by 1 + F while the next interval has no more states than vectors at every k,
 /// and all states are kept if there would be no fewer vectors than states.
@@ -66,7 +91,8 @@ void set_energies(const Wavefunctions& given, const PseudobandPlan& plan, Pseudo
 PseudobandPlan plan_pseudobands(const MeanField& field, const PseudobandOptions& options,
                                 bool top_is_whole);
 
-/// Makes the states of a plan: the protected bands, then for each window k and vector r the band
+/// Makes the states of a plan: the protected bands, then, in the order of
+/// PseudobandPlan::place_of(), for each window k and vector r the band
 ///
 ///   ξ_kr = N_ξ^−½ Σ_n g_k(E_n) θ_rn |n⟩,   E[θ_rn θ*_rm] = δ_nm
 ///

@@ -15,14 +15,15 @@ std::int64_t LongWaveDipoles::n_occupied(int spin) const {
 std::int64_t LongWaveDipoles::n_blocks(int spin) const {
   // Every block transfers the occupied states again.
   constexpr std::int64_t kFewestBands = 512, kMostBlocks = 4;
-  return std::clamp<std::int64_t>((bands_ - n_occupied(spin)) / kFewestBands, 1, kMostBlocks);
+  return std::clamp<std::int64_t>(n_empty(spin) / kFewestBands, 1, kMostBlocks);
 }
 
 void LongWaveDipoles::add_block(const Orbit& orbit, int spin, std::int64_t block,
                                 GwKernels& kernels, std::vector<Cplx>& to) const {
-  const std::int64_t n_v = n_occupied(spin), n_c = bands_ - n_v;
+  const std::int64_t n_v = n_occupied(spin), n_c = n_empty(spin);
   const std::int64_t first = block * n_c / n_blocks(spin),
-                     count = (block + 1) * n_c / n_blocks(spin) - first;
+                     count = (block + 1) * n_c / n_blocks(spin) - first,
+                     first_band = first_empty(spin) + first;
   // At S k_r the direction is S⁻¹ q.
   const Rotation rotation = field_.zone.rotation_to(
       field_.zone.points()[static_cast<std::size_t>(orbit.representative)].k);
@@ -30,7 +31,7 @@ void LongWaveDipoles::add_block(const Orbit& orbit, int spin, std::int64_t block
       field_.zone.operations()[static_cast<std::size_t>(rotation.operation)];
   const auto axes = along_cartesian_axes(field_.crystal(),
                                          std::sqrt(metric_dot(field_.crystal().bdot, q0_, q0_)));
-  const BandPairs pairs{rotation.irreducible, spin, {0, n_v}, {n_v + first, n_v + first + count}};
+  const BandPairs pairs{rotation.irreducible, spin, {0, n_v}, {first_band, first_band + count}};
   for (std::int64_t axis = 0; axis < 3; ++axis) {
     const std::vector<Cplx> matrix = velocity_matrix(
         field_.waves, pairs, multiply(inverse(s.rotation), axes[static_cast<std::size_t>(axis)]),
@@ -41,13 +42,13 @@ void LongWaveDipoles::add_block(const Orbit& orbit, int spin, std::int64_t block
         to[static_cast<std::size_t>((axis * n_v + v) * n_c + first + c)] =
             matrix[static_cast<std::size_t>(v * count + c)] /
             (field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(v)) -
-             field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(n_v + first + c)));
+             field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(first_band + c)));
   }
 }
 
 std::vector<Cplx> LongWaveDipoles::calculate(const Orbit& orbit, int spin,
                                              GwKernels& kernels) const {
-  const std::int64_t n_v = n_occupied(spin), n_c = bands_ - n_v;
+  const std::int64_t n_v = n_occupied(spin), n_c = n_empty(spin);
   std::vector<Cplx> all(static_cast<std::size_t>(3 * n_v * n_c));
   for (std::int64_t block = 0; block < n_blocks(spin); ++block)
     add_block(orbit, spin, block, kernels, all);
@@ -65,7 +66,7 @@ void LongWaveDipoles::share(const std::vector<Orbit>& orbits, DeviceTeam& team) 
     for (int spin = 0; spin < field_.n_spins(); ++spin) {
       const std::int64_t n_v = n_occupied(spin);
       if (n_v == 0) continue;
-      shared_[{orbit, spin}].resize(static_cast<std::size_t>(3 * n_v * (bands_ - n_v)));
+      shared_[{orbit, spin}].resize(static_cast<std::size_t>(3 * n_v * n_empty(spin)));
       for (std::int64_t block = 0; block < n_blocks(spin); ++block)
         blocks.push_back({orbit, spin, block});
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -18,9 +19,9 @@ namespace quasi::gw {
 /// The empty bands are calculated in blocks that do not depend on the number of devices.
 class LongWaveDipoles {
  public:
-  /// @param bands  number of occupied and empty bands together
-  LongWaveDipoles(const MeanField& field, const Vec3& q0, int bands)
-      : field_(field), q0_(q0), bands_(bands) {}
+  /// @param empty  empty bands, counted from 0; those that a spin occupies are left out
+  LongWaveDipoles(const MeanField& field, const Vec3& q0, const BandRange& empty)
+      : field_(field), q0_(q0), empty_(empty) {}
 
   /// Calculates the dipoles of all pairs at the representative of an orbit.
   std::vector<Cplx> calculate(const Orbit& orbit, int spin, GwKernels& kernels) const;
@@ -35,13 +36,15 @@ class LongWaveDipoles {
 
  private:
   std::int64_t n_occupied(int spin) const;
+  std::int64_t first_empty(int spin) const { return std::max(n_occupied(spin), empty_.begin); }
+  std::int64_t n_empty(int spin) const { return empty_.end - first_empty(spin); }
   std::int64_t n_blocks(int spin) const;
   void add_block(const Orbit& orbit, int spin, std::int64_t block, GwKernels& kernels,
                  std::vector<Cplx>& to) const;
 
   const MeanField& field_;
   Vec3 q0_{};
-  int bands_ = 0;
+  BandRange empty_;
   std::map<std::pair<std::size_t, int>, std::vector<Cplx>> shared_;  ///< of (orbit, spin)
 };
 

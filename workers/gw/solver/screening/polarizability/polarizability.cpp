@@ -10,11 +10,6 @@
 namespace quasi::gw {
 namespace {
 
-/// Portions of one q. A device adds up one portion before it hands over its sum, and each portion
-/// costs one transfer of χ. The number is fixed, so that bits do not depend on the number of
-/// devices.
-constexpr std::int64_t kPortions = 8;
-
 /// Returns the operations that reduce the sum over k to a wedge. At q₀ the matrix elements are
 /// O(q₀) and inherit the symmetry error of the states divided by q₀ (4e-6 of the wings in a typical
 /// file), so the full zone is summed there. With a subspace the full zone is summed too, because
@@ -40,7 +35,8 @@ std::int64_t polarizability_pairs(const MeanField& field, const Vec3& q,
   const auto wedge = static_cast<std::int64_t>(
       orbits(field.zone, group_of_sum(field, q, is_small(field, q), options)).size());
   std::int64_t pairs = 0;
-  for (const int n_v : field.n_occupied_of_spin) pairs += wedge * n_v * (options.bands - n_v);
+  for (const int n_v : field.n_occupied_of_spin)
+    pairs += wedge * n_v * (options.bands - std::max(n_v, options.first_empty_band));
   return pairs;
 }
 
@@ -50,7 +46,7 @@ Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& a
       at_(at),
       options_(options),
       profile_(profile),
-      dipoles_(field, at.q, options.bands) {
+      dipoles_(field, at.q, {options.first_empty_band, options.bands}) {
   group_ = group_of_sum(field, at.q, at.at_gamma, options);
   whole_ = is_identity_alone(field.zone.operations(), group_);
   wedge_ = orbits(field.zone, group_);
@@ -60,8 +56,8 @@ Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& a
   const auto n_other = static_cast<std::int64_t>(options.frequencies_ry.size()) - 1;
   for (int spin = 0; spin < field.n_spins(); ++spin) {
     const int n_v = field.n_occupied_of_spin[static_cast<std::size_t>(spin)];
-    const int n_c = options.bands - n_v;
-    if (n_v == 0) continue;
+    const int n_c = options.bands - std::max(n_v, options.first_empty_band);
+    if (n_v == 0 || n_c <= 0) continue;
     // Half of the memory is for empty bands on the box. The kernels cut the pairs of a static χ
     // into blocks of their own, so only other frequencies bound the blocks further.
     const auto edges = box();
@@ -79,8 +75,8 @@ Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& a
     }
     // With few k-points the occupied bands are cut into enough blocks for every portion.
     const auto n_wedge = static_cast<std::int64_t>(wedge_.size());
-    const auto blocks_wanted = (kPortions + n_wedge - 1) / n_wedge;
-    if (static_cast<std::int64_t>(wedge_.size()) < kPortions)
+    const auto blocks_wanted = (kChiPortions + n_wedge - 1) / n_wedge;
+    if (static_cast<std::int64_t>(wedge_.size()) < kChiPortions)
       block = std::max<std::int64_t>(1, std::min(block, (n_v + blocks_wanted - 1) / blocks_wanted));
     for (std::size_t orbit = 0; orbit < wedge_.size(); ++orbit)
       for (std::int64_t c = 0; c < n_c; c += at_once)
@@ -90,7 +86,7 @@ Polarizability::Polarizability(const MeanField& field, const DielectricMatrix& a
                             {v, std::min<std::int64_t>(n_v, v + block)},
                             {c, std::min<std::int64_t>(n_c, c + at_once)}});
   }
-  portions_ = std::min<std::int64_t>(kPortions, static_cast<std::int64_t>(units_.size()));
+  portions_ = std::min<std::int64_t>(options.portions, static_cast<std::int64_t>(units_.size()));
 }
 
 std::array<int, 3> Polarizability::box() const {
@@ -115,7 +111,7 @@ void Polarizability::release() {
 void Polarizability::share_dipoles(DeviceTeam& team) {
   // With more k-points than portions every device has k-points of its own.
   if (!by_velocity() || team.members().size() == 1 ||
-      static_cast<std::int64_t>(wedge_.size()) >= kPortions)
+      static_cast<std::int64_t>(wedge_.size()) >= kChiPortions)
     return;
   StepClock clock(profile_);
   dipoles_.share(wedge_, team);

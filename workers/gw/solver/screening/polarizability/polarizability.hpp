@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -74,7 +75,7 @@ class Polarizability {
     int spin = 0;
     std::size_t orbit = 0;  ///< index into `wedge_`
     BandRange valence;
-    BandRange conduction;  ///< counted from the first empty band
+    BandRange conduction;  ///< counted from first_empty()
   };
   std::array<int, 3> box() const;
   /// Data of a portion that stay on a device for the next portion.
@@ -87,6 +88,11 @@ class Polarizability {
     std::vector<Cplx> dipole;  ///< of (orbit, spin) by k·p, [3][n_v][n_c]; else empty
   };
   Resident& resident(GwKernels& kernels) const;
+  /// Number of the first empty band of the sum, counted from 0.
+  std::int64_t first_empty(int spin) const {
+    return std::max(field_.n_occupied_of_spin[static_cast<std::size_t>(spin)],
+                    options_.first_empty_band);
+  }
   bool by_velocity() const { return at_.at_gamma && field_.by_velocity; }
   /// True if the occupied states at k + q are those of WFNq.
   bool uses_shifted_states() const { return at_.at_gamma && !by_velocity(); }

@@ -106,7 +106,7 @@ void Polarizability::PortionSum::load_empty(const Unit& unit, const Rotation& ro
   const bool same_k = resident_.empty_bands != nullptr && resident_.orbit == unit.orbit &&
                       resident_.spin == unit.spin;
   if (same_k && resident_.conduction.begin == unit.conduction.begin) return;
-  const auto first = n_occupied(unit) + unit.conduction.begin;
+  const auto first = chi_.first_empty(unit.spin) + unit.conduction.begin;
   const RotatedWaves waves =
       rotated_waves(chi_.field_.waves, chi_.field_.zone.operations(), rotation, unit.spin,
                     static_cast<int>(first), static_cast<int>(first + unit.conduction.size()));
@@ -127,7 +127,8 @@ std::vector<Cplx> Polarizability::PortionSum::heads_of(const Unit& unit) {
       resident_.dipole = chi_.dipoles_.calculate(chi_.wedge_[unit.orbit], unit.spin, kernels_);
     dipole = &resident_.dipole;
   }
-  const std::int64_t n_v = n_occupied(unit), n_c = chi_.options_.bands - n_v;
+  const std::int64_t n_v = n_occupied(unit),
+                     n_c = chi_.options_.bands - chi_.first_empty(unit.spin);
   std::vector<Cplx> heads;
   for (std::int64_t i = 0; i < chi_.n_heads_; ++i)
     for (std::int64_t v = unit.valence.begin; v < unit.valence.end; ++v) {
@@ -142,7 +143,7 @@ Polarizability::PortionSum::Weights Polarizability::PortionSum::weights_of(
   const MeanField& field = chi_.field_;
   const double prefactor = 4.0 / (field.n_spins() * field.zone_volume_bohr3());
   const std::int64_t n_v = unit.valence.size(), n_c = unit.conduction.size();
-  const std::int64_t first_c = n_occupied(unit) + unit.conduction.begin;
+  const std::int64_t first_c = chi_.first_empty(unit.spin) + unit.conduction.begin;
   Weights weights;
   weights.at_zero.resize(static_cast<std::size_t>(n_v * n_c));
   weights.at_frequencies.resize(weights.at_zero.size() * static_cast<std::size_t>(n_other_));

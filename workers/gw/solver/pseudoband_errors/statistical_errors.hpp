@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
+#include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
 
 namespace quasi::gw {
 
@@ -21,18 +22,23 @@ struct JackknifeEstimate {
 /// @param without  θ_(−b), each without one block; 3 to 16 values
 JackknifeEstimate jackknife(double pooled, const std::vector<double>& without);
 
-/// Solves the deck once without each block of random vectors, and estimates the statistical error
-/// of every energy and of the gap.
+/// Solves the whole deck once without each block of random vectors, and estimates the statistical
+/// error of every energy and of the gap.
 /// @param given  mean field of the deck before pseudobands
 /// @param own    solution with all blocks
 PseudobandErrors statistical_errors(const Deck& deck, const MeanField& given,
                                     const Workplace& place, const Calculation& own,
                                     Progress& progress);
 
+/// Sets the statistical errors of a finished job that shares its blocks (shares_blocks()), and the
+/// bound of the window width unless the job misses its target.
+void add_block_errors(const Deck& deck, BlockEnergies& energies, Progress& progress,
+                      Calculation& run);
+
 /// Bounds the error of the windows' energies in `run` (docs/theory/gw.md 9.6). The deck is solved
 /// again with equal vectors and the energies of windows at their nodes. The change is the whole
 /// correction of second order, of which a fraction is left where poles differ from the assumed one.
-/// Slices have no such correction, and nothing is set.
+/// Slices have no such correction, and nothing is set. A bound that is there already stays.
 void add_window_width(const Deck& deck, const MeanField& given, const Workplace& place,
                       Progress& progress, Calculation& run);
 

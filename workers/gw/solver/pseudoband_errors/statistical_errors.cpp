@@ -1,4 +1,4 @@
-#include "workers/gw/solver/calculation/statistical_errors.hpp"
+#include "workers/gw/solver/pseudoband_errors/statistical_errors.hpp"
 
 #include <algorithm>
 #include <array>
@@ -42,12 +42,52 @@ JackknifeEstimate jackknife(double pooled, const std::vector<double>& without) {
           .half_width = kStudent.at(without.size() - 3) * std::sqrt((blocks - 1.0) / blocks * sum)};
 }
 
+namespace {
+
+/// Estimates the errors of `own` by the energies of the jobs without one block each.
+PseudobandErrors jackknife_errors(const Calculation& own,
+                                  const std::vector<std::vector<Quasiparticle>>& without) {
+  PseudobandErrors errors{.blocks = static_cast<int>(without.size())};
+  for (std::size_t i = 0; i < own.quasiparticles.size(); ++i) {
+    std::vector<double> energies;
+    for (const auto& list : without) energies.push_back(energy_ev(list[i]));
+    const double pooled = energy_ev(own.quasiparticles[i]);
+    const JackknifeEstimate found = jackknife(pooled, energies);
+    errors.estimate_ev.push_back(found.value);
+    errors.half_width_ev.push_back(found.half_width);
+    errors.bias_ev.push_back(std::abs(found.value - pooled));
+  }
+  const auto pooled = gap_of(own.field, own.quasiparticles);
+  if (!pooled) return errors;
+  std::vector<double> gaps_without;
+  for (const auto& list : without) gaps_without.push_back(gap_of(own.field, list).value());
+  const JackknifeEstimate found = jackknife(*pooled, gaps_without);
+  errors.gap_ev = found.value;
+  errors.gap_half_width_ev = found.half_width;
+  errors.gap_bias_ev = std::abs(found.value - *pooled);
+  return errors;
+}
+
+double largest_half_width_ev(const PseudobandErrors& errors) {
+  double largest = errors.gap_half_width_ev.value_or(0.0);
+  for (const double value : errors.half_width_ev) largest = std::max(largest, value);
+  return largest;
+}
+
+/// Sets the bound of the window width from the energies with windows at their nodes.
+void set_window_width(const std::vector<Quasiparticle>& at_nodes, Calculation& run) {
+  for (std::size_t i = 0; i < run.quasiparticles.size(); ++i)
+    run.pseudoband_errors->window_width_ev.push_back(
+        std::abs(energy_ev(run.quasiparticles[i]) - energy_ev(at_nodes[i])));
+}
+
+}  // namespace
+
 PseudobandErrors statistical_errors(const Deck& deck, const MeanField& given,
                                     const Workplace& place, const Calculation& own,
                                     Progress& progress) {
   StudyRunner runner(place.checkpoint_directory, place.team.ranks(), progress);
-  std::vector<std::vector<double>> without(own.quasiparticles.size());
-  std::vector<double> gaps_without;
+  std::vector<std::vector<Quasiparticle>> without;
   for (int block = 0; block < deck.pseudobands.blocks; ++block) {
     Deck reduced = deck;
     reduced.self_test = false;
@@ -55,25 +95,26 @@ PseudobandErrors statistical_errors(const Deck& deck, const MeanField& given,
     Workplace at = place;
     at.checkpoint_directory =
         runner.begin("pseudobands without block " + std::to_string(block + 1));
-    const Calculation run = solve_mean_field(reduced, given, at, progress);
-    for (std::size_t i = 0; i < without.size(); ++i)
-      without[i].push_back(energy_ev(run.quasiparticles[i]));
-    if (const auto gap = gap_of(run.field, run.quasiparticles)) gaps_without.push_back(*gap);
+    without.push_back(solve_mean_field(reduced, given, at, progress).quasiparticles);
   }
-  PseudobandErrors errors{.blocks = deck.pseudobands.blocks};
-  for (std::size_t i = 0; i < without.size(); ++i) {
-    const JackknifeEstimate found = jackknife(energy_ev(own.quasiparticles[i]), without[i]);
-    errors.estimate_ev.push_back(found.value);
-    errors.half_width_ev.push_back(found.half_width);
-    errors.bias_ev.push_back(std::abs(found.value - energy_ev(own.quasiparticles[i])));
+  return jackknife_errors(own, without);
+}
+
+void add_block_errors(const Deck& deck, BlockEnergies& energies, Progress& progress,
+                      Calculation& run) {
+  std::vector<std::vector<Quasiparticle>> without;
+  for (int block = 0; block < deck.pseudobands.blocks; ++block) {
+    progress.log("pseudobands without block " + std::to_string(block + 1));
+    without.push_back(energies.without(block));
   }
-  if (const auto gap = gap_of(own.field, own.quasiparticles)) {
-    const JackknifeEstimate found = jackknife(*gap, gaps_without);
-    errors.gap_ev = found.value;
-    errors.gap_half_width_ev = found.half_width;
-    errors.gap_bias_ev = std::abs(found.value - *gap);
-  }
-  return errors;
+  run.pseudoband_errors = jackknife_errors(run, without);
+  // A job that will be repeated with more vectors needs no bound of the window width.
+  const double target_ev = deck.pseudobands.target_error_ev;
+  if (deck.pseudobands.windows != WindowForm::kSplines ||
+      (target_ev > 0.0 && largest_half_width_ev(*run.pseudoband_errors) > target_ev))
+    return;
+  progress.log("pseudobands with the energies of windows at their nodes");
+  set_window_width(energies.at_nodes(), run);
 }
 
 namespace {
@@ -86,17 +127,11 @@ constexpr int kMostRepeats = 3;
 /// pilot's half-width of a few blocks is uncertain by 40 %.
 constexpr double kMargin = 1.5;
 
-double largest_half_width_ev(const PseudobandErrors& errors) {
-  double largest = errors.gap_half_width_ev.value_or(0.0);
-  for (const double value : errors.half_width_ev) largest = std::max(largest, value);
-  return largest;
-}
-
 /// Calculates a deck and the statistical errors of its energies.
 Calculation solved(const Deck& deck, const MeanField& given, const Workplace& place,
                    Progress& progress) {
   Calculation run = solve_mean_field(deck, given, place, progress);
-  if (!run.pseudobands->keeps_all())
+  if (!run.pseudobands->keeps_all() && !run.pseudoband_errors)
     run.pseudoband_errors = statistical_errors(deck, given, place, run, progress);
   return run;
 }
@@ -126,8 +161,9 @@ void note_target(const Deck& deck, int vectors, Calculation& run, Progress& prog
 
 void add_window_width(const Deck& deck, const MeanField& given, const Workplace& place,
                       Progress& progress, Calculation& run) {
-  if (!run.pseudoband_errors || deck.pseudobands.windows != WindowForm::kSplines) return;
-  PseudobandErrors& errors = *run.pseudoband_errors;
+  if (!run.pseudoband_errors || !run.pseudoband_errors->window_width_ev.empty() ||
+      deck.pseudobands.windows != WindowForm::kSplines)
+    return;
   Deck unmoved = deck;
   unmoved.self_test = false;
   unmoved.pseudobands.moved_nodes = false;
@@ -136,10 +172,7 @@ void add_window_width(const Deck& deck, const MeanField& given, const Workplace&
     at.checkpoint_directory = place.checkpoint_directory / "window_width";
   StudyRunner runner(at.checkpoint_directory, place.team.ranks(), progress);
   at.checkpoint_directory = runner.begin("pseudobands with the energies of windows at their nodes");
-  const Calculation other = solve_mean_field(unmoved, given, at, progress);
-  for (std::size_t i = 0; i < run.quasiparticles.size(); ++i)
-    errors.window_width_ev.push_back(
-        std::abs(energy_ev(run.quasiparticles[i]) - energy_ev(other.quasiparticles[i])));
+  set_window_width(solve_mean_field(unmoved, given, at, progress).quasiparticles, run);
 }
 
 namespace {

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <future>
+#include <memory>
+#include <vector>
+
+#include "workers/gw/solver/calculation/gw_calculation.hpp"
+#include "workers/gw/solver/screening/grouped_screening.hpp"
+
+namespace quasi::gw {
+
+/// Checks ε⁻¹ by a few threads of the host while the devices work.
+class ScreeningChecks {
+ public:
+  explicit ScreeningChecks(const std::vector<DielectricMatrix>& epsilon) : epsilon_(epsilon) {}
+  /// To be called after W is made, because both are bound by the memory of the host.
+  void start();
+  std::vector<SelfCheck> take();
+  /// Valid after take().
+  double seconds() const { return seconds_; }
+
+ private:
+  const std::vector<DielectricMatrix>& epsilon_;
+  double seconds_ = 0.0;
+  std::future<std::vector<SelfCheck>> checks_;
+};
+
+/// Calculates ε⁻¹ of a job. Where blocks of random vectors give error bars, χ is summed by groups
+/// of bands: the protected ones, then each block, then all vectors with the energies of windows at
+/// their nodes (the last one only for windows of splines).
+class ScreeningStep {
+ public:
+  /// Sets ε⁻¹ of all q in `run`, from files or calculated.
+  ScreeningStep(const Deck& deck, const StepContext& context, Calculation& run);
+  /// Returns χ by groups; null: it is not summed by groups.
+  GroupedScreening* groups() const { return groups_.get(); }
+
+ private:
+  void sum_by_groups(const Deck& deck, const StepContext& context, Calculation& run);
+  EpsilonProfile profile_;
+  std::unique_ptr<GroupedScreening> groups_;
+};
+
+}  // namespace quasi::gw

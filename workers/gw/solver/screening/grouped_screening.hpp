@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workers/gw/solver/screening/dielectric_inversion.hpp"
+#include "workers/gw/solver/screening/epsilon.hpp"
+#include "workers/gw/solver/screening/polarizability/packed_chi.hpp"
+#include "workers/gw/solver/screening/polarizability/polarizability.hpp"
+
+namespace quasi::gw {
+
+/// A range of empty bands whose pairs with all occupied bands are summed apart.
+struct EmptyBands {
+  std::string name;         ///< of its sums in the checkpoint
+  BandRange bands;          ///< counted from 0; bands that a spin occupies are left out
+  bool by_portions = true;  ///< devices share its pairs; false: one device sums all of them
+};
+
+/// ε⁻¹ of all q for weighted sums of χ over groups of empty bands,
+///
+///   χ = Σ_g w_g χ_g,   χ_g: all pairs of an occupied band and an empty band of group g.
+///
+/// Each χ_g is calculated once and kept in host memory (packed_chi.hpp). Every set of weights then
+/// costs an inversion and no pair (docs/theory/gw.md 9.3).
+class GroupedScreening {
+ public:
+  /// @param field    its states may change between calls, but not their plane waves
+  /// @param profile  gets times and counts
+  GroupedScreening(const MeanField& field, const EpsilonOptions& options,
+                   const StepContext& context, EpsilonProfile* profile);
+
+  /// Calculates χ of further groups with the present states of the field. Finished sums go into
+  /// the checkpoint, and those that it holds are not calculated. Collective.
+  void add(const std::vector<EmptyBands>& groups);
+
+  /// Inverts ε of the weighted sum of groups at every q, on the devices of this rank.
+  /// @param weights  of the groups in the order of add(); groups beyond the list count as 0
+  std::vector<DielectricMatrix> dielectric_matrices(const std::vector<double>& weights);
+
+ private:
+  struct Group {
+    EmptyBands of;
+    EpsilonOptions options;
+    std::vector<PackedChi> chi;  ///< [q]
+  };
+  class Sums;
+
+  std::string name_of(const EmptyBands& group, std::size_t iq) const;
+
+  const MeanField& field_;
+  EpsilonOptions options_;
+  const StepContext context_;
+  EpsilonProfile* profile_;
+  DielectricInversion inversion_;
+  std::vector<DielectricMatrix> empty_;  ///< without ε⁻¹, [q]
+  std::vector<Group> groups_;
+};
+
+}  // namespace quasi::gw

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/backend/checkpoint/checkpoint.hpp"
+#include "workers/backend/unset_vector.hpp"
+#include "workers/gw/kernels/polarizability/partial_chi.hpp"
+
+namespace quasi::gw {
+
+/// χ of some pairs of bands in little host memory: the triangle G ≤ G' of χ(0), then each whole
+/// χ(ω_i). Where all values are real, only their real parts are kept. A static real χ takes 4 n²
+/// bytes, and HostChi 16 n².
+class PackedChi {
+ public:
+  explicit PackedChi(const PartialChi& chi);
+  /// Takes over the values that piece() gave. @param shape  of the χ that was packed
+  PackedChi(const ChiShape& shape, Piece piece) : shape_(shape), piece_(std::move(piece)) {}
+
+  const ChiShape& shape() const { return shape_; }
+  /// True if every value is real.
+  bool is_real() const { return piece_.data[0] == 1.0; }
+  /// Returns the packed values, for a checkpoint or for other ranks.
+  const Piece& piece() const { return piece_; }
+
+ private:
+  ChiShape shape_;
+  Piece piece_;  ///< 1 if all values are real, else 0; then the values
+};
+
+/// Returns Σ_i factor_i χ_i in the order of PartialChi::read(), with 0 below the diagonal of χ(0);
+/// [shape.size()]. Each element is added in the order of the list.
+/// @param list  of one shape
+UnsetVector<Cplx> weighted_sum(const std::vector<const PackedChi*>& list,
+                               const std::vector<double>& factors);
+
+}  // namespace quasi::gw
