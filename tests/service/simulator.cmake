@@ -1,7 +1,8 @@
 # The whole service in one thread, on a clock of its own, with faults from a seed.
 quasi_add_test(simulator_test
   SOURCES simulator/client_process.cpp simulator/judge.cpp simulator/judge_events.cpp
-          simulator/judge_orders.cpp simulator/judge_rows.cpp simulator/operator_process.cpp
+          simulator/judge_orders.cpp simulator/judge_rows.cpp simulator/judge_sets.cpp
+          simulator/operator_process.cpp
           simulator/server_process.cpp simulator/simulator_test.cpp
           simulator/story.cpp simulator/timeline.cpp simulator/worker_machine.cpp
           files/journal_disk.cpp

@@ -8,6 +8,7 @@
 #include "server/api/convert.hpp"
 #include "server/api/status.hpp"
 #include "server/api/sweeps/job_parts.hpp"
+#include "tests/service/simulator/set_plan.hpp"
 
 namespace quasi::sim {
 namespace {
@@ -15,8 +16,18 @@ namespace {
 constexpr std::int64_t kLimitMs = 8'000;
 /// Label of jobs that count as equal to each other. Test work has no action of its own.
 constexpr char kEqual[] = "equal";
-/// Label of the jobs of a set, of which only so many run at a time.
-constexpr char kSet[] = "set";
+
+server::JobSetRow set_of(const SetPlan& plan) {
+  server::JobSetRow set{.name = "set",
+                        .max_concurrent = plan.max_concurrent,
+                        .stop_after_failures = plan.stop_after_failures};
+  if (plan.rule_jobs > 0)
+    set.stop_rules.push_back({.condition = {.figure = kFigure,
+                                            .comparison = wire::Comparison::kBelow,
+                                            .value = static_cast<double>(plan.rule_below),
+                                            .jobs = plan.rule_jobs}});
+  return set;
+}
 
 /// Prepares a submission as the server does before the queue gets it.
 server::SubmitJobs command_of(const v1::SubmitJobsRequest& request, const server::Scope& scope) {
@@ -28,11 +39,9 @@ server::SubmitJobs command_of(const v1::SubmitJobsRequest& request, const server
                              .jobs = {}};
   server::add_jobs(request, command);
   for (server::NewJob& job : command.jobs)
-    for (const auto& [key, value] : job.labels) {
+    for (const auto& [key, value] : job.labels)
       if (key == kEqual) job.row.action = wire::sha256_hex(value);
-      if (key == kSet && !command.set)
-        command.set = server::JobSetRow{.name = job.row.name, .max_concurrent = std::stoll(value)};
-    }
+  if (const auto plan = SetPlan::of(request.jobs(0))) command.set = set_of(*plan);
   return command;
 }
 
@@ -42,14 +51,6 @@ std::string to_json(const v1::SubmitJobsRequest& request) {
   options.preserve_proto_field_names = true;
   (void)google::protobuf::util::MessageToJsonString(request, &text, options);
   return text;
-}
-
-/// The states in an answer.
-std::vector<JobState> states_of(const server::Cancelled& answer) { return answer.states; }
-std::vector<JobState> states_of(const server::TurnsChanged& answer) {
-  std::vector<JobState> states;
-  for (const server::Turn& job : answer.jobs) states.push_back(job.state);
-  return states;
 }
 
 /// True for an answer after which the client forgets the submission.
@@ -72,6 +73,10 @@ server::Scope ClientProcess::scope() const {
 
 std::string ClientProcess::some_job() const {
   return jobs_.empty() ? "" : jobs_[around_.dice.draw(jobs_.size())];
+}
+
+std::string ClientProcess::some_set() const {
+  return sets_.empty() ? "" : sets_[around_.dice.draw(sets_.size())];
 }
 
 v1::JobSpec ClientProcess::random_job(int place, bool may_wait) {
@@ -147,9 +152,14 @@ void ClientProcess::submit() {
   v1::SubmitJobsRequest request;
   request.set_request_id(server::test::uuid_of(dice.engine()()));
   const bool is_set = dice.one_in(8);
-  const int n_jobs = static_cast<int>(is_set ? 4 : dice.draw(1, 3));
+  const int n_jobs = static_cast<int>(is_set ? dice.draw(4, 6) : dice.draw(1, 3));
   for (int i = 0; i < n_jobs; ++i) *request.add_jobs() = random_job(i, !is_set);
-  if (is_set) (*request.mutable_jobs(0)->mutable_labels())[kSet] = std::to_string(dice.draw(1, 2));
+  if (is_set)
+    SetPlan{.max_concurrent = dice.draw(0, 2),
+            .stop_after_failures = dice.draw(0, 2),
+            .rule_jobs = dice.draw(0, 2),
+            .rule_below = dice.draw(1, 3)}
+        .write_to(*request.mutable_jobs(0));
   around_.timeline.record("person " + std::to_string(person_.id) + " submits " +
                           std::to_string(n_jobs) + " jobs: " + request.jobs(0).name());
   state_.add_pending({.request_id = request.request_id(),
@@ -190,6 +200,7 @@ void ClientProcess::send(const v1::SubmitJobsRequest& request) {
               response->Clear();
               const auto submitted = write.queue.apply(command_of(request, scope), write.now);
               for (const std::string& uid : submitted.uids) response->add_job_ids(uid);
+              response->set_job_set_id(submitted.set_uid);
             },
             [back, response](const grpc::Status& status) { back(status, *response); });
       },
@@ -213,25 +224,27 @@ void ClientProcess::answered(const v1::SubmitJobsRequest& request, const grpc::S
     return state_.remove_pending(request.request_id());
   }
   const std::vector<std::string> uids(response.job_ids().begin(), response.job_ids().end());
-  around_.judge.note_submission_answer(request.request_id(), uids);
+  around_.judge.note_submission_answer(request.request_id(), uids, response.job_set_id());
   jobs_.insert(jobs_.end(), uids.begin(), uids.end());
+  if (!response.job_set_id().empty()) sets_.push_back(response.job_set_id());
   state_.remember_last(uids);
   state_.remove_pending(request.request_id());
 }
 
 template <class Command, class Then>
 void ClientProcess::command(const char* method, const Command& command, Then then) {
-  using States = std::vector<JobState>;
-  around_.network.call<States>(
+  using Answer =
+      decltype(std::declval<server::QueueCore&>().apply(command, std::declval<server::Now>()));
+  around_.network.call<Answer>(
       "person " + std::to_string(person_.id), alive_, kLimitMs,
       [&server = around_.server, method, command](auto back, const Awaited&) {
-        auto states = std::make_shared<States>();
+        auto answer = std::make_shared<Answer>();
         server.write(
             method,
-            [command, states](WriteContext& write) {
-              *states = states_of(write.queue.apply(command, write.now));
+            [command, answer](WriteContext& write) {
+              *answer = write.queue.apply(command, write.now);
             },
-            [back, states](const grpc::Status& status) { back(status, *states); });
+            [back, answer](const grpc::Status& status) { back(status, *answer); });
       },
       then);
 }
@@ -240,14 +253,35 @@ void ClientProcess::cancel() {
   const std::string uid = some_job();
   if (uid.empty()) return;
   around_.timeline.record("person " + std::to_string(person_.id) + " cancels a job");
+  around_.judge.note_cancel(uid);
   command("CancelJobs",
           server::CancelJobs{.scope = scope(),
                              .request_id = server::test::uuid_of(around_.dice.engine()()),
                              .body_sha256 = "cancel",
                              .uids = {uid},
                              .reason = "not wanted"},
-          [this, uid](const grpc::Status& status, const std::vector<JobState>& states) {
-            if (status.ok()) around_.judge.note_cancel_answer(uid, states.at(0));
+          [this, uid](const grpc::Status& status, const server::Cancelled& answer) {
+            if (status.ok()) around_.judge.note_cancel_answer(uid, answer.states.at(0));
+          });
+}
+
+void ClientProcess::cancel_set() {
+  const std::string uid = some_set();
+  if (uid.empty()) return cancel();
+  around_.timeline.record("person " + std::to_string(person_.id) + " cancels a set");
+  around_.judge.note_cancel(uid);
+  command("CancelJobs",
+          server::CancelJobs{.scope = scope(),
+                             .request_id = server::test::uuid_of(around_.dice.engine()()),
+                             .body_sha256 = "cancel of a set",
+                             .uids = {},
+                             .reason = "not wanted",
+                             .set_uid = uid},
+          [this, uid](const grpc::Status& status, const server::Cancelled& answer) {
+            if (!status.ok()) return;
+            for (std::size_t i = 0; i < answer.uids.size(); ++i)
+              around_.judge.note_cancel_answer(answer.uids[i], answer.states.at(i));
+            around_.judge.note_set_cancel_answer(uid);
           });
 }
 
@@ -260,7 +294,7 @@ void ClientProcess::send_turn(const std::string& uid, server::ChangeTurns::Act a
                               .act = act,
                               .reason = "turns",
                               .priority = -1},
-          [](const grpc::Status&, const std::vector<JobState>&) {});
+          [](const grpc::Status&, const server::TurnsChanged&) {});
 }
 
 void ClientProcess::change_turn() {
@@ -317,17 +351,21 @@ void ClientProcess::reach_for_job_of(const ClientProcess& other) {
   if (uid.empty() || !around_.server.is_up() || other.person_.tenant == person_.tenant) return;
   if (around_.server.world().engine.store().find_job(scope(), uid))
     around_.judge.report_violation("I15", "a person of another tenant finds the job " + uid);
-  command("CancelJobs",
-          server::CancelJobs{.scope = scope(),
-                             .request_id = {},
-                             .body_sha256 = {},
-                             .uids = {uid},
-                             .reason = "not mine"},
-          [this, uid](const grpc::Status& status, const std::vector<JobState>&) {
-            if (status.ok())
-              around_.judge.report_violation("I15",
-                                             "a person of another tenant cancels the job " + uid);
-          });
+  const std::string set = other.some_set();
+  const bool reaches_for_set = !set.empty() && around_.dice.one_in(2);
+  command(
+      "CancelJobs",
+      server::CancelJobs{.scope = scope(),
+                         .request_id = {},
+                         .body_sha256 = {},
+                         .uids = reaches_for_set ? std::vector<std::string>() : std::vector{uid},
+                         .reason = "not mine",
+                         .set_uid = reaches_for_set ? set : ""},
+      [this, uid](const grpc::Status& status, const server::Cancelled&) {
+        if (status.ok())
+          around_.judge.report_violation(
+              "I15", "a person of another tenant cancels the job " + uid + " or its set");
+      });
 }
 
 void ClientProcess::kill() {

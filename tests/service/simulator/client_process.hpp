@@ -29,13 +29,14 @@ class ClientProcess {
   /// Repeats the submissions of the journal, as `quasi submit --resume` does.
   void resume();
   void cancel();
+  void cancel_set();
   void change_turn();
   /// Holds a job that waits for its next attempt, one of a set if there is any, and releases it
   /// soon.
   void pause_retry();
   void release_all();
   void fetch();
-  /// Reaches for a job of another person.
+  /// Reaches for a job or a set of another person.
   void reach_for_job_of(const ClientProcess& other);
   /// The process dies; answers on their way to it are lost.
   void kill();
@@ -50,9 +51,11 @@ class ClientProcess {
   void answered(const v1::SubmitJobsRequest& request, const grpc::Status& status,
                 const v1::SubmitJobsResponse& response);
   std::string some_job() const;
+  std::string some_set() const;
   void send_turn(const std::string& uid, server::ChangeTurns::Act act);
   server::Scope scope() const;
-  /// Calls the server with a command of the queue. The answer is a list of the states of its jobs.
+  /// Calls the server with a command of the queue.
+  /// @param then  gets the status and the queue's answer
   template <class Command, class Then>
   void command(const char* method, const Command& command, Then then);
 
@@ -62,6 +65,7 @@ class ClientProcess {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   int submissions_ = 0;
   std::vector<std::string> jobs_;  ///< ids that the person was told
+  std::vector<std::string> sets_;  ///< ids of sets that the person was told
 };
 
 }  // namespace quasi::sim

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "proto/wire/digest.hpp"
+#include "tests/service/simulator/set_plan.hpp"
 #include "tests/service/simulator/worker_machine.hpp"
 #include "workers/daemon/error.hpp"
 
@@ -144,7 +145,12 @@ class WorkerMachine::Engine : public EngineChild {
   void finish() {
     const std::string result = "the result of " + grant_.job_id() + " by fence " +
                                std::to_string(grant_.attempt().fence());
-    machine_.around_.judge.note_result(grant_.attempt().fence(), wire::sha256_hex(result));
+    const std::int64_t figure = machine_.around_.dice.draw(-1, 3);  // -1: the result has none
+    machine_.around_.judge.note_result(grant_.attempt().fence(), wire::sha256_hex(result), figure);
+    if (figure >= 0)
+      machine_.files_.write_from_outside(
+          root_ / "out" / "summary.json",
+          std::string(R"({"summary":{")") + kFigure + "\":" + std::to_string(figure) + "}}");
     machine_.files_.write_from_outside(root_ / "out" / "result.txt", result);
     machine_.files_.write_from_outside(root_ / "out" / "part" / "shared.txt", "of every job");
     v1::EngineReport report;

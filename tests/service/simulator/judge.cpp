@@ -245,8 +245,14 @@ void Judge::note_refusal(const std::string& request, bool was_acknowledged) {
   if (was_acknowledged) report_violation("I7", "a repeated submission was refused: " + request);
 }
 
-void Judge::note_submission_answer(const std::string& request,
-                                   const std::vector<std::string>& uids) {
+void Judge::note_submission_answer(const std::string& request, const std::vector<std::string>& uids,
+                                   const std::string& set) {
+  for (const std::string& uid : uids) {
+    const auto row = row_of_uid_.find(uid);
+    const std::int64_t its_set = row == row_of_uid_.end() ? 0 : jobs_[row->second].set;
+    if ((its_set == 0 ? "" : sets_[its_set].uid) != set)
+      report_violation("I7", "the answer to " + request + " names another set: " + set);
+  }
   if (uids.size() != recorded_[request].jobs)
     report_violation("I7", "the answer to " + request + " names another number of jobs");
   const auto known = answers_.try_emplace(request, uids).first;

@@ -13,6 +13,7 @@
 #include "quasi/v1/worker_service.pb.h"
 #include "server/queue/job_state.hpp"
 #include "server/queue/retry.hpp"
+#include "tests/service/simulator/set_plan.hpp"
 #include "tests/service/simulator/timeline.hpp"
 #include "tests/service/support/queue_world.hpp"
 
@@ -39,8 +40,8 @@ struct Rules {
 /// event.
 ///
 /// It also judges orders of the operator ("orders"), the memory of shared GPUs ("memory"), the time
-/// that workers have left ("time"), the limits of sets ("sets"), and that workers send no request
-/// that is malformed or comes too early ("requests").
+/// that workers have left ("time"), the limits and stop rules of sets ("sets"), and that workers
+/// send no request that is malformed or comes too early ("requests").
 class Judge {
  public:
   Judge(Timeline& timeline, const Rules& rules) : timeline_(timeline), rules_(rules) {}
@@ -99,7 +100,11 @@ class Judge {
   void note_written_line(const std::string& attempt, const std::string& line) {
     written_[attempt] += line + "\n";
   }
-  void note_result(std::uint64_t fence, const std::string& digest) { made_[fence].insert(digest); }
+  /// @param figure  in the summary of the result; -1 if it has none
+  void note_result(std::uint64_t fence, const std::string& digest, std::int64_t figure) {
+    made_[fence].insert(digest);
+    figures_[fence] = figure;
+  }
   /// An engine of this job crashed by a fault that the story made.
   void note_engine_crash(const std::string& uid);
   /// An answer to a report of success reached its worker.
@@ -115,8 +120,14 @@ class Judge {
   /// @param was_acknowledged  the client knew the answer when it sent the refused call
   void note_refusal(const std::string& request, bool was_acknowledged);
   bool is_acknowledged(const std::string& request) const { return answers_.contains(request); }
-  void note_submission_answer(const std::string& request, const std::vector<std::string>& uids);
+  /// @param set  the id of the set of the jobs; "" if they are none
+  void note_submission_answer(const std::string& request, const std::vector<std::string>& uids,
+                              const std::string& set);
+  /// The owner of a job or of a set, with this id, sends its cancel.
+  void note_cancel(const std::string& uid) { cancels_.insert(uid); }
   void note_cancel_answer(const std::string& uid, JobState state);
+  /// The cancel of a set was acknowledged: each of its jobs has ended or is about to.
+  void note_set_cancel_answer(const std::string& uid);
 
   /// All faults have stopped and all work is done: judges the whole story.
   void judge_end();
@@ -162,6 +173,17 @@ class Judge {
     bool was_crashed = false;
     std::int32_t grants = 0;
     std::int64_t changed_ms = 0;  ///< time of its newest event
+    std::int64_t set = 0;         ///< row of its set; 0 if it is in none
+    std::int64_t figure = -1;     ///< of its result; -1 if it has none
+  };
+  /// A set of jobs, with the counts that its rules compare.
+  struct Set {
+    std::string uid;
+    SetPlan plan;
+    std::vector<std::int64_t> jobs;
+    std::int64_t failures = 0, met = 0;
+    bool is_stopped = false;
+    std::set<std::int64_t> with_workers;  ///< jobs that ran when it stopped, and go on
   };
   struct Device {
     v1::DeviceState state = v1::DEVICE_STATE_READY;
@@ -201,8 +223,16 @@ class Judge {
   /// True if an operator orders the jobs of the worker to leave, or did so until a moment ago.
   bool is_evicting(const std::string& worker) const;
   void check_quotas();
-  /// No more jobs of a set run or wait for a worker than its limit.
+  void follow_birth_in_set(Job& job, std::int64_t set, std::int64_t row);
+  /// Counts the end of a job in its set, which may stop the set.
+  void count_in_set(const Job& job, const Event& event);
+  /// A job is cancelled because somebody wants it or because its set has just stopped.
+  void check_cancel(const Job& job, const Event& event);
+  /// No more jobs of a set run or wait for a worker than its limit, and no job of a set that has
+  /// just stopped waits.
   void check_sets();
+  /// The rows of the sets say what the judge counted.
+  void check_stored_sets();
   /// No job waits longer than its delay after an attempt.
   void check_back_offs();
   void check_files();
@@ -227,8 +257,12 @@ class Judge {
   std::map<std::string, std::int64_t> orders_changed_ms_;  ///< by worker
   std::map<std::string, std::int64_t> job_of_attempt_;     ///< by id of a granted attempt
   std::map<std::uint64_t, std::set<std::string>> made_;
-  std::map<std::string, std::string> logs_;     ///< acknowledged bytes by attempt
-  std::map<std::string, std::string> written_;  ///< bytes that its engine wrote, by attempt
+  std::map<std::uint64_t, std::int64_t> figures_;  ///< by fence
+  std::map<std::int64_t, Set> sets_;               ///< by the row of the database
+  std::set<std::int64_t> stopped_now_;             ///< sets that the commit being followed stopped
+  std::set<std::string> cancels_;                  ///< jobs and sets whose cancel was sent
+  std::map<std::string, std::string> logs_;        ///< acknowledged bytes by attempt
+  std::map<std::string, std::string> written_;     ///< bytes that its engine wrote, by attempt
   std::map<std::string, Submission> recorded_;
   std::map<std::string, std::vector<std::string>> answers_;
   std::set<std::string> refused_;

@@ -99,6 +99,9 @@ void Judge::follow(const Event& event) {
     report_violation("I3", job, "may not change like this: " + event.essence());
   if (job.cancelled && event.to != JobState::kCancelled)
     report_violation("I12", job, "changes after its cancel was acknowledged: " + event.essence());
+  if (event.to == JobState::kCancelling ||
+      (event.to == JobState::kCancelled && *event.from != JobState::kCancelling))
+    check_cancel(job, event);
   const JobState before = job.state;
   job.state = event.to;
   if (event.reinstated) return follow_reinstatement(job, event);
@@ -106,11 +109,12 @@ void Judge::follow(const Event& event) {
   if (is_held_by_worker(before) && !is_held_by_worker(event.to)) follow_end_of_attempt(job, event);
   if (event.to == JobState::kSucceeded) follow_success(job, event);
   if (event.to == JobState::kFailed) follow_failure(job, event);
+  if (job.set > 0) count_in_set(job, event);
 }
 
 void Judge::follow_birth(Job& job, const Event& event) {
-  server::Rows row(sql("SELECT uid, name, tenant, action, owner_id, max_attempts, spec FROM jobs "
-                       "WHERE id=?")
+  server::Rows row(sql("SELECT uid, name, tenant, action, owner_id, max_attempts, spec, set_id "
+                       "FROM jobs WHERE id=?")
                        .bind(event.job));
   row.next();
   job.uid = row->text(0);
@@ -122,11 +126,13 @@ void Judge::follow_birth(Job& job, const Event& event) {
   job.spec.ParseFromString(row->text(6));
   job.state = event.to;
   row_of_uid_[job.uid] = event.job;
+  if (!row->is_null(7)) follow_birth_in_set(job, row->integer(7), event.job);
   server::Rows waits(
       sql("SELECT on_job, condition FROM job_dependencies WHERE job_id=?").bind(event.job));
   while (waits.next())
     job.waits_for.emplace_back(waits->integer(0), static_cast<Condition>(waits->small(1)));
   if (event.to == JobState::kSucceeded) follow_success(job, event);
+  if (job.set > 0) count_in_set(job, event);
 }
 
 void Judge::occupy(std::int64_t fence, std::int64_t job) {
@@ -219,6 +225,7 @@ void Judge::follow_success(Job& job, const Event& event) {
   row.next();
   if (event.from == JobState::kRunning) {
     job.winner = job.fence;
+    job.figure = figures_[static_cast<std::uint64_t>(job.fence)];
     const auto& made = made_[static_cast<std::uint64_t>(job.fence)];
     bool is_its_own = false;
     for (const std::string& digest : job.artifacts)
@@ -233,6 +240,7 @@ void Judge::follow_success(Job& job, const Event& event) {
     return report_violation("I2", job, "succeeded without a result: " + event.essence());
   ++counts_["took a result"];
   const Job& source = jobs_[row->integer(0)];
+  job.figure = source.figure;
   if (source.state != JobState::kSucceeded || source.artifacts != job.artifacts)
     report_violation("I2", job, "took a result that is not the one of its source");
   if (source.action != job.action || job.action.empty())

@@ -17,14 +17,6 @@ void Judge::expect_zero(const std::string& invariant, const char* what, const ch
     report_violation(invariant, std::to_string(count) + " " + what);
 }
 
-void Judge::check_sets() {
-  const std::int64_t set = number(
-      "SELECT id FROM job_sets s WHERE max_concurrent>0 AND (SELECT count(*) FROM jobs j WHERE "
-      "j.set_id=s.id AND state IN (3, 4, 5, 6)) > max_concurrent");
-  if (set > 0)
-    report_violation("sets", "more jobs of set " + std::to_string(set) + " run than its limit");
-}
-
 std::set<std::string> Judge::artifacts_of(std::int64_t job) {
   std::set<std::string> digests;
   Rows rows(sql("SELECT digest FROM artifacts WHERE job_id=?").bind(job));
@@ -105,6 +97,7 @@ void Judge::check_told() {
       report_violation("I1", job, "lost its acknowledged checkpoint");
   }
   check_logs();
+  check_stored_sets();
 }
 
 void Judge::check_logs() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Applies the mutations of mutants.toml, one at a time, to a copy of the source tree, and runs the
+"""Applies the mutations in mutants/, one at a time, to a copy of the source tree, and runs the
 simulator on each until a seed notices it. It prints a table of the mutations with the violations
 that they caused, and fails if less than 95 % were noticed.
 
@@ -25,7 +25,7 @@ import time
 import tomllib
 
 TREE = pathlib.Path(__file__).resolve().parents[3]
-TABLE = TREE / "tests/service/simulator/mutants.toml"
+TABLES = TREE / "tests/service/simulator/mutants"
 GOAL = 0.95
 STORIES_TIMEOUT_S = 1_800
 
@@ -152,7 +152,8 @@ def read_options():
 
 def main():
     options = read_options()
-    mutants = tomllib.loads(TABLE.read_text())["mutant"]
+    mutants = [mutant for table in sorted(TABLES.glob("*.toml"))
+               for mutant in tomllib.loads(table.read_text())["mutant"]]
     for mutant in mutants:
         mutated((TREE / mutant["file"]).read_text(), mutant)
     chosen = [mutant for mutant in mutants

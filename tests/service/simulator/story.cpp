@@ -132,7 +132,8 @@ void Story::act_of_people() {
   const std::uint64_t kind = dice_.draw(66);
   command([&] {
     if (kind < 20) return person.submit();
-    if (kind < 34) return person.cancel();
+    if (kind < 31) return person.cancel();
+    if (kind < 34) return person.cancel_set();
     if (kind < 41) return person.change_turn();
     if (kind < 46) return person.pause_retry();
     if (kind < 52) return person.fetch();
