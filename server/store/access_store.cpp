@@ -35,32 +35,30 @@ TokenRow read_token(const Statement& row) {
 }  // namespace
 
 AccessTables AccessStore::all() {
+  static const std::string kAll = std::string(kPrincipals) + " ORDER BY id";
   AccessTables tables;
-  Statement principals(database_, std::string(kPrincipals) + " ORDER BY id");
-  tables.principals = quasi::server::all<Principal>(principals, read_principal);
-  Statement tokens(database_,
-                   "SELECT id, key_id, secret_sha256, principal_id, created_ms, expires_ms, "
-                   "revoked_ms, scopes FROM tokens ORDER BY id");
-  tables.tokens = quasi::server::all<TokenRow>(tokens, read_token);
+  tables.principals = quasi::server::all<Principal>(sql(kAll), read_principal);
+  tables.tokens = quasi::server::all<TokenRow>(
+      sql("SELECT id, key_id, secret_sha256, principal_id, created_ms, expires_ms, revoked_ms, "
+          "scopes FROM tokens ORDER BY id"),
+      read_token);
   return tables;
 }
 
 std::optional<Principal> AccessStore::find(const std::string& name) {
-  Statement statement(database_, std::string(kPrincipals) + " WHERE name=?");
-  return one<Principal>(statement.bind(name), read_principal);
+  static const std::string kByName = std::string(kPrincipals) + " WHERE name=?";
+  return one<Principal>(sql(kByName).bind(name), read_principal);
 }
 
 Principal AccessStore::save(Principal principal) {
   if (principal.id != 0) {
-    Statement(database_,
-              "UPDATE principals SET role=?, tenant=?, uid=?, disabled=?, pool=? WHERE id=?")
+    sql("UPDATE principals SET role=?, tenant=?, uid=?, disabled=?, pool=? WHERE id=?")
         .run(principal.role, principal.tenant, principal.uid, principal.disabled, principal.pool,
              principal.id);
     return principal;
   }
-  Statement(database_,
-            "INSERT INTO principals (name, role, tenant, uid, created_ms, disabled, pool) "
-            "VALUES (?,?,?,?,?,?,?)")
+  sql("INSERT INTO principals (name, role, tenant, uid, created_ms, disabled, pool) "
+      "VALUES (?,?,?,?,?,?,?)")
       .run(principal.name, principal.role, principal.tenant, principal.uid, principal.created_ms,
            principal.disabled, principal.pool);
   principal.id = database_.last_insert_id();
@@ -68,34 +66,31 @@ Principal AccessStore::save(Principal principal) {
 }
 
 void AccessStore::insert_token(const TokenRow& token) {
-  Statement(database_,
-            "INSERT INTO tokens (key_id, secret_sha256, principal_id, created_ms, expires_ms, "
-            "scopes) VALUES (?,?,?,?,?,?)")
+  sql("INSERT INTO tokens (key_id, secret_sha256, principal_id, created_ms, expires_ms, scopes) "
+      "VALUES (?,?,?,?,?,?)")
       .run(token.key_id, Statement::Blob{token.secret_sha256}, token.principal_id, token.created_ms,
            token.expires_ms, static_cast<std::int64_t>(token.scopes.bits()));
 }
 
 bool AccessStore::end_token(const std::string& key_id, std::int64_t expires_ms,
                             std::int64_t revoked_ms) {
-  Statement(database_,
-            "UPDATE tokens SET expires_ms=min(expires_ms, ?1), "
-            "revoked_ms=CASE WHEN revoked_ms > 0 THEN revoked_ms ELSE ?2 END WHERE key_id=?3")
+  sql("UPDATE tokens SET expires_ms=min(expires_ms, ?1), "
+      "revoked_ms=CASE WHEN revoked_ms > 0 THEN revoked_ms ELSE ?2 END WHERE key_id=?3")
       .run(expires_ms, revoked_ms, key_id);
   return database_.changes() > 0;
 }
 
 void AccessStore::insert_code(const CodeRow& code) {
-  Statement(database_,
-            "INSERT INTO join_codes (secret_sha256, principal_id, created_ms, expires_ms, scopes) "
-            "VALUES (?,?,?,?,?)")
+  sql("INSERT INTO join_codes (secret_sha256, principal_id, created_ms, expires_ms, scopes) "
+      "VALUES (?,?,?,?,?)")
       .run(Statement::Blob{code.secret_sha256}, code.principal_id, code.created_ms, code.expires_ms,
            static_cast<std::int64_t>(code.scopes.bits()));
 }
 
 std::optional<CodeRow> AccessStore::find_code(const std::string& secret_sha256) {
-  Statement statement(database_,
-                      "SELECT id, secret_sha256, principal_id, created_ms, expires_ms, used_ms, "
-                      "scopes FROM join_codes WHERE secret_sha256=?");
+  Statement& statement =
+      sql("SELECT id, secret_sha256, principal_id, created_ms, expires_ms, used_ms, scopes "
+          "FROM join_codes WHERE secret_sha256=?");
   return one<CodeRow>(statement.bind(Statement::Blob{secret_sha256}), [](const Statement& row) {
     return CodeRow{.id = row.integer(0),
                    .secret_sha256 = row.text(1),
@@ -108,7 +103,7 @@ std::optional<CodeRow> AccessStore::find_code(const std::string& secret_sha256) 
 }
 
 void AccessStore::use_code(std::int64_t id, std::int64_t now_ms) {
-  Statement(database_, "UPDATE join_codes SET used_ms=? WHERE id=?").run(now_ms, id);
+  sql("UPDATE join_codes SET used_ms=? WHERE id=?").run(now_ms, id);
 }
 
 }  // namespace quasi::server

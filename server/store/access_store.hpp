@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "server/access/principal.hpp"
 #include "server/store/sqlite.hpp"
@@ -12,7 +13,7 @@ namespace quasi::server {
 /// The rows of principals and tokens. The caller opens the transactions. One thread uses it.
 class AccessStore {
  public:
-  explicit AccessStore(Database& database) : database_(database) {}
+  explicit AccessStore(Database& database) : database_(database), statements_(database) {}
 
   AccessTables all();
   std::optional<Principal> find(const std::string& name);
@@ -31,7 +32,10 @@ class AccessStore {
   void use_code(std::int64_t id, std::int64_t now_ms);
 
  private:
+  Statement& sql(std::string_view text) { return statements_.get(text); }
+
   Database& database_;
+  StatementCache statements_;
 };
 
 }  // namespace quasi::server
