@@ -11,6 +11,7 @@
 #include "server/access/failed_logins.hpp"
 #include "server/access/open_streams.hpp"
 #include "server/access/upload_rates.hpp"
+#include "server/api/streams/event_pages.hpp"
 #include "server/api/streams/idle_streams.hpp"
 #include "server/figures/histogram.hpp"
 #include "server/queue/clock.hpp"
@@ -83,6 +84,7 @@ struct Services {
   OpenStreams open_streams{options.streams_per_principal};
   UploadRates upload_rates{options.upload_bytes_per_second};
   FileFigures file_figures = {};
+  EventPages event_pages = {};
 };
 
 }  // namespace quasi::server

@@ -31,6 +31,7 @@ quasi_add_test(server_calls_test
           server/access/lost_rights_test.cpp
           server/access/stream_limits_test.cpp server/access/token_scopes_test.cpp
           server/dependencies/sweep_calls_test.cpp server/disk/damaged_blobs_test.cpp
+          server/reads/shared_events_test.cpp
           server/server_access_test.cpp server/server_blobs_test.cpp server/server_calls_test.cpp
           server/server_deletion_test.cpp server/server_login_limits_test.cpp
           server/server_owners_test.cpp

@@ -24,7 +24,7 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
                        [this](const Change& change) { return change.job == job_; });
   }
 
-  Next fill(ReadStore& store, std::deque<v1::ReadLogsResponse>& page, grpc::Status&) override {
+  Next fill(ReadStore& store, Page& page, grpc::Status&) override {
     if (job_ == 0) {
       const auto view = store.find(scope_, request_.job_id());
       if (!view)
@@ -61,7 +61,7 @@ class LogStream : public PumpedStream<v1::ReadLogsResponse> {
       throw std::runtime_error("log of " + log->attempt_uid + " is shorter than its committed " +
                                std::to_string(length) + " bytes");
     offset_ += response.data().size();
-    page.push_back(std::move(response));
+    page.push_back(std::make_shared<v1::ReadLogsResponse>(std::move(response)));
     return Next::kWrite;
   }
 

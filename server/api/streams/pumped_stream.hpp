@@ -109,8 +109,10 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
     kIdle,    ///< there is nothing new; the next commit that concerns the stream wakes it
     kFinish,  ///< `status` ends the stream, after the page
   };
+  /// Messages that are written one after another. Streams may share them.
+  using Page = std::deque<std::shared_ptr<const Message>>;
   /// Reads the next messages into `page`. It may throw Refused.
-  virtual Next fill(ReadStore& store, std::deque<Message>& page, grpc::Status& status) = 0;
+  virtual Next fill(ReadStore& store, Page& page, grpc::Status& status) = 0;
   /// True if an idle stream must be woken at this time. It is called under the stream's lock.
   virtual bool tick_due(std::int64_t) { return false; }
   /// True if an idle stream has something to write after this commit. It is called on the writer's
@@ -183,7 +185,15 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
     read_page();
   }
 
-  void write_front() { this->StartWrite(&page_.front()); }
+  /// A message may wait in gRPC's buffer for those behind it in the page, so that they leave in few
+  /// packets. The first one of a stream must not: gRPC never completes a write that waits together
+  /// with the initial metadata.
+  void write_front() {
+    const bool may_wait = std::exchange(has_written_, true) && page_.size() > 1;
+    const Message* message = page_.front().get();
+    this->StartWrite(message,
+                     may_wait ? grpc::WriteOptions().set_buffer_hint() : grpc::WriteOptions());
+  }
 
   void finish(const grpc::Status& status) {
     {
@@ -196,7 +206,8 @@ class PumpedStream : public grpc::ServerWriteReactor<Message>,
 
   const Caller caller_;
   const StreamPlace place_;
-  std::deque<Message> page_;
+  Page page_;
+  bool has_written_ = false;
   std::shared_ptr<PumpedStream> self_;
   bool last_status_set_ = false;
   grpc::Status last_status_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "proto/wire/limits.hpp"
 #include "proto/wire/status.hpp"
@@ -19,6 +20,13 @@ constexpr std::int32_t kPageEvents = 256;
 constexpr std::int32_t kPageSnapshots = 64;
 constexpr std::size_t kPageBytes = 1U << 20;
 
+/// A text for each set of rights. It is no beginning of another one.
+std::string rights_of(const Scope& scope) {
+  if (scope.is_everything) return "everything ";
+  return std::to_string(scope.principal_id) + " " + std::to_string(scope.tenant.size()) + " " +
+         scope.tenant;
+}
+
 class WatchStream : public PumpedStream<v1::WatchEvent> {
  public:
   WatchStream(Services& services, grpc::CallbackServerContext* context,
@@ -27,6 +35,7 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
         query_(std::move(query)),
         binding_(canonical_bytes(request.filter()) +
                  (request.include_progress() ? "/progress" : "/states")),
+        feed_(rights_of(scope_) + binding_),
         include_progress_(request.include_progress()),
         resume_token_(request.resume_token()),
         phase_(request.snapshot() ? Phase::kSnapshot : Phase::kEvents) {}
@@ -36,28 +45,30 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
  protected:
   const char* method() const override { return "WatchJobs"; }
 
-  Next fill(ReadStore& store, std::deque<v1::WatchEvent>& page, grpc::Status&) override {
+  Next fill(ReadStore& store, Page& page, grpc::Status&) override {
     if (!begun_) begin(store);
     if (phase_ == Phase::kSnapshot) return fill_snapshots(store, page);
-    const auto events = store.events_after(cursor_, kPageEvents);
-    std::size_t bytes = 0;
-    for (const EventRow& event : events) {
-      cursor_ = event.seq;
-      if (wanted(store, event)) {
-        page.push_back(to_message(event, uid_));
-        page.back().set_resume_token(token());
-        bytes += page.back().ByteSizeLong();
-      }
-      if (bytes > kPageBytes) break;
+    auto& pages = services_.event_pages;
+    auto events = pages.find(feed_, cursor_, services_.clock.now().monotonic_ms);
+    if (!events) {
+      events = read_events(store);
+      if (!events->entries.empty()) pages.keep(feed_, events, services_.clock.now().monotonic_ms);
     }
+    for (const RowId job : events->foreign) remember(job, "");
+    for (const EventPage::Entry& entry : events->entries) {
+      const auto seq = static_cast<std::int64_t>(entry.message.seq());
+      const bool is_shown = entry.message.job_seq() > 0 && shown_.include(entry.job, seq);
+      if (seq > cursor_ && !is_shown) page.emplace_back(events, &entry.message);
+    }
+    const bool has_moved = std::exchange(cursor_, events->last) < events->last;
     if (cursor_ >= snapshot_end_) shown_.clear();  // later events are in no snapshot
     if (!page.empty()) {
       last_sent_ms_ = services_.clock.now().monotonic_ms;
       return Next::kWrite;
     }
-    if (!events.empty()) return Next::kAgain;
+    if (has_moved) return Next::kAgain;
     if (services_.clock.now().monotonic_ms - last_sent_ms_ >= services_.options.bookmark_ms) {
-      page.push_back(bookmark());
+      page.push_back(std::make_shared<v1::WatchEvent>(bookmark()));
       return Next::kWrite;
     }
     return Next::kIdle;
@@ -115,7 +126,7 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
   /// Sends the jobs in the order of submission, up to the newest job at the beginning. Later jobs
   /// arrive as events. A page may show a newer state than `cursor_`; events that it already
   /// includes are skipped.
-  Next fill_snapshots(ReadStore& store, std::deque<v1::WatchEvent>& page) {
+  Next fill_snapshots(ReadStore& store, Page& page) {
     // One transaction: the page includes exactly the events up to the newest one.
     const ReadStore::Transaction moment(store);
     const std::int64_t newest_event = store.newest_event();
@@ -134,7 +145,7 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
       event.set_job_seq(static_cast<std::uint64_t>(view.row.job_seq));
       *event.mutable_time() = to_timestamp(services_.clock.now().wall_ms);
       *event.mutable_snapshot() = to_job(view);
-      page.push_back(std::move(event));
+      page.push_back(std::make_shared<v1::WatchEvent>(std::move(event)));
     }
     if (!shown_.add(over ? last_job_ : last_shown_, newest_event))
       throw Refused(Refusal::kResourceExhausted, wire::reason::kRateLimited,
@@ -143,33 +154,48 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
     if (over) {
       phase_ = Phase::kEvents;
       snapshot_end_ = newest_event;
-      page.push_back(bookmark());
+      page.push_back(std::make_shared<v1::WatchEvent>(bookmark()));
     }
     last_sent_ms_ = services_.clock.now().monotonic_ms;
     return Next::kWrite;
   }
 
-  /// Tells if the filter selects the event's job, and fills `uid_` if so.
-  bool wanted(ReadStore& store, const EventRow& event) {
-    if (event.type == EventType::kProgress && !include_progress_) return false;
-    if (event.job_seq > 0 && shown_.include(event.job_id, event.seq)) return false;
-    // The filter depends only on properties that never change, so the newest 1,024 answers are
-    // kept.
-    auto known = matches_.find(event.job_id);
-    if (known == matches_.end()) {
-      if (matches_.size() >= 1'024) matches_.clear();
-      known = matches_
-                  .emplace(event.job_id,
-                           store.uid_if_matching(scope_, query_, event.job_id).value_or(""))
-                  .first;
+  /// Reads the events after the cursor as every watcher of this feed sees them.
+  std::shared_ptr<const EventPage> read_events(ReadStore& store) {
+    auto page = std::make_shared<EventPage>();
+    page->after = page->last = cursor_;
+    for (const EventRow& event : store.events_after(cursor_, kPageEvents)) {
+      page->last = event.seq;
+      if (event.type == EventType::kProgress && !include_progress_) continue;
+      const std::string& uid = selected_uid(store, event.job_id);
+      if (uid.empty()) {
+        page->foreign.push_back(event.job_id);
+        continue;
+      }
+      EventPage::Entry entry{.job = event.job_id, .message = to_message(event, uid)};
+      entry.message.set_resume_token(token(event.seq));
+      page->bytes += entry.message.ByteSizeLong();
+      page->entries.push_back(std::move(entry));
+      if (page->bytes > kPageBytes) break;
     }
-    uid_ = known->second;
-    return !uid_.empty();
+    return page;
   }
 
-  std::string token() const {
+  /// The uid of the job if the filter selects it, else "". The filter depends only on properties
+  /// that never change, so the newest 1,024 answers are kept.
+  const std::string& selected_uid(ReadStore& store, RowId job) {
+    const auto known = matches_.find(job);
+    if (known != matches_.end()) return known->second;
+    return remember(job, store.uid_if_matching(scope_, query_, job).value_or(""));
+  }
+  const std::string& remember(RowId job, std::string uid) {
+    if (matches_.size() >= 1'024) matches_.clear();
+    return matches_.insert_or_assign(job, std::move(uid)).first->second;
+  }
+
+  std::string token(std::int64_t seq) const {
     return seal_token(services_.token_key, "watch", binding_,
-                      std::to_string(cursor_) + "/" + services_.event_lines.current());
+                      std::to_string(seq) + "/" + services_.event_lines.current());
   }
 
   v1::WatchEvent bookmark() {
@@ -177,13 +203,14 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
     event.set_seq(static_cast<std::uint64_t>(cursor_));
     *event.mutable_time() = to_timestamp(services_.clock.now().wall_ms);
     event.mutable_bookmark();
-    event.set_resume_token(token());
+    event.set_resume_token(token(cursor_));
     last_sent_ms_ = services_.clock.now().monotonic_ms;
     return event;
   }
 
   const JobQuery query_;
   const std::string binding_;
+  const std::string feed_;  ///< equal for watchers with the same filter and the same rights
   const bool include_progress_;
   const std::string resume_token_;
   Phase phase_;
@@ -195,7 +222,6 @@ class WatchStream : public PumpedStream<v1::WatchEvent> {
   SnapshotRanges shown_;
   std::set<RowId> named_;  ///< the jobs that the filter names
   std::map<RowId, std::string> matches_;
-  std::string uid_;
   std::atomic<std::int64_t> last_sent_ms_{0};
 };
 
