@@ -69,6 +69,13 @@ TEST(JobStates, FinalStatesAreNeverLeft) {
   }
 }
 
+// A number that a newer program wrote is no state of this one.
+TEST(JobStates, AnUnknownStateIsLeftByNoEvent) {
+  const auto unknown = static_cast<JobState>(99);
+  for (const JobEvent event : kAllJobEvents) EXPECT_FALSE(next_state(unknown, event));
+  EXPECT_EQ(name_of(unknown), "UNKNOWN");
+}
+
 RetryDecision decide(FailureReason reason, FailedAttempt failed = {}) {
   failed.reason = reason;
   if (failed.attempts == 0) failed.attempts = 1;

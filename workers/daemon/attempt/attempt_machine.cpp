@@ -1,6 +1,7 @@
 #include "workers/daemon/attempt/attempt_machine.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "quasi/v1/engine.pb.h"
 
@@ -9,9 +10,8 @@ namespace {
 
 constexpr int kMostRepublications = 3;
 
-AttemptMachine::Acts operator+(AttemptMachine::Acts first, const AttemptMachine::Acts& then) {
-  first.insert(first.end(), then.begin(), then.end());
-  return first;
+void append(AttemptMachine::Acts& acts, const AttemptMachine::Acts& more) {
+  acts.insert(acts.end(), more.begin(), more.end());
 }
 
 }  // namespace
@@ -29,8 +29,10 @@ AttemptMachine::Acts AttemptMachine::recover(Ending ending, MonotonicTime now) {
   // A success is accepted after StartAttempt only. A restarted daemon does not know whether that
   // call reached the server, so it announces the start again.
   announce_pending_ = ending.kind == Ending::Kind::kSucceeded;
-  const Acts first = announce_pending_ ? Acts{Act::kAnnounce} : Acts{};
-  return first + finish(std::move(ending), now);
+  Acts acts;
+  if (announce_pending_) acts.push_back(Act::kAnnounce);
+  append(acts, finish(std::move(ending), now));
+  return acts;
 }
 
 AttemptMachine::Acts AttemptMachine::staged(std::optional<Ending> trouble, MonotonicTime now) {
@@ -77,7 +79,8 @@ AttemptMachine::Acts AttemptMachine::engine_broke_protocol(std::string message, 
 }
 
 AttemptMachine::Acts AttemptMachine::checkpoint_recorded(MonotonicTime now) {
-  return drain_since_ ? stop(Stop::kDrain, Rung::kAsked, now) : Acts{};
+  if (!drain_since_) return {};
+  return stop(Stop::kDrain, Rung::kAsked, now);
 }
 
 AttemptMachine::Acts AttemptMachine::exited(const ChildExit& exit, MonotonicTime now) {
@@ -118,57 +121,47 @@ AttemptMachine::Acts AttemptMachine::reported(Answer answer, const std::string& 
                                               MonotonicTime now) {
   if (state_ != State::kReporting) return {};
   report_in_flight_ = false;
-  switch (answer) {
-    case Answer::kAccepted:
-      return over(Act::kRemove);
-    case Answer::kAgain:
-      retry_delay_ = std::clamp(retry_delay_ * 2, times_.retry_first, times_.retry_most);
-      retry_at_ = now + retry_delay_;
-      return {};
-    case Answer::kBlobsMissing:
-      if (ending_.kind == Ending::Kind::kSucceeded && republished_++ < kMostRepublications) {
-        state_ = State::kFinishing;
-        publish_pending_ = true;
-        return {Act::kPublish};
-      }
-      ending_ = Ending::failed(v1::FAILURE_REASON_STORAGE,
-                               "the server keeps losing the uploaded results: " + message);
-      break;
-    case Answer::kCancelled:
-      if (ending_.kind == Ending::Kind::kCancelled) return over(Act::kKeep);
-      ending_ = Ending::cancelled();
-      break;
-    case Answer::kRefused:
-      if (ending_.kind != Ending::Kind::kSucceeded) return over(Act::kKeep);
-      ending_ =
-          Ending::failed(v1::FAILURE_REASON_PROTOCOL, "the server refused the results: " + message);
-      break;
+  const bool was_success = ending_.kind == Ending::Kind::kSucceeded;
+  if (answer == Answer::kAccepted) return over(Act::kRemove);
+  if (answer == Answer::kAgain) {
+    retry_delay_ = std::clamp(retry_delay_ * 2, times_.retry_first, times_.retry_most);
+    retry_at_ = now + retry_delay_;
+    return {};
+  }
+  if (answer == Answer::kBlobsMissing) {
+    if (was_success && republished_++ < kMostRepublications) {
+      state_ = State::kFinishing;
+      publish_pending_ = true;
+      return {Act::kPublish};
+    }
+    ending_ = Ending::failed(v1::FAILURE_REASON_STORAGE,
+                             "the server keeps losing the uploaded results: " + message);
+  } else if (answer == Answer::kCancelled) {
+    if (ending_.kind == Ending::Kind::kCancelled) return over(Act::kKeep);
+    ending_ = Ending::cancelled();
+  } else {
+    if (!was_success) return over(Act::kKeep);
+    ending_ =
+        Ending::failed(v1::FAILURE_REASON_PROTOCOL, "the server refused the results: " + message);
   }
   report_in_flight_ = true;
   return {Act::kReport};
 }
 
 AttemptMachine::Acts AttemptMachine::cancel(MonotonicTime now) {
-  switch (state_) {
-    case State::kStaging:
-    case State::kStarting:
-    case State::kRunning:
-      return stop(Stop::kCancel, Rung::kAsked, now);
-    case State::kFinishing:
-      ending_ = Ending::cancelled();
-      return publish_pending_ ? Acts{Act::kAbandonPublish} : Acts{};
-    case State::kReporting:
-      // The server judges a report that is under way. A report that still waits is changed here.
-      if (!report_in_flight_) ending_ = Ending::cancelled();
-      return {};
-    case State::kOver:
-      return {};
+  if (state_ == State::kFinishing) {
+    ending_ = Ending::cancelled();
+    if (publish_pending_) return {Act::kAbandonPublish};
+    return {};
   }
-  return {};
+  // The server judges a report that is under way. A report that still waits is changed here.
+  if (state_ == State::kReporting && !report_in_flight_) ending_ = Ending::cancelled();
+  return stop(Stop::kCancel, Rung::kAsked, now);
 }
 
 AttemptMachine::Acts AttemptMachine::checkpoint_now() {
-  return state_ == State::kRunning ? Acts{Act::kSendCheckpointNow} : Acts{};
+  if (state_ != State::kRunning) return {};
+  return {Act::kSendCheckpointNow};
 }
 
 AttemptMachine::Acts AttemptMachine::drain(MonotonicTime now, bool may_end) {
@@ -178,7 +171,8 @@ AttemptMachine::Acts AttemptMachine::drain(MonotonicTime now, bool may_end) {
   if (may_end && ends_in_time) return {Act::kSendCheckpointNow};
   drain_since_ = now;
   if (state_ == State::kStaging) return stop(Stop::kDrain, Rung::kAsked, now);
-  return child_alive_ ? Acts{Act::kSendCheckpointNow} : Acts{};
+  if (!child_alive_) return {};
+  return {Act::kSendCheckpointNow};
 }
 
 AttemptMachine::Acts AttemptMachine::orphaned(MonotonicTime now) {
@@ -190,7 +184,8 @@ AttemptMachine::Acts AttemptMachine::fenced(MonotonicTime now) {
   fenced_ = true;
   retry_at_.reset();
   if (state_ == State::kStaging || child_alive_) return stop(Stop::kFenced, Rung::kKilled, now);
-  return publish_pending_ ? Acts{Act::kAbandonPublish} : over(Act::kKeep);
+  if (publish_pending_) return {Act::kAbandonPublish};
+  return over(Act::kKeep);
 }
 
 AttemptMachine::Acts AttemptMachine::stop_now(MonotonicTime now) {
@@ -201,28 +196,22 @@ AttemptMachine::Acts AttemptMachine::stop(Stop cause, Rung first, MonotonicTime 
   if (state_ == State::kStaging) {
     const bool abandoned = stop_ != Stop::kNone;
     stop_ = std::max(stop_, cause);
-    return abandoned ? Acts{} : Acts{Act::kAbandonStaging};
+    if (abandoned) return {};
+    return {Act::kAbandonStaging};
   }
   if (!child_alive_) return {};
   stop_ = std::max(stop_, cause);
   if (first <= rung_) return {};
   rung_ = first;
   rung_since_ = now;
-  return {first == Rung::kKilled ? Act::kKill : Act::kSendCancel};
+  const Act act = first == Rung::kKilled ? Act::kKill : Act::kSendCancel;
+  return {act};
 }
 
 std::optional<MonotonicTime> AttemptMachine::rung_deadline() const {
-  switch (rung_) {
-    case Rung::kAsked:
-      return rung_since_ + times_.cancel_grace;
-    case Rung::kTerminated:
-      return rung_since_ + times_.terminate_grace;
-    case Rung::kKilled:
-      return rung_since_ + times_.kill_grace;
-    case Rung::kNone:
-    case Rung::kStuck:
-      return std::nullopt;
-  }
+  if (rung_ == Rung::kAsked) return rung_since_ + times_.cancel_grace;
+  if (rung_ == Rung::kTerminated) return rung_since_ + times_.terminate_grace;
+  if (rung_ == Rung::kKilled) return rung_since_ + times_.kill_grace;
   return std::nullopt;
 }
 
@@ -246,18 +235,18 @@ AttemptMachine::Acts AttemptMachine::climb(MonotonicTime now) {
 AttemptMachine::Acts AttemptMachine::tick(MonotonicTime now) {
   Acts acts;
   if (state_ == State::kStaging && now >= state_since_ + stage_timeout_)
-    acts = acts + stop(Stop::kStageTimeout, Rung::kAsked, now);
+    append(acts, stop(Stop::kStageTimeout, Rung::kAsked, now));
   if (state_ == State::kStarting && stop_ < Stop::kProtocol &&
       now >= state_since_ + times_.start_timeout)
-    acts = acts + engine_broke_protocol("the engine sent no message within " +
-                                            seconds_text(times_.start_timeout) + " of its start",
-                                        now);
+    append(acts, engine_broke_protocol("the engine sent no message within " +
+                                           seconds_text(times_.start_timeout) + " of its start",
+                                       now));
   if (state_ == State::kRunning && stop_ < Stop::kTimeLimit && now >= *running_since_ + time_limit_)
-    acts = acts + stop(Stop::kTimeLimit, Rung::kAsked, now);
+    append(acts, stop(Stop::kTimeLimit, Rung::kAsked, now));
   if (child_alive_ && drain_since_ && stop_ < Stop::kDrain &&
       now >= *drain_since_ + times_.drain_timeout)
-    acts = acts + stop(Stop::kDrain, Rung::kAsked, now);
-  acts = acts + climb(now);
+    append(acts, stop(Stop::kDrain, Rung::kAsked, now));
+  append(acts, climb(now));
   if (retry_at_ && now >= *retry_at_) {
     retry_at_.reset();
     if (announce_retry_) {
@@ -281,7 +270,8 @@ std::optional<MonotonicTime> AttemptMachine::next_deadline() const {
     consider(*running_since_ + time_limit_);
   if (child_alive_ && drain_since_ && stop_ < Stop::kDrain)
     consider(*drain_since_ + times_.drain_timeout);
-  if (child_alive_ && rung_deadline()) consider(*rung_deadline());
+  const std::optional<MonotonicTime> rung = rung_deadline();
+  if (child_alive_ && rung) consider(*rung);
   return next;
 }
 
@@ -313,21 +303,9 @@ AttemptMachine::Acts AttemptMachine::over(Act last) {
 }
 
 std::string_view AttemptMachine::state_name() const {
-  switch (state_) {
-    case State::kStaging:
-      return "staging";
-    case State::kStarting:
-      return "starting";
-    case State::kRunning:
-      return "running";
-    case State::kFinishing:
-      return "finishing";
-    case State::kReporting:
-      return "reporting";
-    case State::kOver:
-      return "over";
-  }
-  return "?";
+  static constexpr std::array<std::string_view, 6> kNames = {"staging",   "starting",  "running",
+                                                             "finishing", "reporting", "over"};
+  return kNames.at(static_cast<std::size_t>(state_));
 }
 
 }  // namespace quasi
