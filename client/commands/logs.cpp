@@ -114,6 +114,15 @@ std::uint32_t newest_attempt(const v1::Job& job) {
              : job.attempt_history(job.attempt_history_size() - 1).number();
 }
 
+void explain_empty_log(Session& session, const std::string& id) {
+  const v1::Job job = current(session, id);
+  session.console.note(newest_attempt(job) == 0
+                           ? "no attempt of " + id + " has begun; it is " + state_word(job.state())
+                           : "the log of " + id +
+                                 " is empty: the engine had nothing to tell; results: quasi show " +
+                                 id);
+}
+
 bool pause(double seconds) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (std::chrono::steady_clock::now() < end && !interrupt::requested())
@@ -153,15 +162,6 @@ ExitStatus logs(Session& session, const LogsOptions& options) {
         continue;
       }
       if (is_final(job.state())) break;
-    } else if (wire::reason_of(status) == wire::reason::kAttempt && options.attempt == 0) {
-      // No attempt has begun yet.
-      const v1::Job job = current(session, id);
-      if (!options.follow || is_final(job.state())) {
-        session.console.note("no attempt of " + id + " has begun; it is " +
-                             state_word(job.state()));
-        output.end(id, 0);
-        return ExitStatus::kOk;
-      }
     } else if (options.follow && wire::token_ran_out(status)) {
       // The next call carries the newest token of its source.
     } else if (options.follow && is_transient(status)) {
@@ -176,9 +176,7 @@ ExitStatus logs(Session& session, const LogsOptions& options) {
     }
     if (!pause(0.3)) interrupted(id);
   }
-  if (at.attempt == 0 && at.offset == 0)
-    session.console.note("the log of " + id +
-                         " is empty: the engine had nothing to tell; results: quasi show " + id);
+  if (at.attempt == 0 && at.offset == 0) explain_empty_log(session, id);
   output.end(id, at.attempt);
   return ExitStatus::kOk;
 }

@@ -1,7 +1,7 @@
 # Tests of words, tables, documents, flags, files and journal without a server.
 quasi_add_test(client_test
   SOURCES client/client_answers_test.cpp client/client_arguments_test.cpp
-          client/client_config_test.cpp client/client_decks_test.cpp
+          client/client_axes_test.cpp client/client_config_test.cpp client/client_decks_test.cpp
           client/client_documents_test.cpp client/client_job_files_test.cpp
           client/client_key_help_test.cpp client/client_stop_rules_test.cpp
           client/client_text_test.cpp client/log_line_test.cpp
@@ -11,7 +11,8 @@ quasi_add_test(client_test
 add_dependencies(client_test quasi-engine)
 # Tests of the real programs with a real server and a real worker.
 quasi_add_test(client_end_to_end_test
-  SOURCES client/client_access_test.cpp client/client_end_to_end_test.cpp
+  SOURCES client/client_access_test.cpp client/client_commands_test.cpp
+          client/client_end_to_end_test.cpp
           client/client_frictions_test.cpp client/client_interrupted_test.cpp
           client/client_login_test.cpp client/client_orders_test.cpp
           client/client_results_test.cpp client/client_sweeps_test.cpp
