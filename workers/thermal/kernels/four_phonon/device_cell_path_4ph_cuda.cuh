@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -20,6 +21,7 @@ class DeviceCellPath4ph {
   explicit DeviceCellPath4ph(const Problem4ph& problem) {
     const HostCellPath path = find_cell_path(problem.plan);
     upload_steps(path, problem.plan);
+    if (problem.plan.swapped) upload_places(path, problem.plan);
     upload_phases(problem);
     view_ = {.n_steps = static_cast<int>(path.step.size()),
              .step = step_.data(),
@@ -28,6 +30,8 @@ class DeviceCellPath4ph {
              .program = program_.data(),
              .n_stops = n_stops_,
              .stop = stop_.data(),
+             .triple_place = triple_place_.data(),
+             .carry = carry_.data(),
              .half = half_.data(),
              .zone = zone_.data(),
              .step_phase = {}};
@@ -62,6 +66,28 @@ class DeviceCellPath4ph {
     atoms_ = {path.atoms, kWhat};
     order_ = {path.order, kWhat};
   }
+  /// Both pairs of a cell are interleaved in A. The triples of a pair are neighbours in the plan.
+  void upload_places(const HostCellPath& path, const ContractionPlan4ph& plan) {
+    std::vector<std::int32_t> place(static_cast<std::size_t>(plan.n_triples)), carry;
+    for (std::size_t s = 0; s < path.step.size(); ++s)
+      for (std::int32_t p = path.first[s]; p < path.first[s + 1]; ++p) {
+        const bool two = path.first[s + 1] - path.first[s] == 2;
+        const std::int32_t element = two ? 9 * path.first[s] + (p - path.first[s]) : 9 * p;
+        const std::int32_t pair = path.order[p], begin = plan.pair_begin[pair],
+                           end = plan.pair_begin[pair + 1];
+        std::fill(place.begin() + begin, place.begin() + end, 4 * element + (two ? 2 : 1));
+        std::int32_t first = 0, count = 0;
+        for (std::int32_t slot = 0; slot < kContractionSlots; ++slot) {
+          const int triple = slot * plan.n_triples / kContractionSlots,
+                    next = (slot + 1) * plan.n_triples / kContractionSlots;
+          if (triple == next || triple <= begin || triple >= end) continue;
+          if (count++ == 0) first = slot;
+        }
+        carry.push_back(first + 256 * count);
+      }
+    triple_place_ = {place, kWhat};
+    carry_ = {carry, kWhat};
+  }
   void upload_phases(const Problem4ph& problem) {
     std::vector<ZonePoint> zone(static_cast<std::size_t>(problem.mesh.size()));
     for (std::size_t q = 0; q < zone.size(); ++q)
@@ -87,7 +113,7 @@ class DeviceCellPath4ph {
   static constexpr const char* kWhat = "path through the cells";
   CellPath4ph view_{};
   int n_stops_ = 0;
-  cuda::DeviceBuffer<std::int32_t> stop_, step_, first_, atoms_, order_;
+  cuda::DeviceBuffer<std::int32_t> stop_, step_, first_, atoms_, order_, triple_place_, carry_;
   cuda::DeviceBuffer<std::uint32_t> program_;
   cuda::DeviceBuffer<Complex<double>> step_phase_[3], half_;
   cuda::DeviceBuffer<ZonePoint> zone_;

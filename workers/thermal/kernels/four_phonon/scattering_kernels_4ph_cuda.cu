@@ -62,9 +62,12 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     path_ = DeviceCellPath4ph(p);
     t_ = arrays_.tables();
     std::vector<double2> energy_number(p.omega_rad_ps.size());
-    for (std::size_t m = 0; m < energy_number.size(); ++m)
-      energy_number[m] = {p.omega_rad_ps[m], p.occupation[m]};
-    energy_number_ = {energy_number, "ω and n"};
+    for (std::size_t m = 0; m < energy_number.size(); ++m) {
+      const double omega = p.omega_rad_ps[m];
+      const bool counts = omega > 0.0 && omega > t_.rules.omega_floor_rad_ps;
+      energy_number[m] = {counts ? 1.0 / omega : 0.0, p.occupation[m]};
+    }
+    energy_number_ = {energy_number, "1/ω and n"};
     contract_with_rows();
     keys_ = PairKeys4ph::of(host_tables(p));
     launcher_ = ScatterLauncher(t_, path_.n_steps(),
@@ -284,6 +287,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
             .kind = {},
             .partner_point = nullptr,
             .energy_number = energy_number_.data(),
+            .per_window_norm = 1.0 / t_.rules.window_norm,
             .n_pairs_table = n_pairs_,
             .first_total = 0,
             .first_star = 0,

@@ -54,6 +54,7 @@ __device__ __forceinline__ void add_sample(const ScatterArguments& a, const Scat
 template <typename V>
 struct WeighedProcesses {
   Channel4ph channel;       ///< of all that are taken
+  int branch;               ///< s' within the group of all that are taken if λ' has sums too
   int at[V::kPerThread];    ///< entry of the queue; −1: none
   int code[V::kPerThread];  ///< Queue::code; −1: none
 };
@@ -72,6 +73,8 @@ __device__ __forceinline__ void sum_of_lane(const ScatterArguments& a, const Sca
                                             RateTerms& terms) {
   const Tables4ph& t = a.tables;
   const double* n = t.occupation + temperature * t.n_modes();
+  const double* partners = n + b.q1 * b.n_branches + b.first_branch;
+  const double n0 = b.both ? n[b.mode0] : 0.0, n1_of_all = b.both ? partners[taken.branch] : 0.0;
 #pragma unroll
   for (int i = 0; i < V::kPerThread; ++i) {
     if (taken.code[i] < 0) continue;
@@ -82,17 +85,14 @@ __device__ __forceinline__ void sum_of_lane(const ScatterArguments& a, const Sca
     const Complex<double> numbers =
         read_before ? b.slot[i * kThreads] : Complex<double>{n[modes.x], n[modes.y]};
     const double n2 = numbers.re, n3 = numbers.im;
-    const double w =
-        density *
-        bose_factor_4ph(taken.channel,
-                        n[b.q1 * b.n_branches + b.first_branch + taken.code[i] % kNormalBit / 4],
-                        n2, n3);
+    const double n1 = b.both ? n1_of_all : partners[taken.code[i] % kNormalBit / 4];
+    const double w = density * bose_factor_4ph(taken.channel, n1, n2, n3);
     terms.own[0] += normal ? w * squared[i] : 0.0;
     terms.own[1] += normal ? 0.0 : w * squared[i];
     terms.own[2] += w;
     terms.own[3] += delta;
     if (b.both) {
-      const double w1 = b.ratio * density * bose_factor_4ph(taken.channel, n[b.mode0], n2, n3);
+      const double w1 = b.ratio * density * bose_factor_4ph(taken.channel, n0, n2, n3);
       terms.other[0] += normal ? w1 * squared[i] : 0.0;
       terms.other[1] += normal ? 0.0 : w1 * squared[i];
       terms.other[2] += w1;
@@ -166,6 +166,7 @@ __device__ __forceinline__ void add_rates(const ScatterArguments& a, const Scatt
         b.exchanged + b.warp * b.n_exchanged + (key / 4 * kExchanged + c) * layout.size();
     WeighedProcesses<V> taken;
     taken.channel = V::channel(c);
+    taken.branch = key / 4;
     int sixths = 0;
     const int count = take_processes(key, b.both, left, taken, sixths);
     for (int temperature = 0; temperature < a.tables.n_temperatures; ++temperature) {

@@ -63,6 +63,76 @@ __device__ __forceinline__ void contract_pairs(const ScatterArguments& a,
   }
 }
 
+/// Triples that one slot of threads contracts, one after the other: an equal share of all.
+struct TripleShare {
+  int first, last;
+  /// @param slot  below kContractionSlots
+  __device__ __forceinline__ TripleShare(int slot, int n_triples)
+      : first(slot * n_triples / kContractionSlots),
+        last((slot + 1) * n_triples / kContractionSlots) {}
+};
+
+/// Sums an equal share of the triples in each slot of nine threads, one for each element of a pair.
+/// The sum of a pair goes to its place in A if the slot has the first triple of the pair, else to
+/// `carried` [slot][kGroup][9].
+template <typename V>
+__device__ __forceinline__ void contract_shares(const ScatterArguments& a, const ScatterBlock<V>& b,
+                                                Complex<double>* carried) {
+  const Tables4ph& t = a.tables;
+  const int slot = static_cast<int>(threadIdx.x) / 9, element = static_cast<int>(threadIdx.x) % 9;
+  if (slot >= kContractionSlots) return;
+  const TripleShare share(slot, t.n_triples);
+  if (share.first == share.last) return;
+  const Complex<double>* contracted =
+      t.contracted + static_cast<std::int64_t>(b.row) * t.n_triples * 27 + element;
+  const Complex<double>* phases = t.phase + static_cast<std::int64_t>(b.q1) * t.n_cells;
+  Complex<double> accumulated[kGroup] = {};
+  const auto flush = [&](std::int32_t place, bool is_carried) {
+    Complex<typename V::Real>* to = b.pair + place / 4 + place % 4 * element;
+#pragma unroll
+    for (int g = 0; g < kGroup; ++g) {
+      if ((b.active >> g & 1u) != 0) {
+        if (is_carried)
+          carried[(slot * kGroup + g) * 9 + element] = accumulated[g];
+        else
+          to[g * t.n_pairs * 9] = rounded<typename V::Real>(accumulated[g]);
+      }
+      accumulated[g] = {};
+    }
+  };
+  std::int32_t place = a.path.triple_place[share.first];
+  bool is_carried = share.first > 0 && a.path.triple_place[share.first - 1] == place;
+  for (int triple = share.first; triple < share.last; ++triple) {
+    const Complex<double>* e = b.partner + 3 * t.triple_atom[triple];
+    Complex<double> phase = load(phases + t.triple_cell[triple]);
+    phase.im *= V::kSign;
+    const std::int32_t here = a.path.triple_place[triple];
+    if (here != place) {
+      flush(place, is_carried);
+      place = here;
+      is_carried = false;
+    }
+#pragma unroll
+    for (int beta = 0; beta < 3; ++beta) {
+      const Complex<double> x = fused_multiply(
+          phase, load(contracted + 27 * static_cast<std::int64_t>(triple) + 9 * beta));
+#pragma unroll
+      for (int g = 0; g < kGroup; ++g)
+        if ((b.active >> g & 1u) != 0) fused_add(accumulated[g], e[g * b.n_branches + beta], x);
+    }
+  }
+  flush(place, is_carried);
+}
+
+/// Adds what later slots carried for a pair of contract_shares(), in rising order of the slots.
+/// @param carry  CellPath4ph::carry of the pair
+__device__ __forceinline__ Complex<double> with_carried(Complex<double> sum, std::int32_t carry,
+                                                        const Complex<double>* carried) {
+  const int first = carry & 255, count = carry >> 8;
+  for (int slot = first; slot < first + count; ++slot) sum += carried[slot * kGroup * 9];
+  return sum;
+}
+
 /// Writes A in the form of Form4ph::kSwapped: A_11 + A_12 and A_11 − A_12 as neighbours if a cell
 /// has both, else A_11 or the conjugate of A_12 alone.
 template <typename V>
@@ -70,29 +140,26 @@ __device__ __forceinline__ void contract_swapped(const ScatterArguments& a,
                                                  const ScatterBlock<V>& b) {
   using Real = typename V::Real;
   const int n_pairs = a.tables.n_pairs;
+  Complex<double>* carried = b.slot - threadIdx.x;
+  contract_shares(a, b, carried);
+  __syncthreads();
   for (int element = threadIdx.x; element < a.path.n_stops * 9; element += kThreads) {
     const int first = a.path.stop[element / 9];
     const bool two = a.path.stop[element / 9 + 1] - first == 2;
     const double side = !two && a.path.atoms[first] % 256 == 1 ? -1.0 : 1.0;
-    const int at = two ? 2 * (element % 9) : element % 9;
-    Complex<double> accumulated[kGroup] = {};
-    contract_pair(a, b, a.path_order[first], element, accumulated);
+    Complex<Real>* to = b.pair + first * 9 + (two ? 2 : 1) * (element % 9);
+    const Complex<double>* from = carried + element % 9;
 #pragma unroll
-    for (int g = 0; g < kGroup; ++g)
-      if ((b.active >> g & 1u) != 0)
-        b.pair[(g * n_pairs + first) * 9 + at] =
-            rounded<Real>(Complex<double>{accumulated[g].re, side * accumulated[g].im});
-    if (!two) continue;
-#pragma unroll
-    for (int g = 0; g < kGroup; ++g) accumulated[g] = {};
-    contract_pair(a, b, a.path_order[first + 1], element, accumulated);
-#pragma unroll
-    for (int g = 0; g < kGroup; ++g) {
+    for (int g = 0; g < kGroup; ++g, to += n_pairs * 9, from += 9) {
       if ((b.active >> g & 1u) == 0) continue;
-      Complex<Real>* to = b.pair + (g * n_pairs + first) * 9 + at;
-      const auto one = rounded<double>(to[0]);
-      to[0] = rounded<Real>(one + accumulated[g]);
-      to[1] = rounded<Real>(one - accumulated[g]);
+      const auto one = with_carried(rounded<double>(to[0]), a.path.carry[first], from);
+      if (two) {
+        const auto other = with_carried(rounded<double>(to[1]), a.path.carry[first + 1], from);
+        to[0] = rounded<Real>(one + other);
+        to[1] = rounded<Real>(one - other);
+      } else {
+        to[0] = rounded<Real>(Complex<double>{one.re, side * one.im});
+      }
     }
   }
 }

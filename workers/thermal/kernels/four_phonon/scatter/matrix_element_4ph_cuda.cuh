@@ -6,6 +6,9 @@
 
 namespace quasi::thermal::cuda4ph {
 
+/// Slots of nine threads that share the contraction with λ' in Form4ph::kSwapped.
+constexpr int kContractionSlots = 14;
+
 /// Mesh coordinates of a point in the first zone, one load.
 struct alignas(8) ZonePoint {
   std::int16_t x, y, z, unused;
@@ -28,6 +31,11 @@ struct CellPath4ph {
   /// [n_stops + 1] first pair, along the path, of the steps that end at a cell with pairs.
   int n_stops = 0;
   const std::int32_t* stop = nullptr;
+  // Form4ph::kSwapped: where contract_shares() puts the sums of its slots.
+  /// [n_triples] 4 · (place of the first element of the pair in A) + distance of its elements.
+  const std::int32_t* triple_place = nullptr;
+  /// [n_pairs] along the path: first slot that carries a part of the pair + 256 · their number.
+  const std::int32_t* carry = nullptr;
   const Complex<double>* half = nullptr;  ///< Form4ph::kSwapped: [n_modes][3], the first atom's e
   const ZonePoint* zone = nullptr;        ///< [n_q]
   const Complex<double>* step_phase[3] =

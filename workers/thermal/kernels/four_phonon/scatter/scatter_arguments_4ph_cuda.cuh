@@ -18,12 +18,17 @@ constexpr int kGroup = 6;  ///< branches s' whose A a block holds at once, at mo
 static_assert(kThreads >= kGroup * 2 * PairKeys4ph::kClasses,
               "a thread for each range of candidates");
 
+static_assert(kContractionSlots * 9 <= kThreads, "a thread for each element of a slot");
+
 /// Processes that a thread evaluates at once; it tests as many candidates at once.
 constexpr int processes_of_thread(Form4ph form) { return form == Form4ph::kSwapped ? 2 : 1; }
 /// Bytes of SwappedElements::slot for all threads of a block.
 constexpr int slot_bytes(Form4ph form) {
   return form == Form4ph::kSwapped ? kThreads * processes_of_thread(form) * 48 : 0;
 }
+
+static_assert(kContractionSlots * kGroup * 9 * 16 <= slot_bytes(Form4ph::kSwapped),
+              "slots of the contraction share the memory of the processes");
 
 /// Result that is computed from the processes.
 enum class Use {
@@ -39,7 +44,10 @@ struct ScatterArguments {
   const std::int32_t* path_order;  ///< [n_pairs] the plan's number of each pair along the path
   PairTables kind[2];              ///< by PairKind4ph
   const PartnerPoint4ph* partner_point;  ///< [places][n_points][2 signs]
-  const double2* energy_number;  ///< [n_modes] ω and n at the first temperature, read together
+  /// [n_modes] 1/ω (0 where the rules call λ too slow for a partner) and n at the first
+  /// temperature, read together.
+  const double2* energy_number;
+  double per_window_norm;  ///< 1/Rules4ph::window_norm
   std::int64_t n_pairs_table;
   std::int32_t first_total;  ///< place in the order of total momenta
   std::int32_t first_star;   ///< of the tables

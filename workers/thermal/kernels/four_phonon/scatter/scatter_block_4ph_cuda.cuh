@@ -96,7 +96,7 @@ struct ScatterBlock {
   int weight;                   ///< points that q' stands for
   bool both;                    ///< adds to the row of λ' too (exchange_4ph.hpp)
   double ratio;                 ///< exchange_ratio_4ph where `both`
-  double omega0;                ///< rad/ps
+  double per_omega0;            ///< 1/ω, ps
   std::int32_t table;           ///< number of the table among those of the launch
   const std::int32_t* rotated;  ///< [n_q] representative's frame → frame of Q; null: the same
 
@@ -159,8 +159,9 @@ __device__ __forceinline__ bool find_row(const ScatterArguments& a, ScatterBlock
   b.mode0 = b.q0 * b.n_branches + b.row % b.n_branches;
   b.weight = partner_point.weight < 0 ? -partner_point.weight : partner_point.weight;
   b.both = V::kUse == Use::kRates && V::kSign > 0 && partner_point.weight < 0;
-  b.omega0 = t.omega[b.mode0];
-  if (b.weight == 0 || !(b.omega0 > 0.0)) return false;
+  const double omega0 = t.omega[b.mode0];
+  if (b.weight == 0 || !(omega0 > 0.0)) return false;
+  b.per_omega0 = 1.0 / omega0;
   b.ratio = b.both ? exchange_ratio_4ph(t, b.point, b.q1) : 0.0;
   b.table = t.star_at(a.first_total + position) - a.first_star;
   b.representative_q0 = partner_point.representative_q0;

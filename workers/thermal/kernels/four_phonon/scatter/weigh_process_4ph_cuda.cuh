@@ -66,12 +66,12 @@ __device__ __forceinline__ ProcessTerm weigh_process(const ScatterArguments& a,
   if (V::kSign < 0) process.multiplicity *= splitting_share_4ph(t, p.mode1, p.mode2, p.mode3);
   if (!(process.multiplicity > 0.0)) return ProcessTerm{};
   p.multiplicity = process.multiplicity * b.weight;
-  p.delta = p.multiplicity * delta_4ph_ps(t.rules, process);
+  p.delta = p.multiplicity *
+            (gaussian_delta_ps(process.mismatch_rad_ps, process.sigma_rad_ps) * a.per_window_norm);
   const double2 second = a.energy_number[p.mode2], third = a.energy_number[p.mode3];
   p.number2 = second.y;
   p.number3 = third.y;
-  const double omega[4] = {b.omega0, t.omega[p.mode1], second.x, third.x};
-  p.density = p.delta * inverse_omega_product_4ph(t.rules, omega);
+  p.density = p.delta * (b.per_omega0 * a.energy_number[p.mode1].x) * (second.x * third.x);
   if constexpr (V::kUse == Use::kThinned)
     p.probability =
         a.thinning.draw(t, b.row, {channel, b.mode0, p.mode1, p.mode2, p.mode3}, p.delta);
