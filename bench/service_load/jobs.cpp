@@ -204,12 +204,18 @@ void soak(const std::filesystem::path& folder, int size) {
     sum_x += x, sum_y += memory[i], sum_xx += x * x, sum_xy += x * memory[i];
   }
   const auto n = static_cast<double>(memory.size() - first);
+  std::string course;  // of the memory, in eighths of the run
+  for (std::size_t i = 1; i <= 8; ++i) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%s%.1f", i > 1 ? "," : "", memory[memory.size() * i / 8 - 1]);
+    course += text;
+  }
   std::printf(
       "%s,\"jobs\":%d,\"seconds\":%.0f,\"first_mib\":%.1f,\"warm_mib\":%.1f,\"last_mib\":%.1f,"
-      "\"mib_per_72000_jobs\":%.2f,\"files_first\":%d,\"files_last\":%d}\n",
+      "\"mib\":[%s],\"mib_per_72000_jobs\":%.2f,\"files_first\":%d,\"files_last\":%d}\n",
       begin_line("soak").c_str(), n_jobs, seconds_since(begin), memory.front(), memory[first],
-      memory.back(), (n * sum_xy - sum_x * sum_y) / (n * sum_xx - sum_x * sum_x), files.front(),
-      files.back());
+      memory.back(), course.c_str(), (n * sum_xy - sum_x * sum_y) / (n * sum_xx - sum_x * sum_x),
+      files.front(), files.back());
 }
 
 }  // namespace quasi::bench

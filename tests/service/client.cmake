@@ -16,7 +16,7 @@ quasi_add_test(client_end_to_end_test
           client/client_frictions_test.cpp client/client_interrupted_test.cpp
           client/client_login_test.cpp client/client_orders_test.cpp
           client/client_results_test.cpp client/client_sweeps_test.cpp
-          jobs/deploy_files_test.cpp
+          jobs/deploy_files_test.cpp worker/worker_commands_test.cpp
   LIBS quasi_json quasi_access LABELS service TIMEOUT 600)
 add_dependencies(client_end_to_end_test quasi quasi-server quasi-worker quasi-engine quasi-cage)
 foreach(test client_test client_end_to_end_test)

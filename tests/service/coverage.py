@@ -6,8 +6,10 @@ two state machines was never taken. It needs Debian's gcovr.
     cmake --preset coverage && cmake --build --preset coverage
     tests/service/coverage.py [--no-tests] [-j 2]
 
-Programs that a test kills leave no counts, so the true shares are higher. Lines of generated code
-and of the libraries do not count."""
+Programs that a test kills leave no counts, so the true shares are higher. quasi-cage leaves none at
+all: it ends by exec, inside the confinement that hides the files of the counts. Its lines are
+printed and have no goal; cage_test runs them. Lines of generated code and of the libraries do not
+count."""
 
 import argparse
 import collections
@@ -19,8 +21,9 @@ import sys
 TREE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = TREE / "build" / "coverage"
 GOAL = 0.90
-PARTS = {"server": "server/", "worker daemon": ("workers/daemon/", "workers/cage/"),
-         "client": "client/", "shared": "proto/wire/"}
+PARTS = {"server": "server/", "worker daemon": "workers/daemon/", "client": "client/",
+         "shared": "proto/wire/", "cage": "workers/cage/"}
+UNCOUNTED = ("cage",)
 STATE_MACHINES = ("server/queue/job_state.cpp", "workers/daemon/attempt/attempt_machine.cpp")
 
 
@@ -62,7 +65,7 @@ def print_table(files):
     is_enough = True
     for part in PARTS:
         value = share(lines[part, "run"], lines[part, "of"])
-        is_enough &= value >= GOAL
+        is_enough &= value >= GOAL or part in UNCOUNTED
         print(f"{part:14} {lines[part, 'run']:6} of {lines[part, 'of']:6} lines  {value:6.1%}")
     print("files that lack most lines:")
     for lacking, of, name in sorted(missing, reverse=True)[:25]:

@@ -3,7 +3,8 @@ add_library(quasi_worker_world STATIC support/crashing_files.cpp support/worker_
 target_link_libraries(quasi_worker_world PUBLIC quasi_supervisor)
 
 quasi_add_test(worker_supervisor_test
-  SOURCES worker/attempt_machine_events_test.cpp worker/worker_attempt_machine_test.cpp
+  SOURCES worker/attempt_machine_events_test.cpp worker/engine_facts_test.cpp
+          worker/worker_attempt_machine_test.cpp
           worker/worker_supervisor_test.cpp
           worker/worker_strays_test.cpp worker/worker_crash_test.cpp
           worker/worker_self_test_test.cpp worker/worker_files_test.cpp
