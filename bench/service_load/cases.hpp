@@ -6,8 +6,10 @@
 /// `size` is the number that the command line gives, or 0 for the usual size.
 namespace quasi::bench {
 
-/// 200 clients at a steady rate for `size` seconds (60).
+/// 200 clients that make 25 calls a second each, for `size` seconds (60).
 void many_clients(const std::filesystem::path& folder, int size);
+/// The same with 10 calls a second each, which two cores bear beside the clients themselves.
+void calm_clients(const std::filesystem::path& folder, int size);
 /// The times of 100 clients, alone and beside callers of malformed requests, `size` seconds each.
 void malformed_requests(const std::filesystem::path& folder, int size);
 /// The times of 100 clients, alone and beside 20 readers of a file of 2 GiB at 1 MB/s each, and the

@@ -88,21 +88,32 @@ void print_both(const char* name, Answers& alone, Answers& beside, const std::st
               more.c_str(), alone.failures + beside.failures, before.c_str(), after.c_str());
 }
 
-}  // namespace
-
-void many_clients(const std::filesystem::path& folder, int size) {
+/// Runs clients against a new server and prints their line.
+void time_clients(const std::filesystem::path& folder, const char* name, const Pace& pace) {
   const ServerProcess server(folder);
-  Pace pace;
-  if (size > 0) pace.seconds = size;
   const double before = processor_seconds(server.pid());
   Answers answers = run_clients(server, pace);
   const double processor = processor_seconds(server.pid()) - before;
   std::printf(
       "%s,\"clients\":%d,\"calls\":%zu,\"failures\":%d,\"calls_per_second\":%.0f,%s,"
       "\"server_processor_us_each\":%.0f}\n",
-      begin_line("clients").c_str(), pace.clients, answers.calls(), answers.failures,
+      begin_line(name).c_str(), pace.clients, answers.calls(), answers.failures,
       static_cast<double>(answers.calls()) / answers.seconds, answers.as_json().c_str(),
       1e6 * processor / static_cast<double>(answers.calls()));
+}
+
+}  // namespace
+
+void many_clients(const std::filesystem::path& folder, int size) {
+  Pace pace;
+  if (size > 0) pace.seconds = size;
+  time_clients(folder, "clients", pace);
+}
+
+void calm_clients(const std::filesystem::path& folder, int size) {
+  Pace pace{.calls_per_second = 10};
+  if (size > 0) pace.seconds = size;
+  time_clients(folder, "calm_clients", pace);
 }
 
 void malformed_requests(const std::filesystem::path& folder, int size) {

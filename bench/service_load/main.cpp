@@ -18,10 +18,9 @@ int main(int argc, char** argv) {
   using namespace quasi::bench;
   quasi::wire::skip_mutex_checks();
   const std::map<std::string, void (*)(const std::filesystem::path&, int)> cases = {
-      {"clients", many_clients}, {"malformed", malformed_requests},
-      {"readers", slow_readers}, {"watchers", watchers},
-      {"cancels", cancels},      {"hits", cache_hits},
-      {"queue", long_queue},     {"soak", soak}};
+      {"clients", many_clients}, {"calm_clients", calm_clients}, {"malformed", malformed_requests},
+      {"readers", slow_readers}, {"watchers", watchers},         {"cancels", cancels},
+      {"hits", cache_hits},      {"queue", long_queue},          {"soak", soak}};
   const auto chosen = argc > 1 ? cases.find(argv[1]) : cases.end();
   if (chosen == cases.end()) {
     std::string names;
