@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "workers/backend/device/host.hpp"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/input/text_files.hpp"
 #include "workers/gw/model/memory_limits.hpp"
@@ -61,7 +63,9 @@ class GwTask : public Task {
   nlohmann::json run(const RunOptions& options, Progress& progress) const override {
     const Deck deck = read_deck(options.deck.path, options.deck.settings);
     use_threads(deck.common);
+    const Stopwatch starting;
     DeviceTeam team(options.devices, *options.ranks);
+    const double devices_s = starting.seconds();
     const Device& device = options.devices.front();
     const std::int64_t budget =
         memory_budget_bytes(deck.common, device, options.memory_budget_bytes);
@@ -76,6 +80,7 @@ class GwTask : public Task {
     std::optional<ConvergenceStudy> study;
     if (deck.study.wanted) study = study_convergence(deck, place, run, progress);
     if (!options.ranks->leads()) return {};
+    const Stopwatch writing;
     if (study) run.errors = error_table(run, &*study);
     if (deck.epsilon.write)
       write_epsilon(
@@ -87,6 +92,12 @@ class GwTask : public Task {
     write_result(options.output_directory / "result.h5", run, study, options.inputs);
     nlohmann::json summary = summary_of(run, options.devices.front(), team.size());
     if (study) summary["convergence"] = summarise_study(run, *study);
+    summary["seconds"]["devices"] = devices_s;
+    summary["seconds"]["results"] = writing.seconds();
+    const Stopwatch freeing;
+    study.reset();
+    { const Calculation ended = std::move(run); }
+    summary["seconds"]["release"] = freeing.seconds();
     return summary;
   }
 

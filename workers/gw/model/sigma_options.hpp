@@ -80,6 +80,7 @@ struct SigmaOptions {
   double godby_needs_ry = 2.0;
   std::vector<double> offsets_ry{0.0};  ///< E − E_l at which Σ is evaluated; the first is 0
   bool only_total = false;              ///< SX is not told apart from CH, which is then their sum
+  bool exchange = true;                 ///< false: x_ry stays 0, and the caller knows it
   bool slope = false;                   ///< analytic dΣ/dE at the first offset; plasmon poles only
   ContourGrid contour;                  ///< frequencies of ε⁻¹, for the full-frequency methods
   SigmaSubspaceOptions subspace;        ///< of the diagonal of the full-frequency methods

@@ -196,7 +196,10 @@ void solve_states(const Deck& deck, const ExchangeCorrelation& vxc, const StepCo
 /// @param given  states that pseudobands replace, which stay in memory; null: none
 void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* given,
               const Workplace& place, Progress& progress, Calculation& run) {
-  run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer);
+  {
+    const PhaseClock clock(&run.seconds["plan"]);
+    run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer);
+  }
   run.plan.sigma.memory_limit_bytes = place.memory_limit_bytes;
   if (given != nullptr) add_pseudobands_to_plan(deck, *given, run);
   for (const std::string& note : run.plan.notes) progress.log(note);
@@ -230,21 +233,22 @@ struct Preparation {
   PathStates path = {};
 };
 
+/// Phases that follow each other. Their seconds and those of `other` add up to those of the job.
+constexpr const char* kPhases[] = {"mean_field",       "pseudobands", "plan",
+                                   "estimate",         "vxc",         "self_test",
+                                   "epsilon",          "sigma",       "sigma_further",
+                                   "zone_sum_change",  "band_path",   "perturbation",
+                                   "pseudoband_errors"};
+
 Calculation started(MeanField field) {
   Calculation run{.field = std::move(field), .plan = {}, .seconds = {}};
   for (const char* phase : {"epsilon", "sigma", "vxc", "self_test"}) run.seconds[phase] = 0.0;
   return run;
 }
 
-/// Plans a job and checks its data. V_xc and the states of a path come here, so that files that do
-/// not fit end the job at once.
-Preparation prepare(const Deck& deck, const Workplace& place, Progress& progress,
-                    Calculation& run) {
-  Preparation ready{.outer = load_outer_mean_field(deck.mean_field, run.field)};
-  const MeanField* const outer = ready.outer ? &*ready.outer : nullptr;
-  if (deck.pseudobands.wanted())
-    ready.given = replace_by_pseudobands(deck, place.team.first(), run);
-  plan_job(deck, outer, ready.given ? &*ready.given : nullptr, place, progress, run);
+/// Sets digest and interaction of a job, and checks that all ranks have the same problem.
+void identify(const Deck& deck, const MeanField* outer, const Workplace& place,
+              const Calculation& run, Preparation& ready) {
   ready.digest =
       digest_of(run.field, run.plan, deck.coulomb, outer != nullptr ? &outer->waves : nullptr);
   place.team.ranks().require_same(ready.digest, "the mean field or the deck");
@@ -253,6 +257,23 @@ Preparation prepare(const Deck& deck, const Workplace& place, Progress& progress
   for (const auto& spin : run.field.density.values)
     ready.coulomb->require_charge_inside(run.field.density.header.g, spin);
   if (!run.plan.stored) ready.coulomb->require_direction(run.field.q0);
+}
+
+/// Plans a job and checks its data. V_xc and the states of a path come here, so that files that do
+/// not fit end the job at once.
+Preparation prepare(const Deck& deck, const Workplace& place, Progress& progress,
+                    Calculation& run) {
+  Preparation ready{.outer = load_outer_mean_field(deck.mean_field, run.field)};
+  const MeanField* const outer = ready.outer ? &*ready.outer : nullptr;
+  if (deck.pseudobands.wanted()) {
+    const PhaseClock clock(&run.seconds["pseudobands"]);
+    ready.given = replace_by_pseudobands(deck, place.team.first(), run);
+  }
+  plan_job(deck, outer, ready.given ? &*ready.given : nullptr, place, progress, run);
+  {
+    const PhaseClock clock(&run.seconds["plan"]);
+    identify(deck, outer, place, run, ready);
+  }
   if (!deck.stop_after_epsilon) {
     const PhaseClock clock(&run.seconds["vxc"]);
     ready.vxc = exchange_correlation(deck.mean_field.vxc, outer != nullptr ? *outer : run.field,
@@ -286,6 +307,7 @@ Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t m
 }
 
 Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& progress) {
+  const Stopwatch whole;
   double seconds = 0.0;
   StepTimes times;
   std::optional<MeanField> field;
@@ -300,6 +322,11 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
   run.seconds["mean_field"] = seconds;
   for (const auto& [step, value] : times.seconds()) run.seconds["mean_field_" + step] = value;
   run.errors = error_table(run, nullptr);
+  double in_phases = 0.0;
+  for (const char* phase : kPhases)
+    if (const auto found = run.seconds.find(phase); found != run.seconds.end())
+      in_phases += found->second;
+  run.seconds["other"] = std::max(0.0, whole.seconds() - in_phases);
   return run;
 }
 
@@ -329,6 +356,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     run.field = std::move(*ready.outer);
   }
   if (ready.given) {
+    const PhaseClock clock(&run.seconds["pseudobands"]);
     take_pseudobands_of_sigma(std::move(*ready.given), place.team.first(), run);
     ready.given.reset();
   }

@@ -26,13 +26,14 @@ struct Plan {
   std::optional<StoredEpsilon> stored;  ///< description of the files that ε⁻¹ comes from
   double epsilon_gflop = 0.0;           ///< gigaflop of the products of χ
   double sigma_evaluations = 0.0;       ///< number of (G, G', n, E, l, q) of the plasmon-pole sum
-  std::int64_t memory_bytes = 0;        ///< largest resident set of a device
+  /// Largest resident set of a device, in the phase that takes most: χ, its inversion, or Σ.
+  std::int64_t memory_bytes = 0;
   /// Memory of the matrices between plane waves, which one device must hold whole.
   std::int64_t least_memory_bytes = 0;
   /// Upper bound of the memory of the host: ε⁻¹ of all q, and W of the q at which Σ is summed.
   std::int64_t screening_bytes = 0;
-  /// Estimate of the memory of the host: the states, ε⁻¹ and W, the poles of one q, and a matrix of
-  /// the self-test.
+  /// Estimate of the memory of the host: the states, and the matrices of the phase that takes most.
+  /// Σ holds ε⁻¹, W, the poles of one q, and a matrix of the self-test.
   std::int64_t host_bytes = 0;
   /// Upper bound of the number of vectors of the static subspace of ε⁻¹; 0: no subspace.
   std::int64_t subspace_vectors = 0;

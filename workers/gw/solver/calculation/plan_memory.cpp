@@ -5,6 +5,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/calculation/plan.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
+#include "workers/gw/solver/self_energy/zone_sum/outer_products.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -57,6 +58,39 @@ double bytes_of_states(const Wavefunctions& waves) {
   return 16.0 * numbers;
 }
 
+bool is_static(const Plan& plan) { return plan.epsilon.frequencies_ry.size() == 1; }
+
+/// Bytes of one band on the box of the pair products of ε.
+double box_bytes_of(const MeanField& screening, const Plan& plan) {
+  const auto box = sum_box(
+      screening, make_g_sphere(screening.crystal().bdot, {}, plan.epsilon.epsilon_cutoff_ry).g);
+  return 16.0 * box[0] * box[1] * box[2];
+}
+
+/// True if sums of portions of χ stay on the device. @param numbers  complex numbers of one sum
+bool sums_stay_on_device(double box_bytes, double numbers, const Plan& plan) {
+  return chi_sums_fit(static_cast<std::int64_t>(numbers),
+                      static_cast<std::int64_t>(box_bytes * plan.epsilon.bands),
+                      plan.epsilon.memory_budget_bytes);
+}
+
+/// Bytes of a device that sums χ: bands on the box, a batch of transforms, and pair products, which
+/// are two blocks where χ is static, else as many as the budget allows.
+/// @param matrix  n_g² @param sums  bytes of the sums
+double bytes_of_summing(const MeanField& screening, const Plan& plan, double matrix, double sums) {
+  const double n_v = screening.n_occupied, n_c = plan.epsilon.bands - n_v,
+               box_bytes = box_bytes_of(screening, plan),
+               products = 16.0 * n_v * n_c * std::sqrt(matrix);
+  // With few k-points the occupied bands are cut into enough blocks for every portion.
+  const double n_k = static_cast<double>(screening.zone.size()),
+               at_once = n_c + std::ceil(n_v / std::ceil(kChiPortions / n_k));
+  return sums + box_bytes * at_once +
+         std::min(box_bytes * n_c, static_cast<double>(kTransformBatch_bytes)) +
+         (is_static(plan)
+              ? std::min(products, 2.0 * kChiBlock_bytes)
+              : std::min(3.0 * products, static_cast<double>(plan.epsilon.memory_budget_bytes)));
+}
+
 }  // namespace
 
 void estimate_memory(const Deck& deck, const MeanField& screening, const MeanField& field,
@@ -90,30 +124,31 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
   const double of_states = bytes_of_states(screening.waves) +
                            (screening.shifted ? bytes_of_states(*screening.shifted) : 0.0) +
                            (&field != &screening ? bytes_of_states(field.waves) : 0.0);
+  const double matrix = n_g * n_g;
+  const bool sums_stay = sums_stay_on_device(box_bytes_of(screening, *plan),
+                                             matrix * (n.in_subspace ? 1.0 : n_f), *plan);
+  const double summing = bytes_of_summing(screening, *plan, matrix,
+                                          !is_static(*plan) ? of_chi
+                                          : sums_stay       ? (16.0 * kChiSums + 8.0) * matrix
+                                                            : 24.0 * matrix);
+  const double inverting = plan->stored ? 0.0 : of_chi;
+  const double of_poles = deck.stop_after_epsilon ? 0.0
+                                                  : 32.0 * n.n_screened * n.n_screened +
+                                                        static_cast<double>(kExchangeBlock_bytes);
+  plan->memory_bytes =
+      static_cast<std::int64_t>(std::max({plan->stored ? 0.0 : summing, inverting, of_poles}));
+  // The host holds the matrices of one phase at a time. While a device without room sums χ, packed
+  // sums wait for each other beside one that is not packed yet (packed_chi.hpp). An inversion at
+  // q → 0 has χ, ε⁻¹ with three heads and ε⁻¹ with one.
   const bool wants_poles = uses_plasmon_poles(s.method) && !deck.stop_after_epsilon;
-  plan->host_bytes = plan->screening_bytes +
-                     static_cast<std::int64_t>(
-                         of_states + (wants_poles ? 40.0 * n.n_screened * n.n_screened : 0.0) +
-                         (deck.self_test ? 16.0 * n_g * n_g : 0.0));
-  // States on the box, a batch of transforms, and pair products: two blocks where χ is static, else
-  // as many as the budget allows.
-  constexpr auto kBlock_bytes = static_cast<double>(kChiBlock_bytes),
-                 kBatch_bytes = static_cast<double>(kTransformBatch_bytes);
-  const auto box = sum_box(
-      screening, make_g_sphere(field.crystal().bdot, {}, plan->epsilon.epsilon_cutoff_ry).g);
-  const double box_bytes = 16.0 * box[0] * box[1] * box[2];
-  const std::int64_t budget_bytes = plan->epsilon.memory_budget_bytes;
-  const bool only_static = plan->epsilon.frequencies_ry.size() == 1;
-  const double bands_bytes = box_bytes * (n_v + n_c), matrix = n_g * n_g;
-  // Sums of portions that fit stay on the device, where the growing one has real terms beside it.
-  const bool sums_stay =
-      only_static && chi_sums_fit(static_cast<std::int64_t>(matrix),
-                                  static_cast<std::int64_t>(bands_bytes), budget_bytes);
-  plan->memory_bytes = static_cast<std::int64_t>(
-      (sums_stay ? (16.0 * kChiSums + 8.0) * matrix : of_chi) + bands_bytes +
-      std::min(box_bytes * n_c, kBatch_bytes) +
-      std::min(16.0 * n_v * n_c * n_g * (only_static ? 1.0 : 3.0),
-               only_static ? 2.0 * kBlock_bytes : static_cast<double>(budget_bytes)));
+  const double unpacked = 16.0 * matrix * n_f, on_host = static_cast<double>(plan->screening_bytes),
+               host_sums =
+                   sums_stay || plan->stored ? 0.0 : unpacked + 0.5 * kChiPortions * unpacked,
+               host_inversion = plan->stored ? 0.0 : 32.0 * matrix,
+               host_sigma = (wants_poles ? 40.0 * n.n_screened * n.n_screened : 0.0) +
+                            (deck.self_test ? 16.0 * matrix : 0.0);
+  plan->host_bytes = static_cast<std::int64_t>(
+      of_states + std::max(host_sums, on_host + std::max(host_inversion, host_sigma)));
 }
 
 void require_room(const Plan& plan, std::int64_t limit_bytes) {

@@ -109,10 +109,18 @@ std::vector<Quasiparticle> BlockEnergies::solved(const std::string& scope,
   options.bands = bands;
   options.only_total = uses_plasmon_poles(options.method);
   options.offsets_ry.resize(run_.plan.spectrum_offset);
+  // Exchange holds occupied bands and the bare interaction, which no block changes. Without V_xc
+  // the energies are those of Σ, and no slope is needed.
+  options.exchange = false;
+  options.slope = options.slope && !vxc_ev_.empty();
   const PhaseClock clock(&run_.seconds["pseudoband_errors_sigma"]);
   context_.checkpoint.enter(scope);
   std::vector<SelfEnergyAtK> sums = self_energy(run_.field, epsilon, options, context_, nullptr);
   context_.checkpoint.enter("");
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    sums[i].x_ry = run_.sigma[i].x_ry;
+    if (!options.slope) sums[i].slope = run_.sigma[i].slope;
+  }
   if (deck_.sigma.method == SigmaMethod::kCohsex && deck_.sigma.exact_ch)
     for (SelfEnergyAtK& sum : sums) sum.ch_ry[0] = sum.ch_exact_ry;
   return quasiparticles(run_.field, sums, vxc_ev_, options, run_.plan.derivative,

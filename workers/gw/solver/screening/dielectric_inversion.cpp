@@ -6,6 +6,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/ordered_sum.hpp"
+#include "workers/gw/solver/screening/polarizability/packed_chi.hpp"
 #include "workers/gw/solver/screening/polarizability/symmetry_of_chi.hpp"
 #include "workers/gw/solver/screening/static_subspace.hpp"
 
@@ -63,7 +64,7 @@ std::vector<Cplx> invert_in_two_sweeps(DielectricMatrix& m, Polarizability& sum,
     std::vector<ChiNode> nodes;
     for (std::int64_t index = 0; index < sum.portions(); ++index)
       push_node(nodes, {index, 1, sum.portion(index, kernels, progress)});
-    return closed(std::move(nodes));
+    return unpacked(closed(std::move(nodes)), kernels.polarizability());
   };
   const auto values_of = [](const PartialChi& chi) {
     std::vector<Cplx> values(static_cast<std::size_t>(chi.shape().size()));

@@ -9,6 +9,7 @@
 #include "workers/gw/solver/screening/checkpointed_sums.hpp"
 #include "workers/gw/solver/screening/dielectric_inversion.hpp"
 #include "workers/gw/solver/screening/epsilon_pieces.hpp"
+#include "workers/gw/solver/screening/polarizability/packed_chi.hpp"
 #include "workers/gw/solver/screening/polarizability/polarizability.hpp"
 
 namespace quasi::gw {
@@ -122,6 +123,7 @@ class DielectricSum {
       chi->read(values.data());
       chi = std::make_unique<HostChi>(shape, sums_[iq].complete(std::move(values)));
     }
+    chi = unpacked(std::move(chi), kernels.polarizability());
     clock.step("symmetrise");
     inversion_.invert(*chi, kernels, matrices_[iq]);
     clock.step("invert");

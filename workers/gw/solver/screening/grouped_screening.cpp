@@ -240,7 +240,7 @@ std::vector<DielectricMatrix> GroupedScreening::dielectric_matrices(
     const Polarizability whole(field_, empty_[iq], options_);
     std::unique_ptr<PartialChi> chi;
     if (whole.is_whole())
-      chi = whole.restored(values.data(), kernels);
+      chi = kernels.polarizability().load(whole.shape(), values.data());
     else
       chi =
           std::make_unique<HostChi>(whole.shape(), whole.complete({values.begin(), values.end()}));

@@ -45,7 +45,7 @@ class DiagonalPart {
     if (completes_ch() || adds_closed_sum()) make_charge_tables();
     for (iq_ = part_.q_begin; iq_ < part_.q_end; ++iq_) {
       // Exchange comes before W, because another device may be making W meanwhile.
-      if (first_bands()) add_exchange_of_q();
+      if (first_bands() && options_.exchange) add_exchange_of_q();
       clock_.step("exchange");
       take_screening();
       clock_.skip();
@@ -106,9 +106,16 @@ class DiagonalPart {
       const int n_v = field_.n_occupied_of_spin[static_cast<std::size_t>(sum.spin)];
       for (const StarMember& member : star_of(sum)) {
         const auto rotated = outer.load_sphere(member.q, sphere, OuterProducts::Phases::kLeftOut);
-        BandBlock block = outer.load_inner(member.q, 0, n_v);
-        block.weight = member.multiplicity / field_.zone_volume_bohr3();
-        add_exchange(v, block, outer.fill(*rotated), sum);
+        const std::int64_t band = 16 * outer.outer().size() * sphere.size() + outer.band_bytes(),
+                           step = std::max<std::int64_t>(
+                               1,
+                               std::min(kExchangeBlock_bytes, options_.memory_budget_bytes) / band);
+        for (std::int64_t begin = 0; begin < n_v; begin += step) {
+          BandBlock block =
+              outer.load_inner(member.q, begin, std::min<std::int64_t>(n_v, begin + step));
+          block.weight = member.multiplicity / field_.zone_volume_bohr3();
+          add_exchange(v, block, outer.fill(*rotated), sum);
+        }
       }
     }
   }

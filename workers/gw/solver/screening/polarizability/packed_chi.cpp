@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <stdexcept>
+#include <utility>
 
 namespace quasi::gw {
 namespace {
@@ -39,11 +41,10 @@ bool all_real(const ChiShape& shape, const Cplx* values) {
   return std::all_of(real.begin(), real.end(), [](char row) { return row != 0; });
 }
 
-Piece packed_values(const ChiShape& shape, const Cplx* values) {
+UnsetVector<double> packed_values(const ChiShape& shape, const Cplx* values) {
   const bool real = all_real(shape, values);
-  const auto size = static_cast<std::size_t>(1 + (real ? 1 : 2) * packed_size(shape));
-  auto packed = std::make_shared<UnsetVector<double>>(size);
-  double* const data = packed->data();
+  UnsetVector<double> packed(static_cast<std::size_t>(1 + (real ? 1 : 2) * packed_size(shape)));
+  double* const data = packed.data();
   data[0] = real ? 1.0 : 0.0;
   for_each_row(shape, [&](std::int64_t from, std::int64_t to, std::int64_t count) {
     if (real)
@@ -54,20 +55,93 @@ Piece packed_values(const ChiShape& shape, const Cplx* values) {
         data[2 + 2 * (to + i)] = values[from + i].imag();
       }
   });
-  return {.owner = std::move(packed), .data = data, .count = size};
+  return packed;
+}
+
+Piece piece_from(UnsetVector<double> values) {
+  auto owner = std::make_shared<const UnsetVector<double>>(std::move(values));
+  const double* const data = owner->data();
+  const std::size_t count = owner->size();
+  return {.owner = std::move(owner), .data = data, .count = count};
 }
 
 Piece packed_from(const PartialChi& chi) {
+  if (const auto* packed = dynamic_cast<const PackedSum*>(&chi))
+    return piece_from(packed->values());
   if (const auto* there = dynamic_cast<const HostChi*>(&chi))
-    return packed_values(chi.shape(), there->values());
+    return piece_from(packed_values(chi.shape(), there->values()));
   UnsetVector<Cplx> values(static_cast<std::size_t>(chi.shape().size()));
   chi.read(values.data());
-  return packed_values(chi.shape(), values.data());
+  return piece_from(packed_values(chi.shape(), values.data()));
 }
 
 }  // namespace
 
 PackedChi::PackedChi(const PartialChi& chi) : shape_(chi.shape()), piece_(packed_from(chi)) {}
+
+PackedSum::PackedSum(const ChiShape& shape, const Cplx* values)
+    : PartialChi(shape), values_(packed_values(shape, values)) {}
+
+void PackedSum::add(const PartialChi& part) {
+  const auto* other = dynamic_cast<const PackedSum*>(&part);
+  if (other == nullptr || other->shape() != shape())
+    throw std::logic_error("parts of χ with different shapes or forms cannot be added");
+  if (is_real() && !other->is_real()) {
+    UnsetVector<double> complex(other->values_.size());
+    complex[0] = 0.0;
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 1; i < values_.size(); ++i) {
+      complex[2 * i - 1] = values_[i];
+      complex[2 * i] = 0.0;
+    }
+    values_ = std::move(complex);
+  }
+  const std::size_t step = is_real() == other->is_real() ? 1 : 2;
+#pragma omp parallel for schedule(static)
+  for (std::size_t i = 1; i < other->values_.size(); ++i)
+    values_[step * (i - 1) + 1] += other->values_[i];
+}
+
+void PackedSum::read(Cplx* to) const {
+  const std::int64_t n = shape().n_static;
+  for_each_row(shape(), [&](std::int64_t first, std::int64_t from, std::int64_t count) {
+    if (first < shape().static_size()) std::fill_n(to + first - first % n, first % n, Cplx{});
+    for (std::int64_t i = 0; i < count; ++i)
+      to[first + i] = is_real() ? Cplx{values_[static_cast<std::size_t>(1 + from + i)]}
+                                : Cplx{values_[static_cast<std::size_t>(1 + 2 * (from + i))],
+                                       values_[static_cast<std::size_t>(2 + 2 * (from + i))]};
+  });
+}
+
+Cplx PackedSum::at(std::int64_t row, std::int64_t column) const {
+  const auto place =
+      static_cast<std::size_t>(row * shape().n_static - row * (row - 1) / 2 + column - row);
+  return is_real() ? Cplx{values_[1 + place]}
+                   : Cplx{values_[1 + 2 * place], values_[2 + 2 * place]};
+}
+
+std::vector<Cplx> PackedSum::diagonal() const {
+  std::vector<Cplx> values;
+  for (std::int64_t g = 0; g < shape().n_static; ++g) values.push_back(at(g, g));
+  return values;
+}
+
+std::vector<Cplx> PackedSum::corner(std::int64_t edge) const {
+  std::vector<Cplx> values;
+  for (std::int64_t g = 0; g < edge; ++g)
+    for (std::int64_t h = 0; h < edge; ++h) values.push_back(g <= h ? at(g, h) : Cplx{});
+  return values;
+}
+
+std::unique_ptr<PartialChi> unpacked(std::unique_ptr<PartialChi> chi,
+                                     PolarizabilityKernels& kernels) {
+  if (dynamic_cast<const PackedSum*>(chi.get()) == nullptr) return chi;
+  const ChiShape shape = chi->shape();
+  UnsetVector<Cplx> values(static_cast<std::size_t>(shape.size()));
+  chi->read(values.data());
+  chi = {};  // its memory is free before the device's copy is made
+  return kernels.load(shape, values.data());
+}
 
 UnsetVector<Cplx> weighted_sum(const std::vector<const PackedChi*>& list,
                                const std::vector<double>& factors) {

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "workers/backend/checkpoint/checkpoint.hpp"
 #include "workers/backend/unset_vector.hpp"
-#include "workers/gw/kernels/polarizability/partial_chi.hpp"
+#include "workers/gw/kernels/polarizability/polarizability_kernels.hpp"
 
 namespace quasi::gw {
 
@@ -27,6 +30,28 @@ class PackedChi {
   ChiShape shape_;
   Piece piece_;  ///< 1 if all values are real, else 0; then the values
 };
+
+/// Packed χ that portions are added to, for a device without room for their sums.
+class PackedSum final : public PartialChi {
+ public:
+  /// @param values  as PartialChi::read() gives them, [shape.size()]
+  PackedSum(const ChiShape& shape, const Cplx* values);
+  void add(const PartialChi& part) override;
+  void read(Cplx* to) const override;
+  std::vector<Cplx> diagonal() const override;
+  std::vector<Cplx> corner(std::int64_t edge) const override;
+  bool is_real() const { return values_[0] == 1.0; }
+  const UnsetVector<double>& values() const { return values_; }
+
+ private:
+  Cplx at(std::int64_t row, std::int64_t column) const;
+  UnsetVector<double> values_;  ///< as in PackedChi
+};
+
+/// Returns χ in a form that PolarizabilityKernels::invert_dielectric takes: a PackedSum is brought
+/// to the device, and other forms stay as they are.
+std::unique_ptr<PartialChi> unpacked(std::unique_ptr<PartialChi> chi,
+                                     PolarizabilityKernels& kernels);
 
 /// Returns Σ_i factor_i χ_i in the order of PartialChi::read(), with 0 below the diagonal of χ(0);
 /// [shape.size()]. Each element is added in the order of the list.

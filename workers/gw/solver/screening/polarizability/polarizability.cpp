@@ -5,6 +5,7 @@
 
 #include "workers/backend/device/memory_budget.hpp"
 #include "workers/gw/model/memory_limits.hpp"
+#include "workers/gw/solver/screening/polarizability/packed_chi.hpp"
 #include "workers/gw/solver/screening/polarizability/symmetry_of_chi.hpp"
 
 namespace quasi::gw {
@@ -137,7 +138,7 @@ bool Polarizability::fits_device() const {
 std::unique_ptr<PartialChi> Polarizability::restored(const Cplx* values, GwKernels& kernels) const {
   const ChiShape of = shape();
   if (fits_device()) return kernels.polarizability().load(of, values);
-  return std::make_unique<HostChi>(of, std::vector<Cplx>(values, values + of.size()));
+  return std::make_unique<PackedSum>(of, values);
 }
 
 std::vector<Cplx> Polarizability::complete(std::vector<Cplx> sum) const {

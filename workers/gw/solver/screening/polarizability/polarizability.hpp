@@ -102,6 +102,7 @@ class Polarizability {
   EpsilonProfile* profile_;
   struct Residents {
     std::mutex mutex;
+    std::mutex packing;  ///< held while values of a whole χ are in host memory
     std::map<const GwKernels*, Resident> of;
   };
   std::shared_ptr<Residents> residents_ = std::make_shared<Residents>();

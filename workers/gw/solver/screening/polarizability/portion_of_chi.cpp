@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "workers/gw/solver/screening/polarizability/packed_chi.hpp"
 #include "workers/gw/solver/screening/polarizability/polarizability.hpp"
 
 // Calculates one portion of χ on one device.
@@ -224,9 +225,11 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
   }
   auto chi = sum.finish();
   if (!fits_device()) {
-    std::vector<Cplx> values(static_cast<std::size_t>(chi->shape().size()));
+    // One device at a time unpacks, because the unpacked values take most of the host's memory.
+    const std::lock_guard lock(residents_->packing);
+    UnsetVector<Cplx> values(static_cast<std::size_t>(chi->shape().size()));
     chi->read(values.data());
-    chi = std::make_unique<HostChi>(chi->shape(), std::move(values));
+    chi = std::make_unique<PackedSum>(chi->shape(), values.data());
   }
   clock.step("take");
   return chi;

@@ -8,6 +8,10 @@
 
 namespace quasi::gw {
 
+/// Most memory of the occupied bands and pair products of exchange at a time, if the budget of the
+/// job is not smaller.
+inline constexpr std::int64_t kExchangeBlock_bytes = std::int64_t{2} << 30;
+
 /// The pair products M_ln(k, q; G) (docs/theory/gw.md 3) of the outer states l of one k and spin
 /// with bands n at k − q, on one device. Every sum over the zone takes its products from here:
 /// load_sphere() once for each q, then load_inner() and fill() for each block of bands.
