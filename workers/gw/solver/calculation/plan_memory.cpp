@@ -60,11 +60,23 @@ double bytes_of_states(const Wavefunctions& waves) {
 
 bool is_static(const Plan& plan) { return plan.epsilon.frequencies_ry.size() == 1; }
 
-/// Bytes of one band on the box of the pair products of ε.
-double box_bytes_of(const MeanField& screening, const Plan& plan) {
-  const auto box = sum_box(
-      screening, make_g_sphere(screening.crystal().bdot, {}, plan.epsilon.epsilon_cutoff_ry).g);
+/// Bytes of one band on the box of pair products on a sphere.
+double box_bytes_of(const MeanField& field, const GSphere& sphere) {
+  const auto box = sum_box(field, sphere.g);
   return 16.0 * box[0] * box[1] * box[2];
+}
+double box_bytes_of(const MeanField& screening, const Plan& plan) {
+  return box_bytes_of(screening,
+                      make_g_sphere(screening.crystal().bdot, {}, plan.epsilon.epsilon_cutoff_ry));
+}
+
+/// Bytes of a device that sums Σ: A and ω̃, and exchange before them or a matrix beside them.
+double bytes_of_sigma(const MeanField& field, const SigmaOptions& s, double n_screened) {
+  const GSphere bare = make_g_sphere(field.crystal().bdot, {}, s.bare_cutoff_ry);
+  const double band = 16.0 * (s.band_max - s.band_min + 1) * static_cast<double>(bare.size()) +
+                      box_bytes_of(field, bare);
+  return 32.0 * n_screened * n_screened +
+         std::min(field.n_occupied * band, static_cast<double>(kExchangeBlock_bytes));
 }
 
 /// True if sums of portions of χ stay on the device. @param numbers  complex numbers of one sum
@@ -132,9 +144,7 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
                                           : sums_stay       ? (16.0 * kChiSums + 8.0) * matrix
                                                             : 24.0 * matrix);
   const double inverting = plan->stored ? 0.0 : of_chi;
-  const double of_poles = deck.stop_after_epsilon ? 0.0
-                                                  : 32.0 * n.n_screened * n.n_screened +
-                                                        static_cast<double>(kExchangeBlock_bytes);
+  const double of_poles = deck.stop_after_epsilon ? 0.0 : bytes_of_sigma(field, s, n.n_screened);
   plan->memory_bytes =
       static_cast<std::int64_t>(std::max({plan->stored ? 0.0 : summing, inverting, of_poles}));
   // The host holds the matrices of one phase at a time. While a device without room sums χ, packed
