@@ -67,8 +67,8 @@ def thousand_atoms(wave_ry):
                 "band_min": 15, "band_max": 18, "blocks": 3, "vectors": 3}
     return {"supercell": [5, 5, 5], "wave_ry": wave_ry, "bands": 2900,
             "screened_ry": float(os.environ.get("SCREENED_RY", 8.0)), "band_min": 1997,
-            "band_max": 2004, "blocks": int(os.environ.get("BLOCKS", 4)),
-            "vectors": int(os.environ.get("VECTORS", 12))}
+            "band_max": 2004, "blocks": int(os.environ.get("BLOCKS", 8)),
+            "vectors": int(os.environ.get("VECTORS", 24))}
 
 
 def four_phonons(mesh, scale_broad):

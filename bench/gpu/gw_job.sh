@@ -14,7 +14,7 @@
 # 216 atoms, error bars:            BLOCKS=4 bench/gpu/gw_job.sh ENGINE cuda:0 3,3,3 640
 # 512 atoms:                        BLOCKS=0 bench/gpu/gw_job.sh ENGINE cuda:0 4,4,4 1500
 # 1,000 atoms, ε at 4 Ry:           BLOCKS=0 CUTOFF=4.0 bench/gpu/gw_job.sh ENGINE cuda:0 5,5,5 2900
-# 1,000 atoms, error bars:          BLOCKS=8 VECTORS=16 CUTOFF=4.0 bench/gpu/gw_job.sh ENGINE \
+# 1,000 atoms, error bars:          BLOCKS=8 VECTORS=24 CUTOFF=4.0 bench/gpu/gw_job.sh ENGINE \
 #                                     cuda:0,cuda:1 5,5,5 2900 500
 engine=$1 device=${2:-cuda:0} repeats=${3:-3,3,3} bands=${4:-5500} limit=${5:-300}
 source "$(dirname "$0")/gw_deck.sh"

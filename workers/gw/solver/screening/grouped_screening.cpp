@@ -3,6 +3,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -87,6 +88,8 @@ class GroupedScreening::Sums {
       push_node(nodes, node_of(group, iq, {index, 1, {}}, kernels));
     const auto chi = closed(std::move(nodes));
     sums_[group][iq].release();
+    // One device at a time packs, because the unpacked values take much of the host's memory.
+    const std::lock_guard lock(packing_);
     results_[group][iq].emplace(*chi);
   }
   /// Sends a sum from the rank that has calculated it to all others.
@@ -194,6 +197,7 @@ class GroupedScreening::Sums {
   std::vector<std::vector<std::optional<PackedChi>>> results_;  ///< [group][q]
   std::int64_t total_ = 0;
   std::atomic<std::int64_t> done_{0};
+  std::mutex packing_;
 };
 
 GroupedScreening::GroupedScreening(const MeanField& field, const EpsilonOptions& options,
