@@ -300,7 +300,7 @@ std::optional<LogView> ReadStore::log_of(RowId job, std::int32_t number) {
 }
 
 std::string ReadStore::log_tail(RowId attempt, std::int64_t offset, std::int64_t size) {
-  return read_log_tail(database_, attempt, offset, size);
+  return read_log_tail(sql(kLogTailText), attempt, offset, size);
 }
 
 std::int64_t ReadStore::newest_event() {

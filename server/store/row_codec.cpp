@@ -178,8 +178,7 @@ std::vector<std::string> split_lines(const std::string& text) {
 }
 
 std::vector<WorkerRow> SqliteStore::workers() {
-  Statement workers(database_, kWorkersText), devices(database_, kWorkerDevicesText);
-  return read_workers(workers, devices);
+  return read_workers(sql(kWorkersText), sql(kWorkerDevicesText));
 }
 
 std::vector<WorkerRow> read_workers(Statement& of_workers, Statement& of_devices) {

@@ -207,8 +207,12 @@ EventRow read_event(const Statement& row);
 std::string join_lines(const std::vector<std::string>& lines);
 std::vector<std::string> split_lines(const std::string& text);
 
+/// Text of the statement that read_log_tail() takes.
+constexpr std::string_view kLogTailText =
+    "SELECT at_byte, data FROM log_tails WHERE attempt_id=?1 AND at_byte >= coalesce((SELECT "
+    "max(at_byte) FROM log_tails WHERE attempt_id=?1 AND at_byte<=?2), 9e18) ORDER BY at_byte";
 /// Up to `size` bytes of a log from `offset` that are rows; "" if `offset` is in the file alone.
-std::string read_log_tail(Database& database, RowId attempt, std::int64_t offset,
+std::string read_log_tail(Statement& statement, RowId attempt, std::int64_t offset,
                           std::int64_t size);
 /// Texts of the statements that read_workers() takes. It reads all workers that ever registered,
 /// with their devices.

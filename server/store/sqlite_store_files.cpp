@@ -86,15 +86,11 @@ std::int64_t SqliteStore::folded_log_bytes(RowId attempt) {
 }
 
 std::string SqliteStore::log_tail(RowId attempt, std::int64_t offset, std::int64_t size) {
-  return read_log_tail(database_, attempt, offset, size);
+  return read_log_tail(sql(kLogTailText), attempt, offset, size);
 }
 
-std::string read_log_tail(Database& database, RowId attempt, std::int64_t offset,
+std::string read_log_tail(Statement& statement, RowId attempt, std::int64_t offset,
                           std::int64_t size) {
-  Statement statement(database,
-                      "SELECT at_byte, data FROM log_tails WHERE attempt_id=?1 AND at_byte >= "
-                      "coalesce((SELECT max(at_byte) FROM log_tails WHERE attempt_id=?1 AND "
-                      "at_byte<=?2), 9e18) ORDER BY at_byte");
   Rows rows(statement.bind(attempt, offset));
   std::string bytes;
   while (static_cast<std::int64_t>(bytes.size()) < size && rows.next()) {
