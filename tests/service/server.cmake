@@ -46,7 +46,8 @@ quasi_add_test(server_backup_test
   LIBS quasi_backup LABELS service)
 # Metrics and the status page over HTTP.
 quasi_add_test(server_web_test
-  SOURCES server/web/metrics_test.cpp server/web/status_page_test.cpp server/web/http.cpp
+  SOURCES server/web/job_page_test.cpp server/web/metrics_test.cpp
+          server/web/status_page_test.cpp server/web/http.cpp
   LIBS quasi_server_lib LABELS service)
 foreach(test server_crash_test server_queue_test server_backup_test server_calls_test
         server_web_test)
