@@ -60,7 +60,8 @@ Database::Database(const std::string& path, Mode mode, const std::string& vfs) {
   // In memory, the journal that undoes single statements is walked at the end of each, which makes
   // a group of n submissions cost n² steps. The layers of tests have no files without a name.
   execute(vfs.empty() ? "PRAGMA temp_store = FILE;" : "PRAGMA temp_store = MEMORY;");
-  if (mode == Mode::kReader) execute("PRAGMA query_only = ON;");
+  // A reader finds the pages that its own cache lacks in that of the system.
+  if (mode == Mode::kReader) execute("PRAGMA query_only = ON; PRAGMA cache_size = -4096;");
   sqlite3_wal_autocheckpoint(handle_, 0);
   sqlite3_wal_hook(handle_, &Database::on_wal, this);
 }
