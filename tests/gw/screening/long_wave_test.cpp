@@ -148,8 +148,8 @@ TEST(LongWave, VelocityEqualsStatesOnFixedPlaneWaves) {
     kernels->dense().eigen_hermitian(view<const Cplx>(h, n, n), view<double>(values, n_v),
                                      view<Cplx>(vectors, n_v, n));
     const BandPairs pairs{r.irreducible, 0, {0, n_v}, {n_v, n_bands}};
-    const auto p = velocity_matrix(field.waves, pairs, q, field.nonlocal.get(), *kernels);
-    const auto p_local = velocity_matrix(field.waves, pairs, q, nullptr, *kernels);
+    const auto p = velocity_matrices(field.waves, pairs, {q}, field.nonlocal.get(), *kernels);
+    const auto p_local = velocity_matrices(field.waves, pairs, {q}, nullptr, *kernels);
     for (int v = 0; v < n_v; ++v)
       for (int c = n_v; c < n_bands; ++c) {
         Cplx overlap;
@@ -172,6 +172,29 @@ TEST(LongWave, VelocityEqualsStatesOnFixedPlaneWaves) {
   EXPECT_NEAR(1.0 - scale * on_fixed, head(velocity), 1e-4 * head(velocity));
   EXPECT_GT(std::abs(1.0 - scale * local_only - head(velocity)), 1e-2 * head(velocity))
       << "the non-local part must matter, else nothing is shown";
+}
+
+// With few empty bands all directions are one product, with many each direction is its own. Both
+// sum the same products in another order.
+TEST(LongWave, DirectionsTogetherEqualThoseInTurn) {
+  const Calculation run = epsilon_of(
+      "source = \"epm\"\ncrystal = \"gaas\"\ncell = \"cubic\"\ncutoff_ry = 5.0\nbands = 24\n",
+      "cutoff_ry = 2.0\n");
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  const std::vector<Vec3> directions{{0.1, 0.0, 0.02}, {0.0, -0.3, 0.1}, {0.2, 0.2, 0.2}};
+  const BandPairs pairs{0, 0, {0, 16}, {17, 22}};
+  const auto all = velocity_matrices(run.field.waves, pairs, directions, nullptr, *kernels);
+  const std::size_t each = 16 * 5;
+  ASSERT_EQ(all.size(), directions.size() * each);
+  double largest = 0.0;
+  for (std::size_t d = 0; d < directions.size(); ++d) {
+    const auto one = velocity_matrices(run.field.waves, pairs, {directions[d]}, nullptr, *kernels);
+    for (std::size_t i = 0; i < each; ++i) {
+      EXPECT_NEAR(std::abs(all[d * each + i] - one[i]), 0.0, 1e-13);
+      largest = std::max(largest, std::abs(one[i]));
+    }
+  }
+  EXPECT_GT(largest, 0.01) << "the elements must not vanish, else nothing is shown";
 }
 
 // Fitted projectors at points between those of the file: leave one k-point out and predict it.

@@ -9,6 +9,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/team/blas_threads.hpp"
+#include "workers/backend/unset_vector.hpp"
 #include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
 
 namespace quasi::gw {
@@ -262,56 +263,136 @@ std::vector<Cplx> RadialProjectors::at(const std::vector<Vec3>& k) const {
   return beta;
 }
 
-std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, const BandPairs& pairs,
-                                  const Vec3& direction, const RadialProjectors* nonlocal,
-                                  GwKernels& kernels) {
-  const auto& at = waves.waves[static_cast<std::size_t>(pairs.k_index)];
+namespace {
+
+/// The states of BandPairs, [n_v][n_pw] and [n_c][n_pw].
+struct PairStates {
+  const KPointWaves& at;
+  int n_v, n_c;
+  std::size_t n_pw;
+  const Cplx* of_v;
+  const Cplx* of_c;
+
+  PairStates(const Wavefunctions& waves, const BandPairs& pairs)
+      : at(waves.waves[static_cast<std::size_t>(pairs.k_index)]),
+        n_v(static_cast<int>(pairs.left.size())),
+        n_c(static_cast<int>(pairs.right.size())),
+        n_pw(at.g.size()) {
+    const Cplx* all = at.coefficients[static_cast<std::size_t>(pairs.spin)].data();
+    of_v = all + static_cast<std::size_t>(pairs.left.begin) * n_pw;
+    of_c = all + static_cast<std::size_t>(pairs.right.begin) * n_pw;
+  }
+  int edge() const { return static_cast<int>(n_pw); }
+};
+
+/// Returns 2 (k+G)·d, [n_pw].
+std::vector<double> kinetic_slope(const Wavefunctions& waves, const BandPairs& pairs,
+                                  const Vec3& direction) {
+  const Vec3& k = waves.k[static_cast<std::size_t>(pairs.k_index)];
+  const auto& g = waves.waves[static_cast<std::size_t>(pairs.k_index)].g;
+  std::vector<double> slope(g.size());
+  for (std::size_t i = 0; i < g.size(); ++i)
+    slope[i] = 2.0 * metric_dot(waves.header.crystal.bdot, k + to_real(g[i]), direction);
+  return slope;
+}
+
+/// Copies the conjugate of `n` states times a slope into `to`, [n][n_pw].
+void copy_times_slope(const Cplx* states, int n, const std::vector<double>& slope, Cplx* to) {
+  const std::size_t n_pw = slope.size();
+#pragma omp parallel for schedule(static)
+  for (std::size_t m = 0; m < static_cast<std::size_t>(n); ++m)
+    for (std::size_t i = 0; i < n_pw; ++i)
+      to[m * n_pw + i] = slope[i] * std::conj(states[m * n_pw + i]);
+}
+
+/// Calculates the kinetic parts of all directions, [direction][n_v][n_c]. The device receives both
+/// sets of states once, which costs more than the product if there are few empty states.
+std::vector<Cplx> kinetic_parts_together(const Wavefunctions& waves, const BandPairs& pairs,
+                                         const std::vector<Vec3>& directions, GwKernels& kernels) {
+  const PairStates s(waves, pairs);
+  const std::size_t n_d = directions.size(), each = static_cast<std::size_t>(s.n_c) * s.n_pw;
+  UnsetVector<Cplx> right(n_d * each);
+  for (std::size_t d = 0; d < n_d; ++d)
+    copy_times_slope(s.of_c, s.n_c, kinetic_slope(waves, pairs, directions[d]),
+                     right.data() + d * each);
+  const int columns = static_cast<int>(n_d) * s.n_c;
+  std::vector<Cplx> conjugate(static_cast<std::size_t>(s.n_v) * static_cast<std::size_t>(columns));
+  kernels.dense().multiply_transposed({s.of_v, {s.n_v, s.edge()}},
+                                      {right.data(), {columns, s.edge()}},
+                                      view<Cplx>(conjugate, s.n_v, columns));
+  std::vector<Cplx> parts(conjugate.size());
+  const auto n_c = static_cast<std::size_t>(s.n_c), n_v = static_cast<std::size_t>(s.n_v);
+  for (std::size_t d = 0; d < n_d; ++d)
+    for (std::size_t v = 0; v < n_v; ++v)
+      for (std::size_t c = 0; c < n_c; ++c)
+        parts[(d * n_v + v) * n_c + c] = std::conj(conjugate[(v * n_d + d) * n_c + c]);
+  return parts;
+}
+
+/// Calculates the kinetic parts of one direction after the other, [direction][n_v][n_c].
+std::vector<Cplx> kinetic_parts_in_turn(const Wavefunctions& waves, const BandPairs& pairs,
+                                        const std::vector<Vec3>& directions, GwKernels& kernels) {
+  const PairStates s(waves, pairs);
+  const std::size_t each = static_cast<std::size_t>(s.n_v) * static_cast<std::size_t>(s.n_c);
+  UnsetVector<Cplx> left(static_cast<std::size_t>(s.n_v) * s.n_pw);
+  std::vector<Cplx> parts(directions.size() * each);
+  for (std::size_t d = 0; d < directions.size(); ++d) {
+    copy_times_slope(s.of_v, s.n_v, kinetic_slope(waves, pairs, directions[d]), left.data());
+    kernels.dense().multiply_transposed({left.data(), {s.n_v, s.edge()}},
+                                        {s.of_c, {s.n_c, s.edge()}},
+                                        {parts.data() + d * each, {s.n_v, s.n_c}});
+  }
+  return parts;
+}
+
+/// Adds the difference of the non-local potential over λ = ±1e-4 along a direction to `matrix`,
+/// [n_v][n_c].
+void add_nonlocal_slope(const Wavefunctions& waves, const BandPairs& pairs, const Vec3& direction,
+                        const RadialProjectors& nonlocal, Cplx* matrix) {
+  const PairStates s(waves, pairs);
   const Crystal& crystal = waves.header.crystal;
   const Vec3& k = waves.k[static_cast<std::size_t>(pairs.k_index)];
-  const std::size_t n_pw = at.g.size();
-  const auto n_v = static_cast<int>(pairs.left.size()), n_c = static_cast<int>(pairs.right.size());
-  const Cplx* all = at.coefficients[static_cast<std::size_t>(pairs.spin)].data();
-  const Cplx* of_v = all + static_cast<std::size_t>(pairs.left.begin) * n_pw;
-  const Cplx* of_c = all + static_cast<std::size_t>(pairs.right.begin) * n_pw;
-  std::vector<double> slope(n_pw);
-  for (std::size_t i = 0; i < n_pw; ++i)
-    slope[i] = 2.0 * metric_dot(crystal.bdot, k + to_real(at.g[i]), direction);
-  std::vector<Cplx> left(static_cast<std::size_t>(n_v) * n_pw);
-#pragma omp parallel for schedule(static)
-  for (std::size_t n = 0; n < static_cast<std::size_t>(n_v); ++n)
-    for (std::size_t i = 0; i < n_pw; ++i)
-      left[n * n_pw + i] = slope[i] * std::conj(of_v[n * n_pw + i]);
-  std::vector<Cplx> matrix(static_cast<std::size_t>(n_v) * static_cast<std::size_t>(n_c));
   const Cplx one{1.0, 0.0}, zero{};
-  const int edge = static_cast<int>(n_pw);
-  kernels.dense().multiply_transposed(view<const Cplx>(left, n_v, n_pw), {of_c, {n_c, edge}},
-                                      view<Cplx>(matrix, n_v, n_c));
-  if (nonlocal == nullptr || nonlocal->count() == 0) return matrix;
   constexpr double kStep = 1e-4;
-  const int n_p = nonlocal->count();
+  const int n_p = nonlocal.count();
   for (const double side : {1.0, -1.0}) {
     std::vector<Vec3> points;
-    for (const IVec3& g : at.g)
+    for (const IVec3& g : s.at.g)
       points.push_back(to_cartesian(crystal.bvec, crystal.blat_per_bohr,
                                     k + (side * kStep) * direction + to_real(g)));
-    std::vector<Cplx> beta = nonlocal->at(points);
+    std::vector<Cplx> beta = nonlocal.at(points);
     for (Cplx& b : beta) b = std::conj(b);
     // b_pn = Σ_G β*_p(k+G) c_n(G)
     const auto project = [&](const Cplx* waves_of, int n) {
       std::vector<Cplx> b(static_cast<std::size_t>(n_p) * static_cast<std::size_t>(n));
-      const ThreadedBlas threads(8.0 * n_p * static_cast<double>(n) * edge);
-      cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n_p, n, edge, &one, beta.data(), edge,
-                  waves_of, edge, &zero, b.data(), n);
+      const ThreadedBlas threads(8.0 * n_p * static_cast<double>(n) * s.edge());
+      cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n_p, n, s.edge(), &one, beta.data(),
+                  s.edge(), waves_of, s.edge(), &zero, b.data(), n);
       return b;
     };
-    const std::vector<Cplx> b_v = project(of_v, n_v),
-                            b_c = nonlocal->apply_d(project(of_c, n_c),
-                                                    static_cast<std::size_t>(n_c), pairs.spin);
+    const std::vector<Cplx> b_v = project(s.of_v, s.n_v),
+                            b_c = nonlocal.apply_d(project(s.of_c, s.n_c),
+                                                   static_cast<std::size_t>(s.n_c), pairs.spin);
     const Cplx scale{side / (2.0 * kStep), 0.0};
-    cblas_zgemm(CblasRowMajor, CblasConjTrans, CblasNoTrans, n_v, n_c, n_p, &scale, b_v.data(), n_v,
-                b_c.data(), n_c, &one, matrix.data(), n_c);
+    cblas_zgemm(CblasRowMajor, CblasConjTrans, CblasNoTrans, s.n_v, s.n_c, n_p, &scale, b_v.data(),
+                s.n_v, b_c.data(), s.n_c, &one, matrix, s.n_c);
   }
-  return matrix;
+}
+
+}  // namespace
+
+std::vector<Cplx> velocity_matrices(const Wavefunctions& waves, const BandPairs& pairs,
+                                    const std::vector<Vec3>& directions,
+                                    const RadialProjectors* nonlocal, GwKernels& kernels) {
+  const auto n_d = static_cast<std::int64_t>(directions.size());
+  std::vector<Cplx> matrices = n_d > 1 && n_d * pairs.right.size() <= pairs.left.size()
+                                   ? kinetic_parts_together(waves, pairs, directions, kernels)
+                                   : kinetic_parts_in_turn(waves, pairs, directions, kernels);
+  if (nonlocal == nullptr || nonlocal->count() == 0) return matrices;
+  for (std::int64_t d = 0; d < n_d; ++d)
+    add_nonlocal_slope(waves, pairs, directions[static_cast<std::size_t>(d)], *nonlocal,
+                       matrices.data() + d * pairs.left.size() * pairs.right.size());
+  return matrices;
 }
 
 }  // namespace quasi::gw

@@ -64,13 +64,13 @@ struct BandPairs {
   BandRange left, right;
 };
 
-/// Calculates ⟨v| ∂H/∂λ |c⟩ of H(k + λ d) (docs/theory/gw.md 4.1), Ry, [left][right]. The kinetic
-/// part is 2 (k+G)·d. The local potential contributes nothing. The non-local potential is
-/// differenced over λ = ±1e-4.
-/// @param direction  d in reduced coordinates
-/// @param nonlocal   null if H is local
-std::vector<Cplx> velocity_matrix(const Wavefunctions& waves, const BandPairs& pairs,
-                                  const Vec3& direction, const RadialProjectors* nonlocal,
-                                  GwKernels& kernels);
+/// Calculates ⟨v| ∂H/∂λ |c⟩ of H(k + λ d) for each direction d, Ry, [direction][left][right]
+/// (docs/theory/gw.md 4.1). The kinetic part is 2 (k+G)·d. The local potential contributes
+/// nothing. The non-local potential is differenced over λ = ±1e-4.
+/// @param directions  d in reduced coordinates
+/// @param nonlocal    null if H is local
+std::vector<Cplx> velocity_matrices(const Wavefunctions& waves, const BandPairs& pairs,
+                                    const std::vector<Vec3>& directions,
+                                    const RadialProjectors* nonlocal, GwKernels& kernels);
 
 }  // namespace quasi::gw

@@ -32,15 +32,16 @@ void LongWaveDipoles::add_block(const Orbit& orbit, int spin, std::int64_t block
   const auto axes = along_cartesian_axes(field_.crystal(),
                                          std::sqrt(metric_dot(field_.crystal().bdot, q0_, q0_)));
   const BandPairs pairs{rotation.irreducible, spin, {0, n_v}, {first_band, first_band + count}};
+  std::vector<Vec3> directions;
+  for (const Vec3& axis : axes) directions.push_back(multiply(inverse(s.rotation), axis));
+  const std::vector<Cplx> matrices =
+      velocity_matrices(field_.waves, pairs, directions, field_.nonlocal.get(), kernels);
   for (std::int64_t axis = 0; axis < 3; ++axis) {
-    const std::vector<Cplx> matrix = velocity_matrix(
-        field_.waves, pairs, multiply(inverse(s.rotation), axes[static_cast<std::size_t>(axis)]),
-        field_.nonlocal.get(), kernels);
 #pragma omp parallel for schedule(static)
     for (std::int64_t v = 0; v < n_v; ++v)
       for (std::int64_t c = 0; c < count; ++c)
         to[static_cast<std::size_t>((axis * n_v + v) * n_c + first + c)] =
-            matrix[static_cast<std::size_t>(v * count + c)] /
+            matrices[static_cast<std::size_t>((axis * n_v + v) * count + c)] /
             (field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(v)) -
              field_.dipole_energy(spin, rotation.irreducible, static_cast<int>(first_band + c)));
   }
