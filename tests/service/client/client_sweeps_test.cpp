@@ -2,6 +2,7 @@
 // on a finer mesh follows that on a coarser one.
 
 #include <algorithm>
+#include <fstream>
 
 #include "tests/service/support/client_fixture.hpp"
 #include "tests/support/reference_data.hpp"
@@ -95,6 +96,30 @@ TEST_F(SweepsEndToEnd, AMeshFollowsAMesh) {
   EXPECT_EQ(quasi({"cancel", first}).status, 0);
   EXPECT_EQ(quasi({"wait", after}).status, 3);
   EXPECT_EQ(shown(after)["failure"]["reason"], "DEPENDENCY");
+}
+
+// A job on a finer mesh takes the result of the coarser one, and starts from it.
+TEST_F(SweepsEndToEnd, AFinerMeshStartsFromTheResultOfACoarserOne) {
+  const auto deck_of = [&](const std::string& name, const std::string& nodes,
+                           const std::string& run) {
+    std::ofstream(path(name)) << "[geometry]\nsource_nm = 6\nchannel_nm = 8\ndrain_nm = 6\n[mesh]\n"
+                              << nodes << "\nsubbands = 1\ndh_ev = 0.025\nnkappa = 4\n"
+                              << "[bias]\nvgs = 0.4\nvds = 0.3\n[run]\nscheme = \"beam\"\n"
+                              << run << "\n";
+    return path(name).string();
+  };
+  const Ran first =
+      quasi({"submit", "mosfet", deck_of("coarse.toml", "nx = 21\nnz = 9", ""), "-o", "name"});
+  ASSERT_EQ(first.status, 0) << first.err;
+  const std::string coarse = first.out.substr(0, first.out.find('\n'));
+  const Ran second = quasi({"submit", "mosfet",
+                            deck_of("fine.toml", "nx = 41\nnz = 17", "start_from = \"coarse.h5\""),
+                            "--take", "deck/coarse.h5=" + coarse + ":result.h5", "-o", "name"});
+  ASSERT_EQ(second.status, 0) << second.err;
+  const std::string fine = second.out.substr(0, second.out.find('\n'));
+  ASSERT_EQ(quasi({"wait", fine}).status, 0) << quasi({"logs", fine}).out;
+  const std::string log = quasi({"logs", fine}).out;
+  EXPECT_NE(log.find("1 of 1 bias points start from coarse.h5"), std::string::npos) << log;
 }
 
 }  // namespace

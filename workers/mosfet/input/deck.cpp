@@ -189,6 +189,8 @@ void check_scheme(const TableReader& reader, const Deck& deck) {
   if (deck.run.scheme != StreamingScheme::kBeam) {
     if (deck.run.tunnelling)
       reader.fail("tunnelling", "= true needs run.scheme = \"beam\"; leave it out or change both");
+    if (!deck.run.start_from.empty())
+      reader.fail("start_from", "needs run.scheme = \"beam\"; leave it out or change both");
     return;
   }
   if (deck.run.mode != RunMode::kSteady || deck.run.transport == TransportModel::kDriftDiffusion)
@@ -243,6 +245,7 @@ void read_run(const toml::table* table, const std::string& where, const std::str
                     "and the Boltzmann equation (0 elsewhere)");
   r.coarse_start = reader.boolean("coarse_start", steady);
   r.tunnelling = reader.boolean("tunnelling", false);
+  r.start_from = reader.text("start_from", "");
   r.mesh_study = reader.boolean("converge", false);
   for (const auto& [key, on] :
        {std::pair{"coarse_start", r.coarse_start}, {"converge", r.mesh_study}})
@@ -366,6 +369,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   read_bias(reader.table("bias"), where, &deck);
   read_mesh(reader.table("mesh"), where, &deck);
   read_run(reader.table("run"), where, key_of_weno(root), &deck);
+  read_stored_points(directory, where, &deck);
   if (reader.boolean("convergence_study", false)) {  // set by the option --converge
     if (deck.run.mode != RunMode::kSteady || deck.run.transport == TransportModel::kDriftDiffusion)
       reader.fail("convergence_study",

@@ -6,6 +6,7 @@
 
 #include "workers/io/common_keys.hpp"
 #include "workers/io/settings.hpp"
+#include "workers/mosfet/input/stored_points.hpp"
 #include "workers/mosfet/model/bias.hpp"
 #include "workers/mosfet/model/device_model.hpp"
 #include "workers/mosfet/model/run_settings.hpp"
@@ -25,6 +26,7 @@ struct Deck : DeviceModel {
   /// Notes for log and result: values that the reader rounded or chose, and keys with old names.
   std::vector<std::string> notes;
   SmallSignalSettings small_signal;
+  std::vector<StoredPoint> stored_points;  ///< of run.start_from
 };
 
 /// Reads and checks a TOML deck. Every entry has its range, and an unknown key is an error that

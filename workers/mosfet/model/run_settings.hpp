@@ -50,6 +50,7 @@ struct RunSettings {
   double plasma_damping = 1.0;
   bool coarse_start = true;  ///< steady mode: first reach the steady state of a chain on a coarser
                              ///< mesh, if one exists
+  std::string start_from;    ///< file of a finished run beside the deck; empty: none
   bool tunnelling = false;   ///< adds the current that tunnels from source to drain
   bool mesh_study = false;  ///< repeat with half of every axis and report the error that it implies
 };

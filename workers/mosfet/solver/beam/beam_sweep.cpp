@@ -10,6 +10,7 @@
 #include "workers/backend/team/every_device.hpp"
 #include "workers/mosfet/solver/beam/beam_report.hpp"
 #include "workers/mosfet/solver/beam/small_signal/small_signal_report.hpp"
+#include "workers/mosfet/solver/beam/stored_start.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 #include "workers/mosfet/solver/verdict/point_verdict.hpp"
 
@@ -25,11 +26,13 @@ std::optional<int> next_chain(SweepState& sweep) {
   return chain;
 }
 
-// Solves a point from the guess of its predecessors. If that fails, the quasi-equilibrium of the
-// bias is tried, too.
+// Solves a point from its stored state on another mesh, or from the guess of its predecessors. If
+// that fails, the quasi-equilibrium of the bias is tried, too.
 BeamSteadyState solve_from(const std::vector<BeamStart>& before, const BeamDevice& device,
                            const BiasPoint& bias, BeamKernels& kernels, SweepState& sweep) {
-  const std::optional<BeamStart> start = predicted_start(before, bias);
+  std::optional<BeamStart> start =
+      stored_start(sweep.deck.stored_points, bias, device.model, device.structure);
+  if (!start) start = predicted_start(before, bias);
   if (!start) return solve_beam_point(device, bias, kernels, sweep.progress);
   try {
     return solve_beam_point(device, bias, kernels, sweep.progress, &*start);

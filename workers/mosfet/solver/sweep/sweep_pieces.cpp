@@ -201,7 +201,7 @@ std::string resume_key(const Deck& deck) {
       << static_cast<int>(r.transport) << ' ' << r.t_end_fs << ' ' << r.cfl << ' ' << r.steady_tol
       << ' ' << r.steady_floor_a_per_m << ' ' << r.window_fs << ' ' << r.weno_epsilon << ' '
       << r.tol_v << ' ' << r.refresh_steps << ' ' << r.coarse_start << ' ' << r.plasma_damping
-      << ' ' << r.tunnelling;
+      << ' ' << r.tunnelling << ' ' << r.start_from;
   key << '|' << deck.small_signal.noise << ' ';
   for (const double frequency_hz : deck.small_signal.frequencies_hz) key << frequency_hz << ' ';
   key << '|' << deck.output.every_fs;
