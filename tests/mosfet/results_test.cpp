@@ -122,30 +122,45 @@ TEST_F(Results, ThePlanHoldsThePdfWhereThereIsOne) {
   EXPECT_LT(equilibrium_plan["memory_bytes"], 8 * 33 * 17 * 100);
 }
 
-// The estimate follows from times of this machine, so that only its magnitude can be tested: five
-// times, because other programs may slow either of the two.
-TEST_F(Results, ThePlanEstimatesTheTimeOfEveryKindOfRun) {
+/// Returns the estimate of a run over the time that it takes.
+double estimate_over_time(const std::filesystem::path& deck, const std::vector<Setting>& settings) {
   RunOptions options;
-  options.deck.path = directory_->path() / "deck.toml";
+  options.deck.path = deck;
+  options.deck.settings = settings;
   options.devices = {find_device("cpu")};
+  const auto plan = make_mosfet_task()->validate(options.deck, options.devices[0])["plan"];
+  const test::TemporaryDirectory out;
+  options.output_directory = out.path();
+  SilentProgress silent;
+  const Stopwatch clock;
+  make_mosfet_task()->run(options, silent);
+  return plan["seconds_estimate"].get<double>() / clock.seconds();
+}
+
+// The estimate follows from times of this machine, so that only its magnitude can be tested: five
+// times in one of three tries, because other programs may slow either of the two. The shortest run
+// takes 20 ms.
+TEST_F(Results, ThePlanEstimatesTheTimeOfEveryKindOfRun) {
   const std::vector<std::vector<Setting>> runs{
-      {{"run.mode", "equilibrium"}, {"bias.vds", "0.0"}},
-      {{"run.mode", "steady"}, {"run.transport", "drift-diffusion"}, {"bias.vds", "0.1"}},
-      {{"run.mode", "steady"}, {"run.scheme", "beam"}, {"bias.vds", "0.1"}},
-      {{"run.mode", "transient"}, {"run.scheme", "weno"}, {"run.t_end_fs", "5"}},
+      {{"run.mode", "equilibrium"}, {"bias.vds", "0.0"}, {"bias.vgs", "0.3"}},
+      {{"run.mode", "steady"},
+       {"run.transport", "drift-diffusion"},
+       {"bias.vds", "0.1"},
+       {"bias.vgs", "0.3"}},
+      {{"run.mode", "steady"}, {"run.scheme", "beam"}, {"bias.vds", "0.1"}, {"bias.vgs", "0.3"}},
+      {{"run.mode", "transient"},
+       {"run.scheme", "weno"},
+       {"run.t_end_fs", "5"},
+       {"bias.vgs", "0.3"}},
   };
   for (const auto& settings : runs) {
-    options.deck.settings = settings;
-    options.deck.settings.push_back({"bias.vgs", "0.3"});
-    const auto plan = make_mosfet_task()->validate(options.deck, options.devices[0])["plan"];
-    const double estimate_s = plan["seconds_estimate"];
-    const test::TemporaryDirectory out;
-    options.output_directory = out.path();
-    SilentProgress silent;
-    const Stopwatch clock;
-    make_mosfet_task()->run(options, silent);
-    EXPECT_LT(estimate_s, 5.0 * clock.seconds()) << settings[0].value;
-    EXPECT_GT(estimate_s, clock.seconds() / 5.0) << settings[0].value;
+    std::vector<double> ratios;
+    const auto agrees = [&] {
+      ratios.push_back(estimate_over_time(directory_->path() / "deck.toml", settings));
+      return ratios.back() > 0.2 && ratios.back() < 5.0;
+    };
+    EXPECT_TRUE(agrees() || agrees() || agrees())
+        << settings[0].value << ": " << testing::PrintToString(ratios);
   }
 }
 
