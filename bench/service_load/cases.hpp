@@ -8,7 +8,8 @@ namespace quasi::bench {
 
 /// 200 clients that make 25 calls a second each, for `size` seconds (60).
 void many_clients(const std::filesystem::path& folder, int size);
-/// The same with 10 calls a second each, which two cores bear beside the clients themselves.
+/// 200 clients that make 10 calls a second each, for `size` seconds (60). A machine of two cores
+/// bears that beside the clients themselves.
 void calm_clients(const std::filesystem::path& folder, int size);
 /// The times of 100 clients, alone and beside callers of malformed requests, `size` seconds each.
 void malformed_requests(const std::filesystem::path& folder, int size);

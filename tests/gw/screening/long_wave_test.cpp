@@ -174,8 +174,8 @@ TEST(LongWave, VelocityEqualsStatesOnFixedPlaneWaves) {
       << "the non-local part must matter, else nothing is shown";
 }
 
-// With few empty bands all directions are one product, with many each direction is its own. Both
-// sum the same products in another order.
+// velocity_matrices() computes few empty bands in one product for all directions, and many in one
+// product for each direction. Both add equal terms in different order.
 TEST(LongWave, DirectionsTogetherEqualThoseInTurn) {
   const Calculation run = epsilon_of(
       "source = \"epm\"\ncrystal = \"gaas\"\ncell = \"cubic\"\ncutoff_ry = 5.0\nbands = 24\n",

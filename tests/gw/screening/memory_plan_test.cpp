@@ -1,4 +1,5 @@
-// The planned memory of a job against the peak of a process that runs it. Nightly.
+// Tests that the host memory that a job plans is what its process uses at its peak. The test runs
+// nightly.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -38,9 +39,10 @@ double peak_bytes(double epsilon_cutoff_ry) {
   return 1024.0 * static_cast<double>(used.ru_maxrss);
 }
 
-// Two cut-offs tell the matrices from the rest of the process. The peak is in Σ, where the pole
-// model of the CPU is a second copy: A, ω̃ and four planes of doubles, 56 n² bytes. The plan of the
-// host must hold within 20 %.
+// The difference between two cut-offs is the memory of the matrices, without the rest of the
+// process. The peak is in Σ. On a CPU the pole model is there twice, which the plan of the host
+// does not count: A, ω̃ and four planes of doubles take 56 n² bytes. The plan must hold within
+// 20 %.
 TEST(MemoryPlan, HoldsTheMatricesOfTheHost) {
   constexpr double kSmall_ry = 1.0, kLarge_ry = 6.0;
   const double used = peak_bytes(kLarge_ry) - peak_bytes(kSmall_ry);

@@ -126,7 +126,9 @@ class Judge {
   /// The owner of a job or of a set, with this id, sends its cancel.
   void note_cancel(const std::string& uid) { cancels_.insert(uid); }
   void note_cancel_answer(const std::string& uid, JobState state);
-  /// The cancel of a set was acknowledged: each of its jobs has ended or is about to.
+  /// Call this when the server has acknowledged the cancel of a set. Each of its jobs must then
+  /// have ended, or be in the state CANCELLING.
+  /// @param uid  the id of the set
   void note_set_cancel_answer(const std::string& uid);
 
   /// All faults have stopped and all work is done: judges the whole story.

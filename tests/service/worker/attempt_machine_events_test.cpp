@@ -3,21 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include "workers/daemon/attempt/attempt_machine.hpp"
+#include "tests/service/worker/attempt_machine_fixture.hpp"
 
 namespace quasi::test {
 namespace {
 
-using Acts = AttemptMachine::Acts;
-using State = AttemptMachine::State;
-using Answer = AttemptMachine::Answer;
-using Kind = Ending::Kind;
-
-class MachineEvents : public testing::Test {
+class MachineEvents : public AttemptMachineTest {
  protected:
-  static constexpr Milliseconds kTimeLimit{1'000'000};
-  static constexpr Milliseconds kStageTimeout{30'000};
-
   void restart() { machine = AttemptMachine{AttemptTimes{}, kTimeLimit, kStageTimeout}; }
   void to_staging() {
     restart();
@@ -52,14 +44,6 @@ class MachineEvents : public testing::Test {
     EXPECT_EQ(machine.reported(Answer::kAccepted, "", now), Acts{Act::kRemove});
     EXPECT_EQ(machine.state_name(), "over");
   }
-  Acts leave(int status) { return machine.exited({.exit_status = status}, now); }
-  Acts pass(Milliseconds time) {
-    now += time;
-    return machine.tick(now);
-  }
-
-  MonotonicTime now{std::chrono::hours(1)};
-  AttemptMachine machine{AttemptTimes{}, kTimeLimit, kStageTimeout};
 };
 
 // A daemon that restarts goes on with the recorded ending. Only a success is announced anew.
@@ -162,7 +146,8 @@ TEST_F(MachineEvents, LostFilesOfAFailureAreNotPublished) {
   EXPECT_EQ(machine.ending().reason, v1::FAILURE_REASON_STORAGE);
 }
 
-// The server judges a report that is under way. One that waits for its repetition is changed.
+// A cancel does not change a report that was sent and not yet answered, because the server decides
+// which came first. It changes a report that waits to be sent again.
 TEST_F(MachineEvents, ACancelChangesAReportThatWaits) {
   to_reporting(false);
   EXPECT_EQ(machine.cancel(now), Acts{});

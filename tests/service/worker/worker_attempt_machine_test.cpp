@@ -5,21 +5,13 @@
 #include <map>
 
 #include "quasi/v1/engine.pb.h"
-#include "workers/daemon/attempt/attempt_machine.hpp"
+#include "tests/service/worker/attempt_machine_fixture.hpp"
 
 namespace quasi::test {
 namespace {
 
-using Acts = AttemptMachine::Acts;
-using State = AttemptMachine::State;
-using Answer = AttemptMachine::Answer;
-using Kind = Ending::Kind;
-
-class Machine : public testing::Test {
+class Machine : public AttemptMachineTest {
  protected:
-  static constexpr Milliseconds kTimeLimit{1'000'000};
-  static constexpr Milliseconds kStageTimeout{30'000};
-
   void to_running() {
     EXPECT_EQ(machine.begin(now), Acts{Act::kStage});
     EXPECT_EQ(machine.staged(std::nullopt, now), Acts{Act::kSpawn});
@@ -27,14 +19,6 @@ class Machine : public testing::Test {
     EXPECT_EQ(machine.announced(now), Acts{});
     EXPECT_EQ(machine.state(), State::kRunning);
   }
-  Acts leave(int status) { return machine.exited({.exit_status = status}, now); }
-  Acts pass(Milliseconds time) {
-    now += time;
-    return machine.tick(now);
-  }
-
-  MonotonicTime now{std::chrono::hours(1)};
-  AttemptMachine machine{AttemptTimes{}, kTimeLimit, kStageTimeout};
 };
 
 TEST_F(Machine, SucceedsByPublishingThenReporting) {

@@ -32,8 +32,8 @@ std::unique_ptr<test::SolvedDeck> silicon_on(const std::string& mesh) {
                           {mesh, "T=300", "isotopes=F", "convergence=F", "allow_few_processes=T"});
 }
 
-/// Returns ∫ dE of g(E) and of E g(E), which is a polynomial of third degree between neighbours
-/// of `breaks`. Gauss points give the integrals exactly.
+/// Returns ∫ g(E) dE and ∫ E g(E) dE. Between neighbours of `breaks` g is a polynomial of
+/// second degree, so that four Gauss points in each interval give both integrals exactly.
 template <typename Function>
 std::array<double, 2> moments(std::vector<double> breaks, const Function& g) {
   constexpr double kNode[2] = {0.3399810435848563, 0.8611363115940526};
@@ -155,8 +155,8 @@ TEST(Tetrahedra, FillTheZoneOnce) {
     }
 }
 
-/// Returns Σ_q' δ(E − ω'')/N_q for a band ω'' = band(|q|) around q = 0, with one flat band
-/// ω' = 1.
+/// Returns the density of a band ω = band(|q|) around q = 0 at an energy, Σ_q δ(energy − ω)/N_q.
+/// It is computed as the joint density of this band and a flat band at 1, at 1 + energy.
 double joint_density(const Mat3& reciprocal, int n, double energy,
                      const std::function<double(double)>& band) {
   const QMesh mesh{{n, n, n}};

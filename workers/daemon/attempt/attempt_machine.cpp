@@ -154,7 +154,9 @@ AttemptMachine::Acts AttemptMachine::cancel(MonotonicTime now) {
     if (publish_pending_) return {Act::kAbandonPublish};
     return {};
   }
-  // The server judges a report that is under way. A report that still waits is changed here.
+  // A report that was sent and not yet answered cannot be taken back: the server decides whether it
+  // or the cancel came first. A report that waits to be sent again becomes that of a cancelled
+  // attempt.
   if (state_ == State::kReporting && !report_in_flight_) ending_ = Ending::cancelled();
   return stop(Stop::kCancel, Rung::kAsked, now);
 }

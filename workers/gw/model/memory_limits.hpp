@@ -15,9 +15,9 @@ inline constexpr std::int64_t kGpuBudget_tenths = 6;
 inline constexpr std::int64_t kUsableGpu_percent = 96;
 /// Largest block of pair products of a static χ on a GPU.
 inline constexpr std::int64_t kChiBlock_bytes = std::int64_t{4} << 30;
-/// Portions of χ of one q. A device adds up one portion before it hands over its sum, and each
-/// portion costs one transfer of χ. The number is fixed, so that bits do not depend on the number
-/// of devices.
+/// Number of portions into which the pairs of bands of χ at one q are cut. A device sums the pairs
+/// of one portion and then hands over that sum, which transfers a whole χ. The number is fixed, so
+/// that bits do not depend on the number of devices.
 inline constexpr std::int64_t kChiPortions = 8;
 /// Sums of portions of χ that live at a time on a device: one grows and four wait for others.
 inline constexpr std::int64_t kChiSums = 5;

@@ -1,4 +1,5 @@
-// Tests the page of a job that has ended: its facts, attempts, results and the end of a long log.
+// Tests the web page of a job that has ended. It shows the facts of the job, its attempts, its
+// result files, and the last lines of a long log.
 
 #include <gtest/gtest.h>
 

@@ -86,14 +86,15 @@ bool sums_stay_on_device(double box_bytes, double numbers, const Plan& plan) {
                       plan.epsilon.memory_budget_bytes);
 }
 
-/// Bytes of a device that sums χ: bands on the box, a batch of transforms, and pair products, which
-/// are two blocks where χ is static, else as many as the budget allows.
+/// Returns the bytes that a device needs to sum χ: bands on the box, a batch of transforms, and
+/// pair products. A static χ needs two blocks of products, any other as many as the budget allows.
 /// @param matrix  n_g² @param sums  bytes of the sums
 double bytes_of_summing(const MeanField& screening, const Plan& plan, double matrix, double sums) {
   const double n_v = screening.n_occupied, n_c = plan.epsilon.bands - n_v,
                box_bytes = box_bytes_of(screening, plan),
                products = 16.0 * n_v * n_c * std::sqrt(matrix);
-  // With few k-points the occupied bands are cut into enough blocks for every portion.
+  // If there are fewer k-points than portions, the occupied bands of each k are cut into blocks, so
+  // that every portion has one.
   const double n_k = static_cast<double>(screening.zone.size()),
                at_once = n_c + std::ceil(n_v / std::ceil(kChiPortions / n_k));
   return sums + box_bytes * at_once +

@@ -25,9 +25,9 @@ class ScreeningChecks {
   std::future<std::vector<SelfCheck>> checks_;
 };
 
-/// Calculates ε⁻¹ of a job. Where blocks of random vectors give error bars, χ is summed by groups
-/// of bands: the protected ones, then each block, then all vectors with the energies of windows at
-/// their nodes (the last one only for windows of splines).
+/// Calculates ε⁻¹ of a job. If blocks of random vectors give error bars, χ is summed by groups
+/// of bands. The first group has the protected bands, and each block is a group. With windows of
+/// splines a last group has all vectors with the energies of windows at their nodes.
 class ScreeningStep {
  public:
   /// Sets ε⁻¹ of all q in `run`, from files or calculated.

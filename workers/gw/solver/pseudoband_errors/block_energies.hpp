@@ -15,9 +15,10 @@ namespace quasi::gw {
 /// Other such jobs are repeated for each block: with a static subspace, or a graphical solution.
 bool shares_blocks(const Deck& deck, const Calculation& run);
 
-/// Quasiparticle energies of a finished job for other random vectors or energies of windows. Only
-/// ε⁻¹, its poles and the total Σ are calculated anew. χ is a weighted sum over groups of bands,
-/// and the random vectors are those of the job (docs/theory/gw.md 9.3).
+/// Calculates the quasiparticle energies that a finished job would have with fewer random vectors
+/// or with other energies of windows. Only ε⁻¹, its poles and the total Σ are calculated anew.
+/// χ is a weighted sum over groups of bands, and the random vectors are those of the job
+/// (docs/theory/gw.md 9.3).
 class BlockEnergies {
  public:
   /// @param screening  χ by groups as ScreeningStep sums it; null: ε⁻¹ is that of the job

@@ -11,9 +11,9 @@
 
 namespace quasi::gw {
 
-/// χ of some pairs of bands in little host memory: the triangle G ≤ G' of χ(0), then each whole
-/// χ(ω_i). Where all values are real, only their real parts are kept. A static real χ takes 4 n²
-/// bytes, and HostChi 16 n².
+/// Keeps χ of some pairs of bands in little host memory: the triangle G ≤ G' of χ(0), then each
+/// whole χ(ω_i). If all values are real, only their real parts are kept. A static real χ of n
+/// plane waves takes 4 n² bytes; HostChi takes 16 n².
 class PackedChi {
  public:
   explicit PackedChi(const PartialChi& chi);
@@ -31,7 +31,8 @@ class PackedChi {
   Piece piece_;  ///< 1 if all values are real, else 0; then the values
 };
 
-/// Packed χ that portions are added to, for a device without room for their sums.
+/// Adds up the portions of χ (kChiPortions) in packed form in host memory. It is used if the
+/// device has no room for these sums.
 class PackedSum final : public PartialChi {
  public:
   /// @param values  as PartialChi::read() gives them, [shape.size()]
@@ -53,9 +54,9 @@ class PackedSum final : public PartialChi {
 std::unique_ptr<PartialChi> unpacked(std::unique_ptr<PartialChi> chi,
                                      PolarizabilityKernels& kernels);
 
-/// Returns Σ_i factor_i χ_i in the order of PartialChi::read(), with 0 below the diagonal of χ(0);
-/// [shape.size()]. Each element is added in the order of the list.
-/// @param list  of one shape
+/// Returns Σ_i factor_i χ_i [shape.size()] in the order of PartialChi::read(). Elements below the
+/// diagonal of χ(0) are 0. Each element is added in the order of the list.
+/// @param list  χ_i, which have the same shape
 UnsetVector<Cplx> weighted_sum(const std::vector<const PackedChi*>& list,
                                const std::vector<double>& factors);
 

@@ -24,9 +24,10 @@ struct NoiseSpectrum {
 ///
 ///   S_ij = 2q² Σ_moves rate Δ_i Δ_j*,   Δ_i = Ψ_i(to) − Ψ_i(from) + δ_i,
 ///
-/// where Ψ_i is the response of I_i to an electron that is placed in a cell, and δ_i is the part
-/// of the move itself in I_i. Ψ solves the transposed equations of the small-signal response. The
-/// shifts of E_F of a neutral inflow do not fluctuate.
+/// where I_i is the current into terminal i. Ψ_i(cell) is the response of I_i to an electron that
+/// is placed in that cell. δ_i is the current of the moving electron itself, where its move
+/// crosses the face next to the contact. Ψ solves the transposed equations of the small-signal
+/// response. With neutral inflow the shifts of E_F at the contacts do not fluctuate.
 class BeamFieldNoise {
  public:
   /// Feedback of the potential to the electrons.
