@@ -80,8 +80,8 @@ std::vector<double> energies(const std::string& keys, std::int64_t budget_bytes)
   return list;
 }
 
-// A budget of 1.5 MiB has no room for sums of χ on the device, and cuts the exchange into blocks of
-// bands. The terms are equal and are added in another order: 1e-10 eV of 10 eV.
+// A budget of 1.5 MiB has no room for sums of χ on the device, and cuts the exchange into blocks
+// of bands. The terms are equal and are added in another order: 1e-10 eV of 10 eV.
 TEST(SmallBudgets, GiveTheSameEnergies) {
   for (const char* keys : {"", "crystal = \"gaas\"\n", "k_grid = [2, 1, 1]\n"}) {
     const std::vector<double> whole = energies(keys, std::int64_t{1} << 30),
