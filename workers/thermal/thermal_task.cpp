@@ -146,15 +146,16 @@ nlohmann::json run_ladder(const Deck& deck, const CaseSite& site, const RunOptio
 
 /// Renormalises the constants of a deck at its lowest temperature, which is then its only one.
 /// Returns the plan of all temperatures, of which that one is measured.
-nlohmann::json plan_ladder(Deck& deck) {
+nlohmann::json plan_ladder(Deck& deck, const Device& device) {
   const CaseOptions options = deck.control.case_options();
   const HarmonicOptions& harmonic = options.transport.harmonic;
   const std::vector<double> temperatures_k = deck.control.temperatures_k;
   const double lowest_k = *std::min_element(temperatures_k.begin(), temperatures_k.end());
   const auto start = std::chrono::steady_clock::now();
   const SelfConsistentConstants constants =
-      solve_self_consistent(deck.crystal, deck.second_order, *deck.renormalising_order, harmonic,
-                            self_consistent_options(options.renormalisation, lowest_k));
+      SelfConsistentPhonons(deck.crystal, deck.second_order, *deck.renormalising_order, harmonic,
+                            self_consistent_options(options.renormalisation), device)
+          .solve(lowest_k);
   deck.second_order = with_correction(deck.second_order, constants.correction, harmonic.constants);
   const bool bubble = options.renormalisation.bubble;
   std::vector<PairCorrection> pairs;
@@ -166,6 +167,7 @@ nlohmann::json plan_ladder(Deck& deck) {
           {"checked_temperature_k", lowest_k},
           {"mesh", options.renormalisation.mesh},
           {"iterations", constants.iterations},
+          {"memory_bytes", constants.memory_bytes},
           {"seconds_estimate", seconds * static_cast<double>(temperatures_k.size())}};
 }
 
@@ -176,7 +178,8 @@ class ThermalTask : public Task {
     require_possible_study(deck.control.case_options());
     covariance_beside(deck, source.path);
     const std::vector<double> temperatures_k = deck.control.temperatures_k;
-    const nlohmann::json ladder = deck.control.renormalise ? plan_ladder(deck) : nlohmann::json();
+    const nlohmann::json ladder =
+        deck.control.renormalise ? plan_ladder(deck, device) : nlohmann::json();
     const CaseOptions options = deck.control.case_options();
     SilentProgress silent;
     ConductivityRun run = start_case(deck, options, silent);

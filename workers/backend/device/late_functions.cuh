@@ -66,7 +66,9 @@ QUASI_LATE_AS(cublas, cublasGemmEx,
                              cublasGemmAlgo_t));
 
 QUASI_LATE(cusolver, cusolverDnCreate);
+QUASI_LATE(cusolver, cusolverDnCreateSyevjInfo);
 QUASI_LATE(cusolver, cusolverDnDestroy);
+QUASI_LATE(cusolver, cusolverDnDestroySyevjInfo);
 QUASI_LATE(cusolver, cusolverDnDpotrf);
 QUASI_LATE(cusolver, cusolverDnDpotrf_bufferSize);
 QUASI_LATE(cusolver, cusolverDnDpotri);
@@ -74,9 +76,12 @@ QUASI_LATE(cusolver, cusolverDnDpotri_bufferSize);
 QUASI_LATE(cusolver, cusolverDnSetStream);
 QUASI_LATE(cusolver, cusolverDnXsyevd);
 QUASI_LATE(cusolver, cusolverDnXsyevd_bufferSize);
+QUASI_LATE(cusolver, cusolverDnXsyevjSetSortEig);
 QUASI_LATE(cusolver, cusolverDnZgetrf);
 QUASI_LATE(cusolver, cusolverDnZgetrf_bufferSize);
 QUASI_LATE(cusolver, cusolverDnZgetrs);
+QUASI_LATE(cusolver, cusolverDnZheevjBatched);
+QUASI_LATE(cusolver, cusolverDnZheevjBatched_bufferSize);
 QUASI_LATE(cusolver, cusolverDnZpotrf);
 QUASI_LATE(cusolver, cusolverDnZpotrf_bufferSize);
 QUASI_LATE(cusolver, cusolverDnZpotri);

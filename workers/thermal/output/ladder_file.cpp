@@ -181,6 +181,7 @@ nlohmann::json summarise_ladder(const Deck& deck, const Ladder& ladder, nlohmann
                      {"case", name},
                      {"iterations", step.constants.iterations},
                      {"residual", step.constants.residual},
+                     {"memory_bytes", step.constants.memory_bytes},
                      {"lowest_omega_rad_ps", std::move(low)},
                      {"highest_omega_at_gamma_rad_ps", std::move(high)}});
   }

@@ -88,15 +88,14 @@ class CaseSolver {
 
   /// Solves the cases of one temperature.
   /// @param work  a copy of `model`, whose second order is replaced
-  LadderStep step(const LatticeModel& model, const SparseForceConstants& fourth,
+  LadderStep step(const LatticeModel& model, const SelfConsistentPhonons& phonons,
                   double temperature_k, LatticeModel& work, Ladder& ladder) {
     const HarmonicOptions& harmonic = options_.transport.harmonic;
     LadderStep step;
     step.temperature_k = temperature_k;
     const Stopwatch clock;
-    step.constants =
-        solve_self_consistent(model.crystal, model.second_order, fourth, harmonic,
-                              self_consistent_options(options_.renormalisation, temperature_k));
+    step.constants = phonons.solve(temperature_k);
+    share_correction(step.constants);
     ladder.renormalise_seconds += clock.seconds();
     progress_.log("self-consistent phonons at T = " + number_text(temperature_k) +
                   " K: " + std::to_string(step.constants.iterations) + " iterations");
@@ -112,6 +111,16 @@ class CaseSolver {
   }
 
  private:
+  /// Gives every rank the correction of the leading one. Bits of devices of other models differ,
+  /// and all ranks must scatter the same phonons.
+  void share_correction(SelfConsistentConstants& constants) const {
+    std::vector<double> values;
+    for (const PairCorrection& pair : constants.correction)
+      values.insert(values.end(), pair.value_ev_a2.begin(), pair.value_ev_a2.end());
+    site_.ranks.broadcast(values, 0);
+    for (std::size_t e = 0; e < values.size(); ++e)
+      constants.correction[e / 9].value_ev_a2[e % 9] = values[e];
+  }
   /// @return ω of the modes @throws InvalidInput naming the temperature
   std::vector<double> solve_at(double temperature_k, const LatticeModel& model,
                                LadderPhonons phonons, Ladder& ladder) {
@@ -182,10 +191,8 @@ SecondOrder with_bubble(const LatticeModel& model, const CaseOptions& options, d
   return with_correction(model.second_order, bubble, harmonic.constants);
 }
 
-SelfConsistentOptions self_consistent_options(const RenormalisationOptions& options,
-                                              double temperature_k) {
-  return {.temperature_k = temperature_k,
-          .mesh = QMesh{{options.mesh[0], options.mesh[1], options.mesh[2]}},
+SelfConsistentOptions self_consistent_options(const RenormalisationOptions& options) {
+  return {.mesh = QMesh{{options.mesh[0], options.mesh[1], options.mesh[2]}},
           .tolerance = options.tolerance,
           .max_iterations = options.max_iterations};
 }
@@ -201,8 +208,13 @@ Ladder solve_ladder(const LatticeModel& model, const SparseForceConstants& fourt
   if (ladder.bare_solved)
     solver.solve("bare", model, options.transport.temperatures_k, LadderPhonons::kBare, ladder);
   LatticeModel renormalised = model;
+  const Stopwatch clock;
+  const SelfConsistentPhonons phonons(model.crystal, model.second_order, fourth, harmonic,
+                                      self_consistent_options(options.renormalisation),
+                                      site.devices.front());
+  ladder.renormalise_seconds += clock.seconds();
   for (const double temperature_k : options.transport.temperatures_k)
-    ladder.steps.push_back(solver.step(model, fourth, temperature_k, renormalised, ladder));
+    ladder.steps.push_back(solver.step(model, phonons, temperature_k, renormalised, ladder));
   return ladder;
 }
 

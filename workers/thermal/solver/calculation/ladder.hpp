@@ -59,9 +59,8 @@ using TakeLadderCase = std::function<void(const LadderCase&)>;
 /// Returns "renormalised_300K" for 300 K, and "bubble_300K" with the bubble.
 std::string ladder_case_name(LadderPhonons phonons, double temperature_k);
 
-/// Returns the options of the self-consistent phonons of one temperature.
-SelfConsistentOptions self_consistent_options(const RenormalisationOptions& options,
-                                              double temperature_k);
+/// Returns the options of the self-consistent phonons.
+SelfConsistentOptions self_consistent_options(const RenormalisationOptions& options);
 
 /// Returns the constants of `model`, which are those of the self-consistent phonons, and the
 /// bubble.
@@ -74,7 +73,7 @@ SecondOrder with_bubble(const LatticeModel& model, const CaseOptions& options, d
 /// of bare phonons are left out if bare modes are imaginary, unless the options allow such modes.
 /// All ranks call it at the same time.
 /// @param fourth  constants of fourth order that renormalise; model.fourth_order scatters
-/// @throws what solve_self_consistent and solve_case throw.
+/// @throws what SelfConsistentPhonons and solve_case throw.
 Ladder solve_ladder(const LatticeModel& model, const SparseForceConstants& fourth,
                     const CaseOptions& options, const CaseSite& site, const TakeLadderCase& take,
                     Progress& progress);

@@ -2,26 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
-#include <tuple>
 
 #include "workers/backend/anderson.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/thermal/input/control/namelist_section.hpp"
 #include "workers/thermal/physics/occupation.hpp"
-#include "workers/thermal/solver/harmonic/canonical_vectors.hpp"
-#include "workers/thermal/solver/harmonic/harmonic.hpp"
 #include "workers/thermal/solver/renormalisation/half_mesh.hpp"
 #include "workers/thermal/solver/renormalisation/rigid_shifts.hpp"
+#include "workers/thermal/solver/renormalisation/self_consistency_problem.hpp"
 #include "workers/units/constants.hpp"
 
 namespace quasi::thermal {
 namespace {
-
-using Complex64 = std::complex<double>;
-using Block = std::array<double, 9>;
-using PairKey = std::tuple<int, int, Index3>;
 
 constexpr double kSmallestShare = 1e-3;     // modes below this share of ω_m are replaced
 constexpr double kReplacementShare = 0.05;  // initial frequency of a replaced mode over ω_m
@@ -40,27 +33,28 @@ double largest_element(const SecondOrder& constants) {
   return largest;
 }
 
+/// Inputs of the iteration at one temperature.
+struct IterationInputs {
+  const Crystal& crystal;
+  const PhysicalConstants& constants;
+  const SelfConsistentOptions& options;
+  double temperature_k;
+  double largest_ev_a2;  ///< largest element of Φ₂
+};
+
 /// Iterates the constants of one temperature.
 class SelfConsistentLoop {
  public:
-  SelfConsistentLoop(const Crystal& crystal, const SecondOrder& bare,
-                     const SparseForceConstants& fourth, const HarmonicOptions& harmonic,
-                     const SelfConsistentOptions& options)
-      : crystal_(crystal),
-        fourth_(fourth),
-        constants_(harmonic.constants),
-        options_(options),
-        mesh_(options.mesh),
-        nb_(crystal.n_branches()),
-        largest_ev_a2_(largest_element(bare) / harmonic.constants.ev_per_a2_amu_to_omega2) {
-    const DynamicalMatrixBuilder builder(crystal, bare, harmonic);
-    bare_.resize(static_cast<std::size_t>(mesh_.size()));
-#pragma omp parallel for schedule(static)
-    for (std::int64_t point = 0; point < mesh_.size(); ++point)
-      bare_[point] = builder.at(mesh_.q(point), false).d;
-    omega2_.resize(bare_.size() * nb_);
-    vectors_.resize(bare_.size() * nb_ * nb_);
-    find_pairs();
+  /// @param kernels  loaded
+  SelfConsistentLoop(const IterationInputs& inputs, const std::vector<PairCorrection>& pairs,
+                     SelfConsistencyKernels& kernels)
+      : at_(inputs),
+        options_(inputs.options),
+        kernels_(kernels),
+        nb_(inputs.crystal.n_branches()),
+        correction_(9 * pairs.size(), 0.0) {
+    result_.correction = pairs;
+    result_.memory_bytes = kernels.memory_bytes();
   }
 
   SelfConsistentConstants solve() {
@@ -94,7 +88,7 @@ class SelfConsistentLoop {
       last = result_.residual;
     }
     refuse_imaginary();
-    throw NotConverged("self-consistent phonons at T = " + number_text(options_.temperature_k) +
+    throw NotConverged("self-consistent phonons at T = " + number_text(at_.temperature_k) +
                        " K: the largest relative change of a force constant is " +
                        number_text(result_.residual) + " after " +
                        std::to_string(options_.max_iterations) + " iterations and must be below " +
@@ -103,62 +97,12 @@ class SelfConsistentLoop {
   }
 
  private:
-  /// Lists the corrected pairs and the correlations that the blocks of fourth order need.
-  void find_pairs() {
-    std::map<PairKey, int> pairs;
-    std::map<PairKey, int> correlations;
-    const auto keys = [&](std::int64_t b) {
-      const int* atom = &fourth_.atom[static_cast<std::size_t>(4 * b)];
-      const int* cell = &fourth_.cell[static_cast<std::size_t>(9 * b)];
-      return std::pair{
-          PairKey{atom[0], atom[1], {cell[0], cell[1], cell[2]}},
-          PairKey{atom[2], atom[3], {cell[3] - cell[6], cell[4] - cell[7], cell[5] - cell[8]}}};
-    };
-    for (std::int64_t b = 0; b < fourth_.n_blocks(); ++b) {
-      const auto [pair, correlation] = keys(b);
-      pairs.emplace(pair, 0);
-      correlations.emplace(correlation, 0);
-    }
-    for (auto& [key, number] : pairs) {
-      number = static_cast<int>(result_.correction.size());
-      result_.correction.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), {}});
-    }
-    for (auto& [key, number] : correlations) {
-      number = static_cast<int>(correlated_.size());
-      correlated_.push_back(key);
-    }
-    for (std::int64_t b = 0; b < fourth_.n_blocks(); ++b) {
-      const auto [pair, correlation] = keys(b);
-      block_pair_.push_back(pairs[pair]);
-      block_correlation_.push_back(correlations[correlation]);
-    }
-  }
-
-  /// Adds the transform of the correction to D(q), [3κ+α][3κ'+β] in (rad/ps)².
-  void add_correction(std::int64_t point, std::vector<Complex64>& d) const {
-    for (const PairCorrection& pair : result_.correction) {
-      const double masses = crystal_.mass_amu[pair.atom] * crystal_.mass_amu[pair.other];
-      const Complex64 wave =
-          constants_.ev_per_a2_amu_to_omega2 / std::sqrt(masses) * mesh_.wave(point, pair.cell);
-      for (int a = 0; a < 3; ++a)
-        for (int b = 0; b < 3; ++b)
-          d[(3 * pair.atom + a) * nb_ + 3 * pair.other + b] += wave * pair.value_ev_a2[a * 3 + b];
-    }
-  }
-
+  /// Computes ω² and marks the three translations at Γ by ω² = ∞. Their amplitude is then zero.
   void diagonalise() {
-#pragma omp parallel for schedule(static)
-    for (std::int64_t point = 0; point < mesh_.size(); ++point) {
-      std::vector<Complex64> d = bare_[point];
-      add_correction(point, d);
-      diagonalise_hermitian(nb_, d, &omega2_[point * nb_], &vectors_[point * nb_ * nb_]);
-    }
-    leave_out_translations();
-  }
-
-  /// Marks the three translations at Γ by ω² = ∞. Their amplitude is then zero.
-  void leave_out_translations() {
-    for (const int s : rigid_shifts(crystal_, vectors_.data())) omega2_[s] = INFINITY;
+    const MeshModes modes = kernels_.diagonalise(correction_);
+    omega2_ = modes.omega2;
+    for (const int s : rigid_shifts(at_.crystal, modes.gamma_vectors.data()))
+      omega2_[static_cast<std::size_t>(s)] = INFINITY;
   }
 
   /// Replaces ω² of imaginary and very soft modes and returns their number.
@@ -173,85 +117,41 @@ class SelfConsistentLoop {
     return replaced;
   }
 
-  /// Returns Σ_s ħ(2n+1)/2ω e e† of every point, [point][3κ+α][3κ'+β] in Å² amu.
-  std::vector<Complex64> displacements() const {
-    std::vector<Complex64> sums(bare_.size() * nb_ * nb_);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t point = 0; point < mesh_.size(); ++point) {
-      Complex64* const sum = &sums[point * nb_ * nb_];
-      for (int s = 0; s < nb_; ++s) {
-        const double amplitude = mean_square_amplitude(omega2_[point * nb_ + s]);
-        const Complex64* const e = &vectors_[(point * nb_ + s) * nb_];
-        for (int i = 0; i < nb_; ++i)
-          for (int j = 0; j < nb_; ++j) sum[i * nb_ + j] += amplitude * e[i] * std::conj(e[j]);
-      }
-    }
-    return sums;
-  }
-
-  /// Returns ⟨u_κα(R) u_κ'β(0)⟩ in Å², [α][β].
-  /// @param displacement  displacements()
-  Block correlation(const PairKey& key, const std::vector<Complex64>& displacement) const {
-    const auto& [atom, other, cell] = key;
-    Block sum{};
-    for (std::int64_t point = 0; point < mesh_.size(); ++point) {
-      const Complex64 wave = mesh_.weight(point) * mesh_.wave(point, cell);
-      const Complex64* const first = &displacement[(point * nb_ + 3 * atom) * nb_ + 3 * other];
-      for (int a = 0; a < 3; ++a)
-        for (int b = 0; b < 3; ++b) sum[a * 3 + b] += std::real(first[a * nb_ + b] * wave);
-    }
-    const double factor = 1.0 / (std::sqrt(crystal_.mass_amu[atom] * crystal_.mass_amu[other]) *
-                                 static_cast<double>(options_.mesh.size()));
-    for (double& value : sum) value *= factor;
-    return sum;
-  }
-
   /// Returns ħ(2n+1)/2ω in Å² amu.
   double mean_square_amplitude(double omega2) const {
     if (std::isinf(omega2)) return 0.0;
     const double omega = std::sqrt(omega2);
-    const double n = options_.temperature_k > 0.0 ? bose_einstein(omega, options_.temperature_k,
-                                                                  constants_.hbar_over_kb_k_ps())
-                                                  : 0.0;
+    const double n = at_.temperature_k > 0.0 ? bose_einstein(omega, at_.temperature_k,
+                                                             at_.constants.hbar_over_kb_k_ps())
+                                             : 0.0;
     const double hbar_a2_amu_per_ps =
-        constants_.hbar_1e34_j_s / (units::kAtomicMass_kg * 1e27) * 10.0;
+        at_.constants.hbar_1e34_j_s / (units::kAtomicMass_kg * 1e27) * 10.0;
     return 0.5 * hbar_a2_amu_per_ps * (2.0 * n + 1.0) / omega;
   }
 
   /// Moves the correction towards ½ Σ Φ₄ ⟨uu⟩. Returns the largest relative distance from it.
   double step(double mixing) {
-    const std::vector<Complex64> displacement = displacements();
-    std::vector<Block> correlations(correlated_.size());
-#pragma omp parallel for schedule(dynamic)
-    for (std::int64_t i = 0; i < static_cast<std::int64_t>(correlated_.size()); ++i)
-      correlations[i] = correlation(correlated_[i], displacement);
-    std::vector<Block> target(result_.correction.size(), Block{});
-    for (std::int64_t b = 0; b < fourth_.n_blocks(); ++b)
-      for (int pair = 0; pair < 9; ++pair)
-        for (int e = 0; e < 9; ++e)
-          target[block_pair_[b]][pair] += 0.5 *
-                                          fourth_.tensor[static_cast<std::size_t>(81 * b) +
-                                                         static_cast<std::size_t>(9 * pair + e)] *
-                                          correlations[block_correlation_[b]][e];
+    std::vector<double> amplitude(omega2_.size());
+    for (std::size_t mode = 0; mode < omega2_.size(); ++mode)
+      amplitude[mode] = mean_square_amplitude(omega2_[mode]);
+    const std::vector<double> target = kernels_.contract(amplitude);
     double largest = 0.0;
-    std::vector<double> from, image;
-    for (std::size_t p = 0; p < target.size(); ++p)
-      for (int e = 0; e < 9; ++e) {
-        from.push_back(result_.correction[p].value_ev_a2[e]);
-        const double change = target[p][e] - from.back();
-        largest = std::max(largest, std::fabs(change));
-        image.push_back(from.back() + mixing * change);
-      }
-    const bool near = largest < kNear * largest_ev_a2_;
+    std::vector<double> image;
+    for (std::size_t e = 0; e < target.size(); ++e) {
+      const double change = target[e] - correction_[e];
+      largest = std::max(largest, std::fabs(change));
+      image.push_back(correction_[e] + mixing * change);
+    }
+    const bool near = largest < kNear * at_.largest_ev_a2;
     if (!near) anderson_.forget();
-    const std::vector<double> next = near ? anderson_.next(from, image) : image;
-    for (std::size_t at = 0; at < next.size(); ++at)
-      result_.correction[at / 9].value_ev_a2[at % 9] = next[at];
-    return largest / largest_ev_a2_;
+    correction_ = near ? anderson_.next(correction_, image) : image;
+    return largest / at_.largest_ev_a2;
   }
 
   SelfConsistentConstants finish() {
     refuse_imaginary();
+    for (std::size_t e = 0; e < correction_.size(); ++e)
+      result_.correction[e / 9].value_ev_a2[e % 9] = correction_[e];
     return std::move(result_);
   }
 
@@ -259,8 +159,8 @@ class SelfConsistentLoop {
   void refuse_imaginary() const {
     const auto lowest = std::min_element(omega2_.begin(), omega2_.end());
     if (*lowest >= 0.0) return;
-    const Vec3 q = mesh_.q((lowest - omega2_.begin()) / nb_);
-    throw InvalidInput("at T = " + number_text(options_.temperature_k) +
+    const Vec3 q = HalfMesh(options_.mesh).q((lowest - omega2_.begin()) / nb_);
+    throw InvalidInput("at T = " + number_text(at_.temperature_k) +
                        " K the crystal stays unstable within first-order self-consistent phonons: "
                        "ω = " +
                        number_text(std::sqrt(-*lowest)) + "i rad/ps at q = (" + number_text(q[0]) +
@@ -269,35 +169,27 @@ class SelfConsistentLoop {
                        "temperature or give the constants of the stable structure");
   }
 
-  const Crystal& crystal_;
-  const SparseForceConstants& fourth_;
-  const PhysicalConstants& constants_;
+  const IterationInputs& at_;
   const SelfConsistentOptions& options_;
-  HalfMesh mesh_;
+  SelfConsistencyKernels& kernels_;
   int nb_;
-  double largest_ev_a2_;
-  double omega_m_ = 0.0;                      ///< largest |ω| of the bare modes, rad/ps
-  std::vector<std::vector<Complex64>> bare_;  ///< [point] D(q) of Φ₂
-  std::vector<double> omega2_;                ///< [point][branch] (rad/ps)²
-  std::vector<Complex64> vectors_;            ///< [point][branch][3κ+α]
-  std::vector<PairKey> correlated_;           ///< atoms of slots 3 and 4, and R_3 − R_4
-  std::vector<int> block_pair_;               ///< [block] number in result_.correction
-  std::vector<int> block_correlation_;        ///< [block] number in correlated_
+  double omega_m_ = 0.0;            ///< largest |ω| of the bare modes, rad/ps
+  std::vector<double> omega2_;      ///< [point][branch] (rad/ps)²
+  std::vector<double> correction_;  ///< [pair][9] eV/Å²
   AndersonMixing anderson_{kAndersonDepth};
   SelfConsistentConstants result_;
 };
+
+void require(bool holds, const std::string& field, double value, const std::string& limit) {
+  if (!holds)
+    throw InvalidInput("self-consistent phonons: '" + field + "' is " + number_text(value) +
+                       "; give " + limit);
+}
 
 void check_options(const SparseForceConstants& fourth, const SelfConsistentOptions& options) {
   if (fourth.order != 4)
     throw InvalidInput("self-consistent phonons need constants of order 4, and these have order " +
                        std::to_string(fourth.order));
-  const auto require = [](bool holds, const std::string& field, double value,
-                          const std::string& limit) {
-    if (!holds)
-      throw InvalidInput("self-consistent phonons: '" + field + "' is " + number_text(value) +
-                         "; give " + limit);
-  };
-  require(options.temperature_k >= 0.0, "temperature_k", options.temperature_k, "at least 0");
   require(options.mixing > 0.0 && options.mixing <= 1.0, "mixing", options.mixing,
           "a share above 0 and at most 1");
   require(options.tolerance > 0.0, "tolerance", options.tolerance, "a positive number");
@@ -324,12 +216,26 @@ SecondOrder with_correction(SecondOrder bare, const std::vector<PairCorrection>&
   return bare;
 }
 
-SelfConsistentConstants solve_self_consistent(const Crystal& crystal, const SecondOrder& bare,
-                                              const SparseForceConstants& fourth,
-                                              const HarmonicOptions& harmonic,
-                                              const SelfConsistentOptions& options) {
+SelfConsistentPhonons::SelfConsistentPhonons(const Crystal& crystal, const SecondOrder& bare,
+                                             const SparseForceConstants& fourth,
+                                             const HarmonicOptions& harmonic,
+                                             const SelfConsistentOptions& options,
+                                             const Device& device)
+    : crystal_(crystal),
+      constants_(harmonic.constants),
+      options_(options),
+      device_(device),
+      largest_ev_a2_(largest_element(bare) / harmonic.constants.ev_per_a2_amu_to_omega2) {
   check_options(fourth, options);
-  return SelfConsistentLoop(crystal, bare, fourth, harmonic, options).solve();
+  problem_ = make_self_consistency_problem(crystal, bare, fourth, harmonic, options.mesh, pairs_);
+}
+
+SelfConsistentConstants SelfConsistentPhonons::solve(double temperature_k) const {
+  require(temperature_k >= 0.0, "temperature_k", temperature_k, "at least 0");
+  const auto kernels = make_self_consistency_kernels(device_);
+  kernels->load(problem_);
+  const IterationInputs inputs{crystal_, constants_, options_, temperature_k, largest_ev_a2_};
+  return SelfConsistentLoop(inputs, pairs_, *kernels).solve();
 }
 
 }  // namespace quasi::thermal

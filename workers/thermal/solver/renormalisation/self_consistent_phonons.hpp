@@ -1,8 +1,11 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
+#include "workers/backend/device/device.hpp"
+#include "workers/thermal/kernels/renormalisation/self_consistency_kernels.hpp"
 #include "workers/thermal/model/crystal.hpp"
 #include "workers/thermal/model/force_constants.hpp"
 #include "workers/thermal/model/harmonic_options.hpp"
@@ -10,11 +13,10 @@
 
 namespace quasi::thermal {
 
-/// Options of the self-consistent phonons of one temperature (docs/theory/thermal.md 14).
+/// Options of the self-consistent phonons (docs/theory/thermal.md 14).
 struct SelfConsistentOptions {
-  double temperature_k = 300.0;  ///< ≥ 0; the zero-point motion is included
-  QMesh mesh;                    ///< Γ-centred mesh that samples the displacements
-  double mixing = 0.5;           ///< largest share of the new constants in a step, 0 < mixing ≤ 1
+  QMesh mesh;                ///< Γ-centred mesh that samples the displacements
+  double mixing = 0.5;       ///< largest share of the new constants in a step, 0 < mixing ≤ 1
   double tolerance = 1e-10;  ///< largest change of an element, over the largest element of Φ₂
   int max_iterations = 400;
 };
@@ -32,18 +34,36 @@ struct SelfConsistentConstants {
   std::vector<PairCorrection> correction;  ///< Φ₂^eff − Φ₂, sorted by atoms and cell
   int iterations = 0;
   double residual = 0.0;  ///< largest change in the last step, over the largest element of Φ₂
+  std::int64_t memory_bytes = 0;  ///< of the arrays on the device
 };
 
 /// Begin here: solves the equations of self-consistent phonons of first order,
 ///   Φ₂^eff = Φ₂ + ½ Σ Φ₄ ⟨uu⟩, where ⟨uu⟩ is that of the modes of Φ₂^eff
-/// (docs/theory/thermal.md 14). The bare modes may be imaginary.
-/// @param fourth  constants of fourth order, eV/Å⁴
-/// @throws InvalidInput for constants of another order or options out of range, and if modes of
-/// the solution are imaginary. @throws NotConverged after options.max_iterations.
-SelfConsistentConstants solve_self_consistent(const Crystal& crystal, const SecondOrder& bare,
-                                              const SparseForceConstants& fourth,
-                                              const HarmonicOptions& harmonic,
-                                              const SelfConsistentOptions& options);
+/// (docs/theory/thermal.md 14), at one temperature after another. The bare modes may be imaginary.
+/// The dynamical matrices, their modes, the correlations and the sum over Φ₄ are computed on the
+/// device, which holds memory only while a temperature is solved.
+class SelfConsistentPhonons {
+ public:
+  /// @param crystal, fourth  must outlive the object; `fourth` in eV/Å⁴
+  /// @throws InvalidInput for constants of another order or options out of range.
+  SelfConsistentPhonons(const Crystal& crystal, const SecondOrder& bare,
+                        const SparseForceConstants& fourth, const HarmonicOptions& harmonic,
+                        const SelfConsistentOptions& options, const Device& device);
+
+  /// @param temperature_k  ≥ 0; the zero-point motion is included
+  /// @throws InvalidInput for a negative temperature, and if modes of the solution are imaginary.
+  /// @throws NotConverged after options.max_iterations. @throws OutOfMemory of the device.
+  SelfConsistentConstants solve(double temperature_k) const;
+
+ private:
+  const Crystal& crystal_;
+  PhysicalConstants constants_;
+  SelfConsistentOptions options_;
+  Device device_;
+  double largest_ev_a2_;               ///< largest element of Φ₂
+  std::vector<PairCorrection> pairs_;  ///< with corrections of zero
+  SelfConsistencyProblem problem_;
+};
 
 /// Returns bare constants with their correction, whose modes are the renormalised phonons.
 SecondOrder with_correction(SecondOrder bare, const std::vector<PairCorrection>& correction,
