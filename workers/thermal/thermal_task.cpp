@@ -158,8 +158,9 @@ nlohmann::json plan_ladder(Deck& deck, const Device& device) {
           .solve(lowest_k);
   deck.second_order = with_correction(deck.second_order, constants.correction, harmonic.constants);
   const bool bubble = options.renormalisation.bubble;
-  std::vector<PairCorrection> pairs;
-  if (bubble) deck.second_order = with_bubble(deck, options, lowest_k, pairs);
+  if (bubble)
+    deck.second_order = with_correction(
+        deck.second_order, bubble_pairs(deck, options, lowest_k, device), harmonic.constants);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   deck.control.temperatures_k = {lowest_k};

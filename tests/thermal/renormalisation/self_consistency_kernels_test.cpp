@@ -13,8 +13,8 @@
 #include "tests/support/every_device.hpp"
 #include "tests/thermal/decks/model_deck.hpp"
 #include "workers/thermal/input/deck/deck.hpp"
+#include "workers/thermal/kernels/renormalisation/on_cpu.hpp"
 #include "workers/thermal/kernels/renormalisation/self_consistency_flow.hpp"
-#include "workers/thermal/kernels/renormalisation/self_consistency_on_cpu.hpp"
 #include "workers/thermal/solver/harmonic/canonical_vectors.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 #include "workers/thermal/solver/renormalisation/self_consistency_problem.hpp"
@@ -169,7 +169,7 @@ TEST_P(SelfConsistencyKernelsOn, SumsEqualThoseOverTheWholeMesh) {
 
 // The GPU sums in 64 pieces, of which some are empty here.
 TEST(SelfConsistencyKernels, SumsInPiecesEqualThoseOverTheWholeMesh) {
-  SelfConsistencyFlow<SelfConsistencyOnCpu<64>> kernels{Device{}};
+  SelfConsistencyFlow<RenormalisationOnCpu<64>> kernels{Device{}};
   expect_sums_of_the_whole_mesh(kernels);
 }
 

@@ -7,11 +7,15 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
+#include "tests/support/every_device.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/decks/model_deck.hpp"
 #include "tests/thermal/support/solved_deck.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/thermal/kernels/renormalisation/on_cpu.hpp"
+#include "workers/thermal/kernels/renormalisation/static_bubble_flow.hpp"
 #include "workers/thermal/solver/harmonic/canonical_vectors.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 #include "workers/thermal/solver/renormalisation/static_bubble.hpp"
@@ -72,7 +76,7 @@ TEST(StaticBubble, OneOscillatorHasItsClosedForm) {
   for (const auto& [x, printed] :
        {std::pair{5.0, -0.01217097 / 0.09}, {1.0, -0.04505963 / 0.09}, {INFINITY, -0.125}}) {
     const double temperature_k = std::isinf(x) ? 0.0 : kCodata2018.hbar_over_kb_k_ps() * omega / x;
-    const StaticBubble bubble = static_bubble(model, model.symmetry, {}, temperature_k);
+    const StaticBubble bubble = static_bubble(model, model.symmetry, {}, temperature_k, Device{});
     const double n = std::isinf(x) ? 0.0 : 1.0 / std::expm1(x);
     const double occupied = std::isinf(x) ? 0.0 : x / omega * n * (n + 1.0);
     const double expected = -0.25 * hbar * cubic * cubic / (omega * omega) *
@@ -94,7 +98,8 @@ Deck deck_of(const std::string& name, const std::string& mesh, bool folded) {
 }
 
 StaticBubble bubble_of(const Deck& deck, double temperature_k) {
-  return static_bubble(deck, deck.symmetry, deck.control.harmonic_options(), temperature_k);
+  return static_bubble(deck, deck.symmetry, deck.control.harmonic_options(), temperature_k,
+                       Device{});
 }
 
 double largest(const std::vector<Complex64>& values) {
@@ -208,6 +213,54 @@ TEST(StaticBubble, IsNegative) {
     }
   }
 }
+
+/// D^B at all points of the mesh.
+std::vector<Complex64> matrices_of(StaticBubbleKernels& kernels,
+                                   const StaticBubbleProblem& problem) {
+  std::vector<std::int64_t> points(static_cast<std::size_t>(problem.mesh.size()));
+  std::iota(points.begin(), points.end(), 0);
+  kernels.load(problem);
+  return kernels.matrices(points);
+}
+
+StaticBubbleProblem problem_of(const std::string& name, const std::string& mesh,
+                               double temperature_k) {
+  const Deck deck = deck_of(name, mesh, false);
+  return make_static_bubble_problem(deck, deck.symmetry.mesh, deck.control.harmonic_options(),
+                                    temperature_k);
+}
+
+// The products of the GPU run on the host here, with one plane of the mesh in a batch, some, and
+// all. The limit is that of rounding.
+TEST(StaticBubble, BatchedProductsGiveTheSumOfTheCpu) {
+  for (const auto& [name, mesh, temperature_k] :
+       {std::tuple{"silicon-sw", "3,4,5", 300.0}, {"wurtzite-sw", "3,2,2", 0.0}}) {
+    const StaticBubbleProblem problem = problem_of(name, mesh, temperature_k);
+    const auto expected = matrices_of(*make_static_bubble_kernels(Device{}), problem);
+    for (const std::int64_t work_bytes : {1, 500'000, 1 << 30}) {
+      SCOPED_TRACE(std::string(name) + ", " + std::to_string(work_bytes) + " bytes");
+      StaticBubbleFlow<RenormalisationOnCpu<64>> kernels(Device{}, work_bytes);
+      expect_close(matrices_of(kernels, problem), expected, 1e-12);
+    }
+  }
+}
+
+class StaticBubbleOn : public quasi::test::OnEveryDevice {};
+
+// Different orders of the sums differ by rounding.
+TEST_P(StaticBubbleOn, EveryDeviceGivesTheMatricesOfTheCpu) {
+  for (const auto& [name, mesh, temperature_k] : {std::tuple{"silicon-sw", "4,4,4", 300.0},
+                                                  {"wurtzite-sw", "3,3,2", 0.0},
+                                                  {"wurtzite-sw", "3,3,2", 700.0}}) {
+    SCOPED_TRACE(name);
+    const StaticBubbleProblem problem = problem_of(name, mesh, temperature_k);
+    const auto found = matrices_of(*make_static_bubble_kernels(GetParam()), problem);
+    expect_close(found, matrices_of(*make_static_bubble_kernels(Device{}), problem), 1e-11);
+    EXPECT_EQ(found, matrices_of(*make_static_bubble_kernels(GetParam()), problem));
+  }
+}
+
+QUASI_ON_EVERY_DEVICE(StaticBubbleOn);
 
 TEST(StaticBubble, NeedsTheThirdOrder) {
   Deck deck = deck_of("silicon-sw", "2,2,2", true);

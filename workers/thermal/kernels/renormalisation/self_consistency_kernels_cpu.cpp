@@ -1,11 +1,11 @@
+#include "workers/thermal/kernels/renormalisation/on_cpu.hpp"
 #include "workers/thermal/kernels/renormalisation/self_consistency_flow.hpp"
-#include "workers/thermal/kernels/renormalisation/self_consistency_on_cpu.hpp"
 
 namespace quasi::thermal {
 
 std::unique_ptr<SelfConsistencyKernels> make_self_consistency_kernels(const Device& device) {
   if (device.backend == Backend::kCuda) return make_self_consistency_kernels_cuda(device);
-  return std::make_unique<SelfConsistencyFlow<SelfConsistencyOnCpu<>>>(device);
+  return std::make_unique<SelfConsistencyFlow<RenormalisationOnCpu<>>>(device);
 }
 
 }  // namespace quasi::thermal

@@ -95,7 +95,7 @@ class CaseSolver {
     step.temperature_k = temperature_k;
     const Stopwatch clock;
     step.constants = phonons.solve(temperature_k);
-    share_correction(step.constants);
+    share(step.constants.correction);
     ladder.renormalise_seconds += clock.seconds();
     progress_.log("self-consistent phonons at T = " + number_text(temperature_k) +
                   " K: " + std::to_string(step.constants.iterations) + " iterations");
@@ -104,22 +104,23 @@ class CaseSolver {
     step.omega_rad_ps = solve_at(temperature_k, work, LadderPhonons::kRenormalised, ladder);
     if (!options_.renormalisation.bubble) return step;
     const Stopwatch bubble_clock;
-    work.second_order = with_bubble(work, options_, temperature_k, step.bubble);
+    step.bubble = bubble_pairs(work, options_, temperature_k, site_.devices.front());
+    share(step.bubble);
+    work.second_order = with_correction(work.second_order, step.bubble, harmonic.constants);
     ladder.bubble_seconds += bubble_clock.seconds();
     step.bubble_omega_rad_ps = solve_at(temperature_k, work, LadderPhonons::kBubble, ladder);
     return step;
   }
 
  private:
-  /// Gives every rank the correction of the leading one. Bits of devices of other models differ,
+  /// Gives every rank the values of the leading one. Bits of devices of other models differ,
   /// and all ranks must scatter the same phonons.
-  void share_correction(SelfConsistentConstants& constants) const {
+  void share(std::vector<PairCorrection>& pairs) const {
     std::vector<double> values;
-    for (const PairCorrection& pair : constants.correction)
+    for (const PairCorrection& pair : pairs)
       values.insert(values.end(), pair.value_ev_a2.begin(), pair.value_ev_a2.end());
     site_.ranks.broadcast(values, 0);
-    for (std::size_t e = 0; e < values.size(); ++e)
-      constants.correction[e / 9].value_ev_a2[e % 9] = values[e];
+    for (std::size_t e = 0; e < values.size(); ++e) pairs[e / 9].value_ev_a2[e % 9] = values[e];
   }
   /// @return ω of the modes @throws InvalidInput naming the temperature
   std::vector<double> solve_at(double temperature_k, const LatticeModel& model,
@@ -181,14 +182,13 @@ std::string ladder_case_name(LadderPhonons phonons, double temperature_k) {
          number_text(temperature_k) + "K";
 }
 
-SecondOrder with_bubble(const LatticeModel& model, const CaseOptions& options, double temperature_k,
-                        std::vector<PairCorrection>& bubble) {
-  const HarmonicOptions& harmonic = options.transport.harmonic;
+std::vector<PairCorrection> bubble_pairs(const LatticeModel& model, const CaseOptions& options,
+                                         double temperature_k, const Device& device) {
   SymmetryOptions sampling = options.symmetry;
   sampling.mesh = options.renormalisation.mesh;
   const Symmetry symmetry = find_symmetry(model.crystal, sampling);
-  bubble = static_bubble(model, symmetry, harmonic, temperature_k).correction;
-  return with_correction(model.second_order, bubble, harmonic.constants);
+  return static_bubble(model, symmetry, options.transport.harmonic, temperature_k, device)
+      .correction;
 }
 
 SelfConsistentOptions self_consistent_options(const RenormalisationOptions& options) {

@@ -62,11 +62,10 @@ std::string ladder_case_name(LadderPhonons phonons, double temperature_k);
 /// Returns the options of the self-consistent phonons.
 SelfConsistentOptions self_consistent_options(const RenormalisationOptions& options);
 
-/// Returns the constants of `model`, which are those of the self-consistent phonons, and the
-/// bubble.
-/// @param bubble  gets the pairs of the bubble
-SecondOrder with_bubble(const LatticeModel& model, const CaseOptions& options, double temperature_k,
-                        std::vector<PairCorrection>& bubble);
+/// Returns the pairs of the static bubble of `model`, whose constants are those of the
+/// self-consistent phonons.
+std::vector<PairCorrection> bubble_pairs(const LatticeModel& model, const CaseOptions& options,
+                                         double temperature_k, const Device& device);
 
 /// Computes κ with bare phonons and, at every temperature, with the phonons that the fourth order
 /// renormalises (docs/theory/thermal.md 14). `take` gets each case as soon as it is solved. Levels

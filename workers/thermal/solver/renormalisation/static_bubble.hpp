@@ -3,6 +3,8 @@
 #include <complex>
 #include <vector>
 
+#include "workers/backend/device/device.hpp"
+#include "workers/thermal/kernels/renormalisation/static_bubble_kernels.hpp"
 #include "workers/thermal/model/harmonic_options.hpp"
 #include "workers/thermal/model/lattice_model.hpp"
 #include "workers/thermal/solver/renormalisation/self_consistent_phonons.hpp"
@@ -18,14 +20,23 @@ struct StaticBubble {
   std::vector<PairCorrection> correction;
 };
 
+/// Computes the phonons of `model.second_order` on a mesh and arranges the third order for a
+/// device.
+/// @throws InvalidInput if the model has no third order, or if a mode has ω² ≤ 0.
+StaticBubbleProblem make_static_bubble_problem(const LatticeModel& model, const QMesh& mesh,
+                                               const HarmonicOptions& harmonic,
+                                               double temperature_k);
+
 /// Computes the real part of the three-phonon self-energy at zero frequency
 /// (docs/theory/thermal.md 14.1), with the phonons of `model.second_order`:
 ///   D^B_xx'(q) = −ħ/(4 N_s) Σ'_{q'ss'} U*_{x,s,s'} U_{x',s,s'}/(ωω')
 ///                 [(1 + n + n')/(ω + ω') + (n − n')/(ω' − ω)].
 /// @param symmetry       group and folding of the mesh that samples the phonons
 /// @param temperature_k  ≥ 0
-/// @throws InvalidInput if the model has no third order, or if a mode has ω² ≤ 0.
+/// @param device         sums over pairs of phonons
+/// @throws what make_static_bubble_problem throws, and OutOfMemory of the device.
 StaticBubble static_bubble(const LatticeModel& model, const Symmetry& symmetry,
-                           const HarmonicOptions& harmonic, double temperature_k);
+                           const HarmonicOptions& harmonic, double temperature_k,
+                           const Device& device);
 
 }  // namespace quasi::thermal

@@ -1,34 +1,38 @@
 #pragma once
 
+#include <cblas.h>
+#include <lapacke.h>
+
 #include <algorithm>
-#include <complex>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <lapacke.h>
-
-#include "workers/backend/complex.hpp"
 #include "workers/backend/device/device.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/thermal/kernels/renormalisation/batched_product.hpp"
 
 namespace quasi::thermal {
 
-/// Back end of SelfConsistencyFlow (docs/theory/thermal.md 14) on the CPU.
-/// @tparam chunks  pieces of a long sum; a test takes as many as the GPU does
+/// Back end of SelfConsistencyFlow and StaticBubbleFlow (docs/theory/thermal.md 14) on the CPU.
+/// @tparam chunks  pieces of a long sum; tests take as many as the GPU does
 template <int chunks = 1>
-struct SelfConsistencyOnCpu {
+struct RenormalisationOnCpu {
   static constexpr int kChunks = chunks;
 
+  /// A view of a host vector, or a vector of its own.
   template <typename T>
   class Input {
    public:
-    explicit Input(const std::vector<T>& from) : from_(from) {}
-    const T* data() const { return from_.data(); }
+    explicit Input(const std::vector<T>& from) : data_(from.data()) {}
+    explicit Input(std::vector<T>&& from) : own_(std::move(from)), data_(own_.data()) {}
+    const T* data() const { return data_; }
 
    private:
-    const std::vector<T>& from_;
+    std::vector<T> own_;
+    const T* data_;
   };
   template <typename T>
   class Array {
@@ -63,6 +67,20 @@ struct SelfConsistencyOnCpu {
    private:
     int nb_;
     std::int64_t n_matrices_;
+  };
+
+  class Products {
+   public:
+    void multiply(const BatchedProduct& p) const {
+      constexpr Complex<double> one{1.0, 0.0}, zero{0.0, 0.0};
+#pragma omp parallel for schedule(static)
+      for (std::int64_t i = 0; i < p.batch; ++i)
+        cblas_zgemm(CblasRowMajor, CblasNoTrans, p.adjoint_b ? CblasConjTrans : CblasNoTrans,
+                    static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k), &one,
+                    p.a + i * p.a_stride, static_cast<int>(p.k), p.b + i * p.b_stride,
+                    static_cast<int>(p.adjoint_b ? p.k : p.n), &zero, p.c + i * p.c_stride,
+                    static_cast<int>(p.n));
+    }
   };
 
   static void use(const Device&) {}
