@@ -8,6 +8,7 @@
 #   BLOCKS=4     pseudobands by polynomials of H in place of all bands, with the error bars of four
 #                blocks of vectors; 0: without error bars. BANDS is then the number of lowest states
 #   VECTORS=12   random vectors of each window of pseudobands, a multiple of BLOCKS
+#   SUMS=exact   repeats Σ for each block in place of its first order
 #   CUTOFF=4.0   of ε in Ry, 8 by default
 #
 # 216 atoms, all bands:             bench/gpu/gw_job.sh ENGINE
@@ -25,6 +26,7 @@ if [ -n "${BLOCKS:-}" ]; then
   sed -i "s/^bands = $bands/&\nsolver = \"operator\"/" "$out/deck.toml"
   printf '[pseudobands]\nvectors = %s\nprotected_ry = 0.25\n' "${VECTORS:-12}" >> "$out/deck.toml"
   [ "$BLOCKS" = 0 ] || echo "blocks = $BLOCKS" >> "$out/deck.toml"
+  [ -z "${SUMS:-}" ] || echo "block_sums = \"$SUMS\"" >> "$out/deck.toml"
 fi
 SECONDS=0
 python3 "$(dirname "$0")/gw/peak.py" "$out/peak.json" "$limit" \

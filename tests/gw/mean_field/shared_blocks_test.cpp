@@ -1,5 +1,5 @@
-// Error bars from shared sums of χ and vectors against whole jobs repeated for each block
-// (docs/theory/gw.md 9.3).
+// Error bars from shared sums of χ and vectors, with exact sums Σ, against whole jobs repeated for
+// each block (docs/theory/gw.md 9.3).
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ namespace {
 constexpr const char* kEight =
     "[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\ncutoff_ry = 5.0\nbands = 170\n"
     "[epsilon]\ncutoff_ry = 3.0\n[sigma]\nband_min = 14\nband_max = 18\n"
-    "[pseudobands]\nvectors = 8\nblocks = 4\nprotected_ry = 0.3\n";
+    "[pseudobands]\nvectors = 8\nblocks = 4\nprotected_ry = 0.3\n"
+    "block_sums = \"exact\"\n";
 
 Deck deck_of(const std::string& text, const std::vector<Setting>& settings = {}) {
   return parse_deck(text, settings, "test", ".");
@@ -78,7 +79,8 @@ TEST(SharedBlocks, SeveralKPoints) {
       deck_of("[meanfield]\nsource = \"epm\"\nk_grid = [2, 2, 2]\ncutoff_ry = 8.0\n"
               "bands = 100\n[epsilon]\ncutoff_ry = 3.0\n[sigma]\nband_min = 4\n"
               "band_max = 5\nkpoints = [[0, 0, 0]]\n"
-              "[pseudobands]\nvectors = 4\nblocks = 4\nprotected_ry = 0.6\n"));
+              "[pseudobands]\nvectors = 4\nblocks = 4\nprotected_ry = 0.6\n"
+              "block_sums = \"exact\"\n"));
 }
 
 TEST(SharedBlocks, PolynomialsAndTheClosedSum) {

@@ -30,6 +30,10 @@ void read_pseudobands(TableReader reader, Deck* deck) {
   p.ratio = reader.number("ratio", p.ratio, 0.01, 1.0);
   p.seed = reader.integer("seed", p.seed, 0, 2147483647);
   p.blocks = reader.integer("blocks", 0, 3, 16);
+  p.block_sums =
+      static_cast<BlockSums>(reader.choice("block_sums", 0, {"auto", "first-order", "exact"}));
+  if (reader.has("block_sums") && p.blocks == 0)
+    reader.fail("block_sums", "needs blocks, whose sums it chooses");
   p.target_error_ev = reader.number("target_error_ev", 0.0, 1e-4, 10.0);
   if (reader.has("target_error_ev") && p.blocks == 0)
     reader.fail("target_error_ev", "needs blocks, whose intervals it limits");

@@ -15,6 +15,13 @@ enum class WindowForm {
   kJackson   ///< indicators of slices damped by Jackson factors, which lose weight at every edge
 };
 
+/// Calculation of the energies without one block of vectors (docs/theory/gw.md 9.3).
+enum class BlockSums {
+  kAutomatic,   ///< kFirstOrder with the poles of Hybertsen and Louie, else kExact
+  kFirstOrder,  ///< Σ to first order in the change of W and of the vectors
+  kExact        ///< Σ of each block is summed anew
+};
+
 /// Table [pseudobands] of a deck (docs/theory/gw.md 9.3).
 struct PseudobandOptions {
   int vectors = 0;            ///< random vectors of each window; 0: no pseudobands
@@ -22,6 +29,7 @@ struct PseudobandOptions {
   double ratio = 0.2;         ///< width of a window over its distance from midgap
   int seed = 1;               ///< key of the random numbers
   int blocks = 0;             ///< blocks of vectors for error bars; 0: no error bars
+  BlockSums block_sums = BlockSums::kAutomatic;
   Closure closure = Closure::kAutomatic;
   WindowForm windows = WindowForm::kSplines;
   int degree = 0;                    ///< of the polynomials; 0: by max_identity_error

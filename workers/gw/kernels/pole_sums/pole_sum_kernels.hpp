@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "workers/backend/view.hpp"
 #include "workers/gw/kernels/pair_products/pair_product_kernels.hpp"
@@ -115,6 +116,9 @@ class LoadedImaginaryPoles {
                             const DiagonalSums& sums, View<Cplx, 1> slope) const = 0;
 };
 
+struct PoleChange;
+class LoadedPoleChanges;
+
 /// Brings plasmon-pole models to one device.
 class PoleSumKernels {
  public:
@@ -127,6 +131,11 @@ class PoleSumKernels {
       const std::shared_ptr<const LoadedPoleModel>& model) = 0;
   virtual std::unique_ptr<const LoadedImaginaryPoles> load_imaginary(
       View<const ImaginaryPole, 1> poles, const PoleRules& rules) = 0;
+  /// Brings changes of a model of this device (pole_change_kernels.hpp) beside it. The caller
+  /// keeps the changes until the object is destroyed.
+  virtual std::unique_ptr<const LoadedPoleChanges> load_changes(
+      const std::shared_ptr<const LoadedPoleModel>& model,
+      const std::vector<const PoleChange*>& changes) = 0;
 };
 
 }  // namespace quasi::gw

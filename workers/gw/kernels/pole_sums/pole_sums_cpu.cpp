@@ -1,11 +1,13 @@
 #include "workers/gw/kernels/pole_sums/pole_sums_cpu.hpp"
 
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "workers/gw/kernels/pair_products/pair_block_cpu.hpp"
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
 #include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/pole_response_cpu.hpp"
 #include "workers/gw/kernels/pole_sums/offdiagonal/gpp_offdiagonal_cpu.hpp"
 
 namespace quasi::gw {
@@ -58,11 +60,30 @@ class CpuPoleModel final : public LoadedPoleModel {
     return add_gpp_offdiagonal_cpu(model, rules_, products_of(block), terms, options, sigma);
   }
 
+  const PolePlanes& planes() const { return planes_; }
+  const PoleRules& rules() const { return rules_; }
+
  private:
   std::vector<Cplx> strength_;
   std::vector<double> pole_ry_;
   PolePlanes planes_;
   PoleRules rules_;
+};
+
+class CpuPoleChanges final : public LoadedPoleChanges {
+ public:
+  CpuPoleChanges(std::shared_ptr<const CpuPoleModel> model,
+                 const std::vector<const PoleChange*>& changes)
+      : model_(std::move(model)), changes_(changes) {}
+  void add_response(const PairBlock& block, const ResponseTerms& terms,
+                    const ResponseSums& sums) const override {
+    add_pole_response_cpu(model_->planes(), model_->rules(), changes_, products_of(block), terms,
+                          sums);
+  }
+
+ private:
+  std::shared_ptr<const CpuPoleModel> model_;
+  std::vector<const PoleChange*> changes_;
 };
 
 class CpuImaginaryPoles final : public LoadedImaginaryPoles {
@@ -91,6 +112,14 @@ std::shared_ptr<const LoadedPoleModel> CpuPoleSumKernels::copy_of(
   if (std::dynamic_pointer_cast<const CpuPoleModel>(model) == nullptr)
     throw std::logic_error("the pole model belongs to another back end");
   return model;
+}
+
+std::unique_ptr<const LoadedPoleChanges> CpuPoleSumKernels::load_changes(
+    const std::shared_ptr<const LoadedPoleModel>& model,
+    const std::vector<const PoleChange*>& changes) {
+  auto here = std::dynamic_pointer_cast<const CpuPoleModel>(model);
+  if (here == nullptr) throw std::logic_error("the pole model belongs to another back end");
+  return std::make_unique<const CpuPoleChanges>(std::move(here), changes);
 }
 
 std::unique_ptr<const LoadedImaginaryPoles> CpuPoleSumKernels::load_imaginary(

@@ -14,6 +14,9 @@ class CpuPoleSumKernels final : public PoleSumKernels {
       const std::shared_ptr<const LoadedPoleModel>& model) override;
   std::unique_ptr<const LoadedImaginaryPoles> load_imaginary(View<const ImaginaryPole, 1> poles,
                                                              const PoleRules& rules) override;
+  std::unique_ptr<const LoadedPoleChanges> load_changes(
+      const std::shared_ptr<const LoadedPoleModel>& model,
+      const std::vector<const PoleChange*>& changes) override;
 };
 
 }  // namespace quasi::gw

@@ -8,6 +8,7 @@
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/diagonal/pole_response_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/offdiagonal/gpp_offdiagonal_cuda.cuh"
 
 namespace quasi::gw::cuda {
@@ -93,6 +94,51 @@ class CudaPoleModel final : public LoadedPoleModel {
   std::shared_ptr<const PoleArrays> arrays_;
 };
 
+class CudaPoleChanges final : public LoadedPoleChanges {
+ public:
+  CudaPoleChanges(SharedContext context, std::shared_ptr<const PoleArrays> model,
+                  const std::vector<const PoleChange*>& changes)
+      : context_(std::move(context)),
+        model_(std::move(model)),
+        n_elements_(elements_of_change(model_->n_g, model_->folded)),
+        n_changes_(static_cast<std::int64_t>(changes.size())) {
+    constexpr const char* kWhat = "changes of plasmon poles";
+    context_->use();
+    strength_ = DeviceBuffer<float2>(static_cast<std::size_t>(n_changes_ * n_elements_), kWhat);
+    tau_per_ry_ = DeviceBuffer<float>(static_cast<std::size_t>(n_changes_ * n_elements_), kWhat);
+    const auto bring = [&](const auto& from, auto* to) {
+      if (static_cast<std::int64_t>(from.size()) != n_elements_)
+        throw std::logic_error("a change has other elements than its pole model");
+      context_->staging().to_device(from.data(),
+                                    n_elements_ * static_cast<std::int64_t>(sizeof(*to)), to,
+                                    context_->stream(), kWhat);
+    };
+    for (std::int64_t c = 0; c < n_changes_; ++c) {
+      bring(changes[static_cast<std::size_t>(c)]->strength, strength_.data() + c * n_elements_);
+      bring(changes[static_cast<std::size_t>(c)]->tau_per_ry, tau_per_ry_.data() + c * n_elements_);
+    }
+  }
+  void add_response(const PairBlock& block, const ResponseTerms& terms,
+                    const ResponseSums& sums) const override {
+    context_->use();
+    const ResponsesOnHost found = pole_response_cuda(
+        {model_->view(), model_->rules, strength_.data(), tau_per_ry_.data(), n_changes_,
+         n_elements_},
+        products_of(block), terms, sums.slope.data != nullptr, context_->stream());
+    for (std::size_t i = 0; i < found.total.size(); ++i)
+      sums.total.data[i] += terms.weight * found.total[i];
+    for (std::size_t i = 0; i < found.slope.size(); ++i)
+      sums.slope.data[i] += terms.weight * found.slope[i];
+  }
+
+ private:
+  SharedContext context_;
+  std::shared_ptr<const PoleArrays> model_;
+  std::int64_t n_elements_, n_changes_;
+  DeviceBuffer<float2> strength_;
+  DeviceBuffer<float> tau_per_ry_;
+};
+
 class CudaImaginaryPoles final : public LoadedImaginaryPoles {
  public:
   CudaImaginaryPoles(SharedContext context, View<const ImaginaryPole, 1> poles,
@@ -170,6 +216,14 @@ std::shared_ptr<const LoadedPoleModel> CudaPoleSumKernels::copy_of(
 std::unique_ptr<const LoadedImaginaryPoles> CudaPoleSumKernels::load_imaginary(
     View<const ImaginaryPole, 1> poles, const PoleRules& rules) {
   return std::make_unique<const CudaImaginaryPoles>(context_, poles, rules);
+}
+
+std::unique_ptr<const LoadedPoleChanges> CudaPoleSumKernels::load_changes(
+    const std::shared_ptr<const LoadedPoleModel>& model,
+    const std::vector<const PoleChange*>& changes) {
+  const auto here = std::dynamic_pointer_cast<const CudaPoleModel>(model);
+  if (here == nullptr) throw std::logic_error("the pole model belongs to another back end");
+  return std::make_unique<const CudaPoleChanges>(context_, here->arrays(), changes);
 }
 
 }  // namespace quasi::gw::cuda

@@ -363,8 +363,8 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   solve_states(deck, ready.vxc, context, screening_checks, run);
   if (shares_blocks(deck, run)) {
     const PhaseClock clock(&run.seconds["pseudoband_errors"]);
-    BlockEnergies blocks(deck, ready.vxc, context, screening.groups(), run);
-    add_block_errors(deck, blocks, progress, run);
+    const auto blocks = block_energies(deck, ready.vxc, context, screening.groups(), run);
+    add_block_errors(deck, *blocks, progress, run);
   }
   if (deck.perturbation.wanted && place.team.ranks().leads())
     solve_displacements(deck, context, run);

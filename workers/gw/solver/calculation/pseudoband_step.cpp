@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
 #include "workers/gw/solver/mean_field/filtered_pseudobands.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
 #include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
@@ -70,6 +71,28 @@ std::int64_t bytes_of_groups(const Deck& deck, const Calculation& run) {
        16.0 * static_cast<double>(e.frequencies_ry.size())));
 }
 
+/// Returns the bytes of the host for poles of all q and their changes by blocks, and of the
+/// matrices from which one change is made.
+std::int64_t bytes_of_changes(const Deck& deck, const Calculation& run) {
+  const std::int64_t n_g =
+      make_g_sphere(run.field.crystal().bdot, {}, run.plan.sigma.screened_cutoff_ry).size();
+  // Poles, then a triangle of each change; W of plasmon poles is Hermitian without a truncation.
+  const std::int64_t each = deck.coulomb.truncation == Truncation::kNone
+                                ? elements_of_change(n_g, true)
+                                : elements_of_change(n_g, false);
+  return run.field.waves.n_k() * (24 * n_g * n_g + 12 * (deck.pseudobands.blocks + 1) * each) +
+         40 * n_g * n_g;
+}
+
+/// Says how the energies without a block are calculated.
+std::string way_of_blocks(const Deck& deck, const Calculation& run) {
+  if (deck.pseudobands.block_sums == BlockSums::kExact) return ", each by a Σ of its own";
+  if (!shares_blocks(deck, run)) return ", each by a job of its own";
+  if (const char* obstacle = obstacle_to_first_order(deck, run))
+    return std::string(", each by a Σ of its own because of ") + obstacle;
+  return ", by the first order of Σ";
+}
+
 /// Makes the pseudobands of a plan from the states that are now in `run.field`.
 Wavefunctions made_for(const Calculation& run, PseudobandUse use, GwKernels& kernels) {
   if (run.pseudobands->filter != nullptr)
@@ -106,7 +129,8 @@ void note_pseudobands(const Deck& deck, Calculation& run) {
                            shown(p.identity_error)) +
                 (deck.pseudobands.blocks > 0
                      ? "; " + std::to_string(deck.pseudobands.blocks) +
-                           " blocks of vectors give the statistical error of the energies"
+                           " blocks of vectors give the statistical error of the energies" +
+                           way_of_blocks(deck, run)
                      : std::string("; the statistical error of the energies is not examined: set "
                                    "pseudobands.blocks")));
 }
@@ -157,7 +181,10 @@ void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, Calcu
   run.plan.host_bytes += bytes_of(given);
   if (deck.pseudobands.blocks > 0)
     run.plan.host_bytes += bytes_of(given) + run.plan.screening_bytes;
-  if (shares_blocks(deck, run)) run.plan.host_bytes += bytes_of_groups(deck, run);
+  if (shares_blocks(deck, run)) {
+    run.plan.host_bytes += bytes_of_groups(deck, run);
+    if (takes_first_order(deck, run)) run.plan.host_bytes += bytes_of_changes(deck, run);
+  }
   note_pseudobands(deck, run);
   plan_closed_sum(deck, given, run);
 }

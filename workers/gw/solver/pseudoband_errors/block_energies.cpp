@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "workers/gw/solver/calculation/phase_clock.hpp"
+#include "workers/gw/solver/pseudoband_errors/first_order_blocks.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -88,17 +89,55 @@ bool shares_blocks(const Deck& deck, const Calculation& run) {
          !(run.plan.epsilon.subspace.wanted() && run.plan.epsilon.frequencies_ry.size() > 1);
 }
 
-BlockEnergies::BlockEnergies(const Deck& deck, const ExchangeCorrelation& vxc,
-                             const StepContext& context, GroupedScreening* screening,
-                             Calculation& run)
+const char* obstacle_to_first_order(const Deck& deck, const Calculation& run) {
+  const SigmaOptions& options = run.plan.sigma;
+  if (!uses_plasmon_poles(options.method)) return "sigma.method without plasmon poles";
+  if (options.method == SigmaMethod::kGodbyNeeds &&
+      deck.pseudobands.block_sums == BlockSums::kAutomatic)
+    return "the poles of Godby and Needs";
+  if (options.invalid == InvalidMode::kImaginary) return "sigma.invalid_modes = \"imaginary\"";
+  if (deck.coulomb.wing_rule == WingRule::kListedPoint) return "wings by q-point";
+  if (options.exact_static_ch) return "sigma.static_remainder";
+  if (run.plan.spectrum_offset != 1) return "dΣ/dE by differences";
+  return nullptr;
+}
+
+bool takes_first_order(const Deck& deck, const Calculation& run) {
+  return deck.pseudobands.block_sums != BlockSums::kExact &&
+         obstacle_to_first_order(deck, run) == nullptr;
+}
+
+std::unique_ptr<BlockEnergies> block_energies(const Deck& deck, const ExchangeCorrelation& vxc,
+                                              const StepContext& context,
+                                              GroupedScreening* screening, Calculation& run) {
+  if (takes_first_order(deck, run))
+    return std::make_unique<FirstOrderBlocks>(deck, vxc, context, screening, run);
+  return std::make_unique<ExactBlocks>(deck, vxc, context, screening, run);
+}
+
+std::vector<double> weights_without(int block, int blocks) {
+  std::vector<double> weights(static_cast<std::size_t>(blocks) + 1, blocks / (blocks - 1.0));
+  weights[0] = 1.0;
+  weights[static_cast<std::size_t>(block) + 1] = 0.0;
+  return weights;
+}
+
+std::vector<double> weights_at_nodes(int blocks) {
+  std::vector<double> weights(static_cast<std::size_t>(blocks) + 2, 0.0);
+  weights.front() = weights.back() = 1.0;
+  return weights;
+}
+
+ExactBlocks::ExactBlocks(const Deck& deck, const ExchangeCorrelation& vxc,
+                         const StepContext& context, GroupedScreening* screening, Calculation& run)
     : deck_(deck),
       vxc_ev_(vxc.diagonal_ev()),
       context_(context),
       screening_(screening),
       run_(run) {}
 
-std::vector<Quasiparticle> BlockEnergies::solved(const std::string& scope,
-                                                 const std::vector<double>& weights, int bands) {
+std::vector<Quasiparticle> ExactBlocks::solved(const std::string& scope,
+                                               const std::vector<double>& weights, int bands) {
   std::vector<DielectricMatrix> made;
   {
     const PhaseClock clock(&run_.seconds["pseudoband_errors_epsilon"]);
@@ -127,28 +166,21 @@ std::vector<Quasiparticle> BlockEnergies::solved(const std::string& scope,
                         deck_.sigma.remainder);
 }
 
-std::vector<Quasiparticle> BlockEnergies::without(int block) {
+std::vector<Quasiparticle> ExactBlocks::without(int block) {
   const PseudobandPlan& p = *run_.pseudobands;
-  // Groups of χ: the protected bands, then the blocks.
-  std::vector<double> weights(static_cast<std::size_t>(p.blocks) + 1, p.blocks / (p.blocks - 1.0));
-  weights[0] = 1.0;
-  weights[static_cast<std::size_t>(block) + 1] = 0.0;
   RandomVectors vectors(run_.field, p);
   vectors.leave_out(block);
   const auto [begin, end] = p.bands_of_block(block);
-  return solved("without-block-" + std::to_string(block + 1) + "/", weights,
-                p.bands() - (end - begin));
+  return solved("without-block-" + std::to_string(block + 1) + "/",
+                weights_without(block, p.blocks), p.bands() - (end - begin));
 }
 
-std::vector<Quasiparticle> BlockEnergies::at_nodes() {
+std::vector<Quasiparticle> ExactBlocks::at_nodes() {
   const PseudobandPlan& p = *run_.pseudobands;
-  // The group of the nodes stands for all blocks.
-  std::vector<double> weights(static_cast<std::size_t>(p.blocks) + 2, 0.0);
-  weights.front() = weights.back() = 1.0;
   Wavefunctions& waves = run_.field.waves;
   std::vector<double> nodes = energies_at_nodes(waves, p, PseudobandUse::kSelfEnergy);
   waves.energy_ry.swap(nodes);
-  std::vector<Quasiparticle> list = solved("at-nodes/", weights, p.bands());
+  std::vector<Quasiparticle> list = solved("at-nodes/", weights_at_nodes(p.blocks), p.bands());
   waves.energy_ry.swap(nodes);
   return list;
 }

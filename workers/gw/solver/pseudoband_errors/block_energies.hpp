@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,19 +16,43 @@ namespace quasi::gw {
 /// Other such jobs are repeated for each block: with a static subspace, or a graphical solution.
 bool shares_blocks(const Deck& deck, const Calculation& run);
 
-/// Calculates the quasiparticle energies that a finished job would have with fewer random vectors
-/// or with other energies of windows. Only ε⁻¹, its poles and the total Σ are calculated anew.
-/// χ is a weighted sum over groups of bands, and the random vectors are those of the job
-/// (docs/theory/gw.md 9.3).
+/// Quasiparticle energies that a finished job would have with fewer random vectors or with other
+/// energies of windows (docs/theory/gw.md 9.3).
 class BlockEnergies {
  public:
-  /// @param screening  χ by groups as ScreeningStep sums it; null: ε⁻¹ is that of the job
-  BlockEnergies(const Deck& deck, const ExchangeCorrelation& vxc, const StepContext& context,
-                GroupedScreening* screening, Calculation& run);
+  virtual ~BlockEnergies() = default;
   /// Calculates the energies without one block of vectors in χ and Σ, counted from 0.
-  std::vector<Quasiparticle> without(int block);
+  virtual std::vector<Quasiparticle> without(int block) = 0;
   /// Calculates the energies with the energies of windows at their nodes.
-  std::vector<Quasiparticle> at_nodes();
+  virtual std::vector<Quasiparticle> at_nodes() = 0;
+};
+
+/// Names the setting for which Σ of the blocks cannot be taken to first order; null: it can.
+const char* obstacle_to_first_order(const Deck& deck, const Calculation& run);
+/// True if the deck asks for the first order and nothing stands against it.
+bool takes_first_order(const Deck& deck, const Calculation& run);
+
+/// Makes the energies of blocks by the method of the deck, or by repeated sums where the first
+/// order is not known.
+/// @param screening  χ by groups as ScreeningStep sums it; null: ε⁻¹ is that of the job
+std::unique_ptr<BlockEnergies> block_energies(const Deck& deck, const ExchangeCorrelation& vxc,
+                                              const StepContext& context,
+                                              GroupedScreening* screening, Calculation& run);
+
+/// Returns the weights of the groups of χ without one block: the protected bands, then the blocks.
+std::vector<double> weights_without(int block, int blocks);
+/// Returns the weights of the groups of χ with windows at their nodes. The last group has all
+/// vectors with these energies.
+std::vector<double> weights_at_nodes(int blocks);
+
+/// Calculates ε⁻¹, its poles and the total Σ anew for every block. χ is a weighted sum over groups
+/// of bands, and the random vectors are those of the job.
+class ExactBlocks final : public BlockEnergies {
+ public:
+  ExactBlocks(const Deck& deck, const ExchangeCorrelation& vxc, const StepContext& context,
+              GroupedScreening* screening, Calculation& run);
+  std::vector<Quasiparticle> without(int block) override;
+  std::vector<Quasiparticle> at_nodes() override;
 
  private:
   std::vector<Quasiparticle> solved(const std::string& scope, const std::vector<double>& weights,

@@ -1,0 +1,206 @@
+// Response of the diagonal Σ to changes of a plasmon-pole model. The truth are central differences
+// of the naive sums over split terms (tests/oracle/gw), on every device.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/gw/kernels/sigma_problem.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
+
+namespace {
+
+using namespace quasi;
+using gw::Cplx;
+using test::absolute_sum;
+using test::GwSigmaKernels;
+using test::RandomPoleModel;
+using test::Symmetry;
+
+QUASI_ON_EVERY_DEVICE(GwSigmaKernels);
+
+constexpr std::int64_t kLeft = 2, kBands = 11;
+constexpr double kStep = 1e-6;  ///< of the central differences, in changes of the model
+
+/// Energies and occupations of bands on both sides of the outer states.
+struct Rows {
+  std::vector<double> x_ry, occupation;
+  Rows() {
+    for (std::int64_t n = 0; n < kBands; ++n) occupation.push_back(n < 4 ? 1.0 : 0.0);
+    for (std::int64_t l = 0; l < kLeft; ++l)
+      for (std::int64_t n = 0; n < kBands; ++n)
+        x_ry.push_back(1.3 + 0.4 * static_cast<double>(l) - 0.37 * static_cast<double>(n));
+  }
+};
+
+/// A change of a random model: of δ − ε⁻¹ by up to 1, and of 1/ω̃ by up to 0.3/ω̃.
+struct Change {
+  std::vector<Cplx> screening;
+  std::vector<double> tau_per_ry;
+  Change(const RandomPoleModel& model, Symmetry symmetry, std::uint32_t seed) {
+    const auto n = static_cast<std::size_t>(model.oracle.n_g);
+    screening = test::random_complex(n * n, seed);
+    for (std::size_t i = 0; i < n * n; ++i) {
+      const double pole = model.oracle.pole_ry[i];
+      const bool has_pole = pole > 0.0 && std::isfinite(pole);
+      tau_per_ry.push_back(has_pole ? 0.3 * screening[i].real() / pole : 0.0);
+      if (pole == 0.0) screening[i] = 0.0;
+    }
+    for (std::size_t g = 0; g < n && symmetry == Symmetry::kHermitian; ++g)
+      for (std::size_t h = 0; h <= g; ++h) {
+        tau_per_ry[g * n + h] = tau_per_ry[h * n + g];
+        screening[g * n + h] = std::conj(screening[h * n + g]);
+        if (g == h) screening[g * n + h] = screening[g * n + h].real();
+      }
+  }
+  gw::PoleChange packed(const RandomPoleModel& model, Symmetry symmetry) const {
+    gw::PoleChange change;
+    const auto n = static_cast<std::size_t>(model.oracle.n_g);
+    for (std::size_t g = 0; g < n; ++g)
+      for (std::size_t h = 0; h < (symmetry == Symmetry::kHermitian ? g + 1 : n); ++h) {
+        change.strength.emplace_back(
+            Cplx(0.5 * kStep * model.oracle.coulomb[h] * screening[g * n + h]));
+        change.tau_per_ry.push_back(static_cast<float>(kStep * tau_per_ry[g * n + h]));
+      }
+    return change;
+  }
+  oracle::gw::PoleModel added(oracle::gw::PoleModel model, double factor) const {
+    for (std::size_t i = 0; i < screening.size(); ++i) {
+      model.i_minus_epsinv[i] += factor * screening[i];
+      if (tau_per_ry[i] != 0.0)
+        model.pole_ry[i] = 1.0 / (1.0 / model.pole_ry[i] + factor * tau_per_ry[i]);
+    }
+    return model;
+  }
+};
+
+double total_of(const oracle::gw::PoleModel& model, const std::vector<Cplx>& m,
+                const std::vector<double>& x, const std::vector<double>& occupation) {
+  const auto sums = oracle::gw::diagonal(model, {}, m, x, occupation);
+  return (sums.sx + sums.ch).real();
+}
+
+/// Slopes of a model by the kernel of the diagonal Σ, [kLeft].
+std::vector<double> slopes_of(const oracle::gw::PoleModel& model, const gw::PairBlock& block,
+                              const Rows& rows, gw::GwKernels& kernels) {
+  const auto n = static_cast<std::int64_t>(model.n_g);
+  std::vector<Cplx> strength;
+  std::vector<double> pole_ry;
+  for (std::size_t i = 0; i < model.pole_ry.size(); ++i) {
+    const double pole = model.pole_ry[i];
+    pole_ry.push_back(pole > 0.0 ? std::min(pole, gw::kStaticPole_ry) : gw::kStaticPole_ry);
+    strength.push_back(pole > 0.0 ? 0.5 * model.i_minus_epsinv[i] *
+                                        model.coulomb[i % model.coulomb.size()] * pole_ry[i]
+                                  : Cplx());
+  }
+  const auto poles =
+      kernels.pole_sums().load({{strength.data(), {n, n}}, {pole_ry.data(), {n, n}}}, {});
+  std::vector<Cplx> total(kLeft), slope(kLeft);
+  poles->add_diagonal_slope(
+      block, {{rows.x_ry.data(), {kLeft, kBands, 1}}, {rows.occupation.data(), {kBands}}, 1.0},
+      {{total.data(), {kLeft}}, {}, {slope.data(), {kLeft}}});
+  std::vector<double> real;
+  for (const Cplx value : slope) real.push_back(value.real());
+  return real;
+}
+
+// The differences are exact to the square of the step. Changes are rounded to single precision,
+// 6e-8, and the rounding of the sums over the step is 1e-9: 2e-7 of the sum of absolute terms. A
+// slope is larger by up to 1/γ = 27.
+void check_response(const Device& device, int n_g, Symmetry symmetry, std::uint32_t seed) {
+  const RandomPoleModel model(n_g, symmetry, seed);
+  const Rows rows;
+  const auto products =
+      test::random_complex(static_cast<std::size_t>(kLeft * kBands * n_g), seed + 9);
+  const Change changes[] = {{model, symmetry, seed + 20}, {model, symmetry, seed + 40}};
+  const gw::PoleChange packed[] = {changes[0].packed(model, symmetry),
+                                   changes[1].packed(model, symmetry)};
+  const auto kernels = gw::make_gw_kernels(device);
+  const auto block = test::loaded_block(*kernels, {products.data(), {kLeft, kBands, n_g}});
+  const auto poles = kernels->pole_sums().load(model.view(), {});
+  const auto loaded = kernels->pole_sums().load_changes(poles, {&packed[0], &packed[1]});
+  std::vector<double> total(2 * kLeft, 0.25), slope(total);
+  loaded->add_response(*block,
+                       {.x_ry = {rows.x_ry.data(), {kLeft, kBands}},
+                        .occupation = {rows.occupation.data(), {kBands}},
+                        .weight = 0.37},
+                       {{total.data(), {2, kLeft}}, {slope.data(), {2, kLeft}}});
+  double scale = 0.0;
+  const double tolerance = 2e-7 * absolute_sum(model) * static_cast<double>(kBands);
+  for (std::int64_t c = 0; c < 2; ++c) {
+    const auto above = changes[c].added(model.oracle, kStep),
+               below = changes[c].added(model.oracle, -kStep);
+    const auto slope_above = slopes_of(above, *block, rows, *kernels),
+               slope_below = slopes_of(below, *block, rows, *kernels);
+    for (std::int64_t l = 0; l < kLeft; ++l) {
+      const std::vector<Cplx> m(products.begin() + l * kBands * n_g,
+                                products.begin() + (l + 1) * kBands * n_g);
+      const std::vector<double> x(rows.x_ry.begin() + l * kBands,
+                                  rows.x_ry.begin() + (l + 1) * kBands);
+      const auto i = static_cast<std::size_t>(c * kLeft + l);
+      const double expected =
+          (total_of(above, m, x, rows.occupation) - total_of(below, m, x, rows.occupation)) /
+          (2.0 * kStep);
+      EXPECT_NEAR((total[i] - 0.25) / (0.37 * kStep), expected, tolerance);
+      EXPECT_NEAR((slope[i] - 0.25) / (0.37 * kStep),
+                  (slope_above[l] - slope_below[l]) / (2.0 * kStep), 30.0 * tolerance);
+      scale = std::max(scale, std::abs(expected));
+    }
+  }
+  EXPECT_GT(scale, 100.0 * tolerance);
+}
+
+TEST_P(GwSigmaKernels, ResponseAgreesWithCentralDifferences) {
+  check_response(GetParam(), 33, Symmetry::kNone, 510);
+}
+TEST_P(GwSigmaKernels, ResponseFoldsAHermitianModel) {
+  check_response(GetParam(), 150, Symmetry::kHermitian, 520);
+}
+
+// Less the closed sum at x*, a band whose x is x* has no response, and vectors of the complement
+// have the opposite of an empty band's.
+TEST_P(GwSigmaKernels, ResponseOfTheClosedSum) {
+  constexpr int kSize = 45;
+  const RandomPoleModel model(kSize, Symmetry::kHermitian, 530);
+  const gw::PoleChange change =
+      Change(model, Symmetry::kHermitian, 540).packed(model, Symmetry::kHermitian);
+  const auto products = test::random_complex(3 * kSize, 550);
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  const auto block = test::loaded_block(*kernels, {products.data(), {1, 3, kSize}});
+  const auto poles = kernels->pole_sums().load(model.view(), {});
+  const auto loaded = kernels->pole_sums().load_changes(poles, {&change});
+  const std::vector<double> x(3, -2.5), empty(3, 0.0);
+  const auto response = [&](double closed_x_ry, bool only_closed) {
+    double total = 0.0;
+    loaded->add_response(*block,
+                         {.x_ry = {x.data(), {1, 3}},
+                          .occupation = {empty.data(), {3}},
+                          .closed_x_ry = closed_x_ry,
+                          .only_closed = only_closed},
+                         {{&total, {1, 1}}, {}});
+    return total;
+  };
+  const double plain = response(0.0, false), scale = std::abs(plain);
+  EXPECT_GT(scale, 0.0);
+  EXPECT_NEAR(response(-2.5, false), 0.0, 1e-12 * kStep * absolute_sum(model));
+  EXPECT_NEAR(response(-2.5, true), -plain, 1e-12 * kStep * absolute_sum(model));
+}
+
+TEST_P(GwSigmaKernels, ResponseRefusesPartialOccupations) {
+  const RandomPoleModel model(4, Symmetry::kNone, 560);
+  const gw::PoleChange change = Change(model, Symmetry::kNone, 570).packed(model, Symmetry::kNone);
+  const auto products = test::random_complex(4, 580);
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  const auto block = test::loaded_block(*kernels, {products.data(), {1, 1, 4}});
+  const auto loaded =
+      kernels->pole_sums().load_changes(kernels->pole_sums().load(model.view(), {}), {&change});
+  const double x = -1.0, half = 0.5;
+  double total = 0.0;
+  EXPECT_THROW(loaded->add_response(*block, {.x_ry = {&x, {1, 1}}, .occupation = {&half, {1}}},
+                                    {{&total, {1, 1}}, {}}),
+               InvalidInput);
+}
+
+}  // namespace

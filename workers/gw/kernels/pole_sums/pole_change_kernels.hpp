@@ -1,0 +1,52 @@
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <vector>
+
+#include "workers/gw/kernels/pole_sums/pole_sum_kernels.hpp"
+
+namespace quasi::gw {
+
+/// A small change of a plasmon-pole model: of B = ½ I v̄ (Bohr³ Ry) and of τ = 1/ω̃ (1/Ry). A
+/// Hermitian model has the elements of its lower triangle, row by row; other models have all of
+/// them. Single precision suffices for a difference.
+struct PoleChange {
+  std::vector<std::complex<float>> strength;
+  std::vector<float> tau_per_ry;
+};
+/// Returns the number of elements of a PoleChange.
+inline std::int64_t elements_of_change(std::int64_t n_g, bool hermitian) {
+  return hermitian ? n_g * (n_g + 1) / 2 : n_g * n_g;
+}
+
+/// Terms whose response is summed.
+struct ResponseTerms {
+  View<const double, 2> x_ry;        ///< x = E − E_n, [n_left][n_right]
+  View<const double, 1> occupation;  ///< 0 or 1, [n_right]
+  double weight = 1.0;
+  double closed_x_ry = 0.0;  ///< x* < 0 of the closed sum that is subtracted; 0: none is
+  bool only_closed = false;  ///< vectors of the complement: F = 0
+};
+/// Responses to which a kernel adds.
+struct ResponseSums {
+  View<double, 2> total;  ///< Ry, [n_changes][n_left]
+  View<double, 2> slope;  ///< [n_changes][n_left]; no data: not wanted
+};
+
+/// Several changes of one plasmon-pole model on one device, until the object is destroyed.
+class LoadedPoleChanges {
+ public:
+  virtual ~LoadedPoleChanges() = default;
+  /// First order of the real part of the diagonal Σ in a change c (docs/theory/gw.md 9.3),
+  ///
+  ///   total[c][l] += w Re Σ_GG' [P_GG' δB_GG' + P'_GG' (B + δB)_GG' δτ_GG'],
+  ///   P_GG' = Σ_n M_ln(G) M*_ln(G') (f_n − f*),   P' = ∂P/∂τ
+  ///
+  /// with f of physics/pole_response.hpp and f* that of an empty band at x*. The slope has ∂f/∂x in
+  /// place of f − f*. All changes share the sums over n.
+  virtual void add_response(const PairBlock& block, const ResponseTerms& terms,
+                            const ResponseSums& sums) const = 0;
+};
+
+}  // namespace quasi::gw

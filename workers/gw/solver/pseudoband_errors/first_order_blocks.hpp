@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
+#include "workers/gw/solver/pseudoband_errors/sigma_response.hpp"
+
+namespace quasi::gw {
+
+/// Energies without a block by the first order of Σ in the change of its poles and of the vectors
+/// (docs/theory/gw.md 9.3). ε of each block is inverted, and all blocks share two sums over bands.
+class FirstOrderBlocks final : public BlockEnergies {
+ public:
+  /// @param screening  χ by groups as ScreeningStep sums it; null: ε⁻¹ is that of the job
+  FirstOrderBlocks(const Deck& deck, const ExchangeCorrelation& vxc, const StepContext& context,
+                   GroupedScreening* screening, Calculation& run);
+  std::vector<Quasiparticle> without(int block) override;
+  std::vector<Quasiparticle> at_nodes() override;
+
+ private:
+  /// Calculates the parts of all changes, once.
+  void prepare();
+  /// Poles of W at every q, with a change for each block and for the nodes of windows.
+  std::vector<ChangingPoles> changing_poles();
+  /// Σ of each block of vectors at the present energies and ε⁻¹ of the job.
+  std::vector<SigmaChanges> sums_of_blocks(const std::string& name, bool with_closed_sum);
+  /// Adds the closed sum of the complement's vectors to the sums of their blocks.
+  void subtract_complement(const std::vector<ChangingPoles>& poles,
+                           std::vector<SigmaChanges>& blocks) const;
+  std::vector<Quasiparticle> with_change(const SigmaChanges& change) const;
+
+  std::vector<std::vector<double>> vxc_ev_;
+  const StepContext context_;
+  GroupedScreening* screening_;
+  Calculation& run_;
+  SigmaOptions options_;
+  bool has_nodes_;  ///< windows have nodes, at which their energies may lie
+  bool ready_ = false;
+  std::vector<SigmaChanges> by_poles_;   ///< without each block, then at the nodes of windows
+  std::vector<SigmaChanges> of_blocks_;  ///< Σ of each block
+  SigmaChanges to_nodes_;  ///< change of Σ of all vectors with windows at their nodes
+};
+
+}  // namespace quasi::gw

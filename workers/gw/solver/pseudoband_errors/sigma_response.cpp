@@ -1,0 +1,269 @@
+#include "workers/gw/solver/pseudoband_errors/sigma_response.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
+#include "workers/gw/physics/pole_response.hpp"
+#include "workers/gw/solver/part_runner.hpp"
+#include "workers/gw/solver/self_energy/sigma_parts.hpp"
+#include "workers/gw/solver/self_energy/zone_sum/outer_products.hpp"
+
+namespace quasi::gw {
+namespace {
+
+double tau_of(double pole_ry) { return pole_ry >= kStaticPole_ry ? 0.0 : 1.0 / pole_ry; }
+
+/// Change of τ = 1/ω̃ that gives a band at |x| = 1 Ry its exact factor 1/(1 + |x| τ). It equals the
+/// difference to first order. A pole that falls towards 0 has a large difference, and the change
+/// stays bounded.
+double bounded_change(double own_per_ry, double changed_per_ry) {
+  constexpr double kX_ry = 1.0;
+  return (changed_per_ry - own_per_ry) * (1.0 + kX_ry * own_per_ry) /
+         (1.0 + kX_ry * changed_per_ry);
+}
+
+/// Returns the first order of the closed sum's matrix F(x*) v̄ in a change, [n][n].
+UnsetVector<Cplx> change_of_closed_matrix(const PlasmonPoleModel& model, const PoleChange& change,
+                                          double x_ry) {
+  const std::int64_t n = model.n;
+  const bool folded = is_hermitian(model.view());
+  UnsetVector<Cplx> matrix(static_cast<std::size_t>(n * n));
+#pragma omp parallel for schedule(dynamic, 16)
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = 0; h < (folded ? g + 1 : n); ++h) {
+      const auto from = static_cast<std::size_t>(folded ? g * (g + 1) / 2 + h : g * n + h),
+                 at = static_cast<std::size_t>(g * n + h);
+      const double tau = tau_of(model.pole_ry[at]);
+      const PoleResponse f = pole_response(smooth_pole_value(x_ry, tau, -1.0), x_ry, tau);
+      const Cplx b = model.strength[at] / model.pole_ry[at], change_of_b{change.strength[from]};
+      const double change_of_tau = change.tau_per_ry[from];
+      matrix[at] = f.value * change_of_b + f.by_tau * change_of_tau * (b + change_of_b);
+      if (folded) matrix[static_cast<std::size_t>(h * n + g)] = std::conj(matrix[at]);
+    }
+  return matrix;
+}
+
+/// Some changes of one q on one device.
+struct ChangesOnDevice {
+  std::size_t iq = 0, first = 0;
+  std::shared_ptr<const LoadedPoleModel> model;
+  std::unique_ptr<const LoadedPoleChanges> changes;  ///< null: none yet
+};
+
+/// A part of the sum: inner bands at one q and outer k, for changes [first, end).
+struct ResponseTask {
+  PartAtK part;
+  std::size_t first = 0, end = 0;
+};
+
+/// One task on one device.
+class ResponsePart {
+ public:
+  ResponsePart(const MeanField& field, const ChangingPoles& poles, const SigmaOptions& options,
+               const ResponseTask& task, const DeviceContext& context, ChangesOnDevice& here)
+      : field_(field),
+        poles_(poles),
+        options_(options),
+        task_(task),
+        coulomb_(context.coulomb),
+        kernels_(context.kernels),
+        here_(here) {}
+
+  /// Returns totals, then slopes where wanted, [spin][change][n_l] each.
+  std::vector<double> calculate() {
+    load_changes();
+    const int ik = options_.kpoints[task_.part.k];
+    const auto stars =
+        q_points_by_star(field_, field_.waves.k[static_cast<std::size_t>(ik)], options_.reduce_q);
+    const auto star = stars.find(static_cast<int>(task_.part.q_begin));
+    const std::size_t size = n_changes() * static_cast<std::size_t>(n_left());
+    for (int spin = 0; spin < field_.n_spins(); ++spin) {
+      std::vector<double> total(size, 0.0), slope(options_.slope ? size : 0, 0.0);
+      sums_ = {view<double>(total, n_changes(), n_left()),
+               options_.slope ? view<double>(slope, n_changes(), n_left()) : View<double, 2>{}};
+      if (star != stars.end())
+        add_star({ik, spin, options_.band_min - 1, options_.band_max}, star->second);
+      result_.insert(result_.end(), total.begin(), total.end());
+      result_.insert(result_.end(), slope.begin(), slope.end());
+    }
+    return std::move(result_);
+  }
+
+ private:
+  std::size_t n_changes() const { return task_.end - task_.first; }
+  std::int64_t n_left() const { return options_.band_max - options_.band_min + 1; }
+  double closed_x() const { return options_.closed_sum_x_ry.value_or(0.0); }
+  double weight_of(const StarMember& member) const {
+    return member.multiplicity / field_.zone_volume_bohr3();
+  }
+
+  void load_changes() {
+    const std::size_t iq = task_.part.q_begin;
+    if (here_.changes != nullptr && here_.iq == iq && here_.first == task_.first) return;
+    here_.changes = {};
+    if (here_.model == nullptr || here_.iq != iq) {
+      here_.model = {};  // its memory is free before the next model takes as much
+      here_.model = kernels_.pole_sums().load(poles_.model.view(), options_.rules);
+    }
+    here_.iq = iq;
+    here_.first = task_.first;
+    std::vector<const PoleChange*> changes;
+    for (std::size_t c = task_.first; c < task_.end; ++c) changes.push_back(&poles_.changes[c]);
+    here_.changes = kernels_.pole_sums().load_changes(here_.model, changes);
+  }
+
+  void add_star(const BandsAtK& bands, const std::vector<StarMember>& star) {
+    const GSphere& sphere = poles_.at.sphere;
+    OuterProducts outer(field_, bands, sum_box(field_, sphere.g), kernels_);
+    const std::int64_t step = response_band_step(sphere.size(), bands.size(), outer.band_bytes());
+    for (const StarMember& member : star) {
+      const auto rotated = outer.load_sphere(member.q, sphere, OuterProducts::Phases::kApplied);
+      for (std::int64_t begin = task_.part.band_begin; begin < task_.part.band_end; begin += step) {
+        const BandBlock block =
+            outer.load_inner(member.q, begin, std::min(task_.part.band_end, begin + step));
+        std::vector<double> x;
+        for (const double outer_ry : block.outer_ry)
+          for (const double inner_ry : block.inner_ry) x.push_back(outer_ry - inner_ry);
+        here_.changes->add_response(outer.fill(*rotated),
+                                    {.x_ry = view<const double>(x, block.n_l, block.n_b),
+                                     .occupation = view<const double>(block.occupation, block.n_b),
+                                     .weight = weight_of(member),
+                                     .closed_x_ry = closed_x()},
+                                    sums_);
+      }
+    }
+    if (options_.closed_sum_x_ry && task_.part.band_begin == 0) add_closed_sum(bands, star);
+  }
+  /// Inner bands at a time. Their number does not depend on the memory that changes take.
+  std::int64_t response_band_step(std::int64_t n_g, std::int64_t n_l, std::int64_t band) const {
+    return std::max<std::int64_t>(64, (options_.memory_budget_bytes / 4) / (32 * n_l * n_g + band));
+  }
+
+  /// Adds the change of the known closed sum less that of the complement's vectors.
+  void add_closed_sum(const BandsAtK& bands, const std::vector<StarMember>& star) {
+    const GSphere& sphere = poles_.at.sphere;
+    OuterProducts outer(field_, bands, complement_box(field_, sphere.g), kernels_);
+    for (const StarMember& member : star) {
+      const auto rotated = outer.load_sphere(member.q, sphere, OuterProducts::Phases::kApplied);
+      const BandBlock block = outer.load_complement(member.q);
+      const std::vector<double> none(static_cast<std::size_t>(block.n_l * block.n_b), 0.0);
+      here_.changes->add_response(outer.fill(*rotated),
+                                  {.x_ry = view<const double>(none, block.n_l, block.n_b),
+                                   .occupation = view<const double>(none, block.n_b),
+                                   .weight = weight_of(member),
+                                   .closed_x_ry = closed_x(),
+                                   .only_closed = true},
+                                  {sums_.total, {}});
+    }
+    const ChargeTable charge = charge_table(field_, bands, options_.screened_cutoff_ry, kernels_);
+    for (std::size_t c = 0; c < n_changes(); ++c) {
+      const UnsetVector<Cplx> matrix =
+          change_of_closed_matrix(poles_.model, poles_.changes[task_.first + c], closed_x());
+      std::vector<Cplx> half(static_cast<std::size_t>(bands.size()));
+      for (const StarMember& member : star) {
+        const int operation = field_.transfers().rotation_to(member.q).operation;
+        add_exact_static_ch(charge, sphere,
+                            field_.transfers().operations()[static_cast<std::size_t>(operation)],
+                            matrix, weight_of(member), half);
+      }
+      for (std::size_t l = 0; l < half.size(); ++l) sums_.total(c, l) -= 2.0 * half[l].real();
+    }
+  }
+
+  const MeanField& field_;
+  const ChangingPoles& poles_;
+  const SigmaOptions& options_;
+  const ResponseTask& task_;
+  const CoulombInteraction& coulomb_;
+  GwKernels& kernels_;
+  ChangesOnDevice& here_;
+  ResponseSums sums_{};
+  std::vector<double> result_;
+};
+
+/// Returns the number of changes that fit a device beside the model of the largest q.
+std::size_t changes_at_a_time(const std::vector<ChangingPoles>& poles, std::size_t n_changes,
+                              const SigmaOptions& options) {
+  std::int64_t n = 0;
+  for (const ChangingPoles& at : poles) n = std::max(n, at.model.n);
+  // The poles, partial sums, and the products of a quarter of the budget.
+  const std::int64_t room = std::max(options.memory_limit_bytes, options.memory_budget_bytes),
+                     fixed = 26 * n * n + options.memory_budget_bytes / 2, each = 14 * n * n;
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(
+      (room - fixed) / std::max<std::int64_t>(1, each), 1, static_cast<std::int64_t>(n_changes)));
+}
+
+}  // namespace
+
+PoleChange change_of(const PlasmonPoleModel& own, const PlasmonPoleModel& changed) {
+  const std::int64_t n = own.n;
+  const bool folded = is_hermitian(own.view());
+  const auto size = static_cast<std::size_t>(elements_of_change(n, folded));
+  PoleChange change{.strength = std::vector<std::complex<float>>(size),
+                    .tau_per_ry = std::vector<float>(size)};
+#pragma omp parallel for schedule(dynamic, 16)
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = 0; h < (folded ? g + 1 : n); ++h) {
+      const auto to = static_cast<std::size_t>(folded ? g * (g + 1) / 2 + h : g * n + h),
+                 at = static_cast<std::size_t>(g * n + h);
+      change.strength[to] = std::complex<float>(changed.strength[at] / changed.pole_ry[at] -
+                                                own.strength[at] / own.pole_ry[at]);
+      change.tau_per_ry[to] =
+          static_cast<float>(bounded_change(tau_of(own.pole_ry[at]), tau_of(changed.pole_ry[at])));
+    }
+  return change;
+}
+
+void SigmaChange::add(double factor, const SigmaChange& other) {
+  for (std::size_t l = 0; l < total_ry.size(); ++l) total_ry[l] += factor * other.total_ry[l];
+  for (std::size_t l = 0; l < slope.size(); ++l) slope[l] += factor * other.slope[l];
+}
+
+std::vector<SigmaChanges> sigma_responses(const MeanField& field,
+                                          const std::vector<ChangingPoles>& poles,
+                                          std::size_t n_changes, const SigmaOptions& options,
+                                          const StepContext& context) {
+  // Fewer parts than those of Σ, because every part multiplies its sums with every change.
+  constexpr std::int64_t kParts = 8;
+  const std::size_t batch = changes_at_a_time(poles, n_changes, options);
+  std::vector<ResponseTask> tasks;
+  for (const PartAtK& part : parts_of_sigma(poles.size(), options, kParts))
+    for (std::size_t first = 0; first < n_changes; first += batch)
+      tasks.push_back({part, first, std::min(n_changes, first + batch)});
+  std::stable_sort(tasks.begin(), tasks.end(), [](const ResponseTask& a, const ResponseTask& b) {
+    return std::pair(a.part.q_begin, a.first) < std::pair(b.part.q_begin, b.first);
+  });
+  std::map<const GwKernels*, ChangesOnDevice> loaded;
+  for (GwKernels* member : context.team.members()) loaded[member];
+  PartedSum sum{.name = "response",
+                .phase = "self-energy",
+                .parts = static_cast<std::int64_t>(tasks.size()),
+                .make = {},
+                .running = {}};
+  sum.make = [&](std::int64_t index, GwKernels& kernels, Progress& inside) {
+    const ResponseTask& task = tasks[static_cast<std::size_t>(index)];
+    return ResponsePart(field, poles[task.part.q_begin], options, task,
+                        {context.coulomb, kernels, inside}, loaded.at(&kernels))
+        .calculate();
+  };
+  const auto n_l = static_cast<std::size_t>(options.band_max - options.band_min + 1),
+             n_spins = static_cast<std::size_t>(field.n_spins());
+  const SigmaChange none{std::vector<double>(n_l, 0.0),
+                         std::vector<double>(options.slope ? n_l : 0, 0.0)};
+  std::vector<SigmaChanges> found(n_changes, SigmaChanges(options.kpoints.size() * n_spins, none));
+  const std::vector<Piece> results =
+      run_parts(sum, context.team, context.checkpoint, context.progress);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const double* at = results[i].data;
+    for (std::size_t spin = 0; spin < n_spins; ++spin)
+      for (const auto list : {&SigmaChange::total_ry, &SigmaChange::slope})
+        for (std::size_t c = tasks[i].first; c < tasks[i].end; ++c)
+          for (double& value : found[c][tasks[i].part.k * n_spins + spin].*list) value += *at++;
+  }
+  return found;
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
+#include "workers/gw/solver/self_energy/sigma_sum.hpp"
+
+namespace quasi::gw {
+
+/// Poles of W at one irreducible q, and changes of them. Elements with imaginary poles are left
+/// out.
+struct ChangingPoles {
+  ScreeningAtQ at;  ///< its ε⁻¹ may be empty
+  PlasmonPoleModel model;
+  std::vector<PoleChange> changes;
+};
+
+/// Returns the change of B = ½ I v̄ and of τ = 1/ω̃ from one model to another of the same q. That of
+/// τ is bounded where a pole falls towards 0 (docs/theory/gw.md 9.3).
+PoleChange change_of(const PlasmonPoleModel& own, const PlasmonPoleModel& changed);
+
+/// Change of the diagonal Σ at E_l and of its slope, [n_l] each.
+struct SigmaChange {
+  std::vector<double> total_ry;
+  std::vector<double> slope;  ///< empty: not wanted
+
+  /// Adds a multiple of another change of the same shape.
+  void add(double factor, const SigmaChange& other);
+};
+/// Changes at all outer k and spins, in the order of self_energy().
+using SigmaChanges = std::vector<SigmaChange>;
+
+/// Calculates Σ to first order in every change of the poles (docs/theory/gw.md 9.3). All changes
+/// share one sum over the inner bands, whose parts go to the devices as those of self_energy() do.
+/// The closed sum of SigmaOptions::closed_sum_x_ry is included.
+/// @param poles  by irreducible q, each with `n_changes` changes
+/// @return one SigmaChanges for each change
+std::vector<SigmaChanges> sigma_responses(const MeanField& field,
+                                          const std::vector<ChangingPoles>& poles,
+                                          std::size_t n_changes, const SigmaOptions& options,
+                                          const StepContext& context);
+
+}  // namespace quasi::gw
