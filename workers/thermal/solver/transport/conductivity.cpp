@@ -201,7 +201,7 @@ std::vector<double> boundary_rates_per_ps(const Transport& t, double length_nm) 
 DensityOfStates density_of_states(const Transport& t) {
   const int nb = t.modes.n_branches;
   const int n_atoms = t.crystal.n_atoms();
-  const std::vector<double> width = elastic_widths_rad_ps(t.modes, t.options.harmonic);
+  const ElasticDelta delta(t.crystal, t.symmetry.mesh, t.modes, t.options.harmonic);
   DensityOfStates dos;
   dos.omega_rad_ps = omega_ticks(t);
   const auto n_ticks = static_cast<std::int64_t>(dos.omega_rad_ps.size());
@@ -210,10 +210,8 @@ DensityOfStates density_of_states(const Transport& t) {
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t tick = 0; tick < n_ticks; ++tick)
     for (std::int64_t mode = 0; mode < t.modes.n_modes(); ++mode) {
-      const double mismatch = dos.omega_rad_ps[tick] - t.modes.omega_rad_ps[mode];
-      if (std::fabs(mismatch) >= 2.5 * width[mode]) continue;
-      const double weight =
-          gaussian_delta_ps(mismatch, width[mode]) / static_cast<double>(t.modes.n_q);
+      const double weight = delta(dos.omega_rad_ps[tick], mode) / static_cast<double>(t.modes.n_q);
+      if (weight == 0.0) continue;
       dos.total_ps[tick] += weight;
       for (int c = 0; c < nb; ++c)
         dos.by_atom_ps[tick * n_atoms + c / 3] +=

@@ -159,9 +159,10 @@ void add_scattering(const Transport& transport, const RateOptions& options,
   const std::vector<std::int32_t>& points = transport.symmetry.irreducible;
   if (options.isotopes) {
     PhaseTimer timer(run, "isotopes");
-    run.isotope_per_ps = isotope_rates_per_ps(transport.crystal, transport.symmetry, run.modes,
-                                              elastic_widths_rad_ps(run.modes, harmonic),
-                                              transport.options.omega_max_rad_ps);
+    run.isotope_per_ps = isotope_rates_per_ps(
+        transport.crystal, transport.symmetry, run.modes,
+        ElasticDelta(transport.crystal, transport.symmetry.mesh, run.modes, harmonic),
+        transport.options.omega_max_rad_ps);
     if (harmonic.average_degenerate)
       average_over_subspaces(run.modes, points, 1, run.isotope_per_ps.data());
   }

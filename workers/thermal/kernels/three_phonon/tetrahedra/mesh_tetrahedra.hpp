@@ -75,12 +75,33 @@ struct TetrahedraView3 {
       below = below || f[i] < omega0_rad_ps;
       above = above || f[i] > omega0_rad_ps;
     }
-    if (!below || !above) return 0.0;
+    return below && above ? sum_of_tetrahedra(omega0_rad_ps, f) : 0.0;
+  }
+
+  /// Returns the weight of q' in Σ_q' δ(ω − ω'(q')), in ps: the mean over branches tied to that
+  /// of λ'.
+  double density_ps(double omega_rad_ps_there, std::int64_t mode) const {
+    const std::int64_t q = mode / nb;
+    double sum = 0.0;
+    int count = 0;
+    for (std::int64_t m = q * nb + tied[mode]; m < (q + 1) * nb && tied[m] == tied[mode]; ++m) {
+      double f[kMostPoints];
+      for (int i = 0; i < n_points; ++i)
+        f[i] = omega_rad_ps[neighbour[q * n_points + i] * nb + m % nb];
+      sum += sum_of_tetrahedra(omega_rad_ps_there, f);
+      ++count;
+    }
+    return sum / count;
+  }
+
+ private:
+  /// @param f  [n_points] values at a mesh point and around it
+  QUASI_HD double sum_of_tetrahedra(double energy, const double* f) const {
     double sum = 0.0;
     for (int t = 0; t < n_corners; ++t) {
       const TetrahedronCorners c = corners[t];
-      sum += c.count *
-             tetrahedron_weight(omega0_rad_ps, f[0], f[c.point[0]], f[c.point[1]], f[c.point[2]]);
+      sum +=
+          c.count * tetrahedron_weight(energy, f[0], f[c.point[0]], f[c.point[1]], f[c.point[2]]);
     }
     return share * sum;
   }
