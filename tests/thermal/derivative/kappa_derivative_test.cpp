@@ -104,6 +104,18 @@ TEST_P(DerivativeOfKappa, EqualsCentralDifferences) {
   expect_central_differences(*base, GetParam(), kMixed, 10);
 }
 
+// A fixed width has a symmetric operator, and weights of tetrahedra do not depend on third-order
+// constants.
+TEST(DerivativeByTheRulesOfPhono3py, EqualsCentralDifferences) {
+  const std::vector<std::string> common{"boundary_length_nm=200", "allow_few_processes=T"};
+  std::vector<std::string> settings = common;
+  settings.insert(settings.end(), {"broadening=fixed", "sigma_thz=0.5"});
+  expect_central_differences(*solved(settings), KappaSolution::kIterated, kMeanOfTrace, 20);
+  settings = common;
+  settings.insert(settings.end(), {"broadening=tetrahedra", "convergence=F"});
+  expect_central_differences(*solved(settings), KappaSolution::kRelaxationTime, kMeanOfTrace, 20);
+}
+
 // Without other scattering κ falls with the square of the constants.
 TEST_P(DerivativeOfKappa, ObeysTheRelationOfEuler) {
   const auto base = solved({}, "4,4,4");

@@ -31,12 +31,14 @@ std::vector<double> both_channels(const std::vector<double>& absorption,
 
 class Sampling3ph : public quasi::test::OnEveryDevice {
  protected:
-  /// Compares the rates of 100 seeds with the exact ones, over the rows of three points and both
+  /// Compares the rates of some seeds with the exact ones, over the rows of three points and both
   /// channels.
   /// @param draw  draw(sampler) returns the rates of one seed
   template <typename Draw>
-  void check(const std::string& mesh, const Draw& draw) {
-    const Deck deck = read_deck(silicon_sw(), test::settings_of({mesh, "convergence=F"}));
+  void check(const std::string& mesh, const Draw& draw, const std::string& broadening = "symmetric",
+             std::uint64_t seeds = 100) {
+    const Deck deck = read_deck(
+        silicon_sw(), test::settings_of({mesh, "convergence=F", "broadening=" + broadening}));
     const ConductivityRun run = start_run(deck, deck.control.harmonic_options(), silent_);
     ThreePhononProblem problem =
         make_three_phonon_problem(deck.crystal, deck.third_order, deck.symmetry, run.modes,
@@ -50,7 +52,7 @@ class Sampling3ph : public quasi::test::OnEveryDevice {
     const auto kernels = make_sampling_kernels_3ph(GetParam());
     kernels->load(problem, temperatures);
     test::SampleStatistics statistics(both_channels(sums.absorption_per_ps, sums.emission_per_ps));
-    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       Sampler3 sampler(problem, temperatures, {kernels.get()}, seed, {}, silent_);
       const ThreePhononRates rates = draw(sampler);
       statistics.add(both_channels(rates.absorption_per_ps, rates.emission_per_ps),
@@ -63,6 +65,12 @@ class Sampling3ph : public quasi::test::OnEveryDevice {
 
 TEST_P(Sampling3ph, UniformDrawsAreUnbiasedWithHonestBars) {
   check("ngrid=6,6,6", [](Sampler3& sampler) { return sampler.uniform(3000, 3000); });
+}
+
+TEST_P(Sampling3ph, UniformDrawsOfTetrahedraAreUnbiased) {
+  check(
+      "ngrid=6,6,6", [](Sampler3& sampler) { return sampler.uniform(3000, 3000); }, "tetrahedra",
+      30);
 }
 
 TEST_P(Sampling3ph, WeightedDrawsAreUnbiasedWithHonestBars) {
@@ -128,19 +136,29 @@ TEST_P(Sampling3ph, StopsAtTheErrorAskedFor) {
 
 // If every process is drawn with certainty, the sum is the exact one.
 TEST_P(Sampling3ph, AllProcessesDrawnGiveTheSum) {
-  const auto exact = test::solve_deck(silicon_sw(), {"ngrid=4,4,4", "convergence=F"}, GetParam());
-  const auto all = test::solve_deck(
-      silicon_sw(), {"ngrid=4,4,4", "convergence=F", "num_sample_process_3ph=1000000000000"},
-      GetParam());
   const auto expect_equal = [](const std::vector<double>& a, const std::vector<double>& b) {
     const double largest = *std::max_element(b.begin(), b.end());
     for (std::size_t i = 0; i < a.size(); ++i)
       EXPECT_NEAR(a[i], b[i], 1e-10 * b[i] + 1e-20 * largest);
   };
-  expect_equal(all->run.three_phonon.absorption_per_ps, exact->run.three_phonon.absorption_per_ps);
-  expect_equal(all->run.three_phonon.emission_per_ps, exact->run.three_phonon.emission_per_ps);
-  expect_equal(all->run.three_phonon.normal_emission_per_ps,
-               exact->run.three_phonon.normal_emission_per_ps);
+  for (const std::vector<std::string>& own : {std::vector<std::string>{"broadening=symmetric"},
+                                              {"broadening=fixed", "sigma_thz=0.3"},
+                                              {"broadening=tetrahedra"}}) {
+    SCOPED_TRACE(own[0]);
+    std::vector<std::string> settings{"ngrid=4,4,4", "convergence=F"};
+    settings.insert(settings.end(), own.begin(), own.end());
+    const auto exact = test::solve_deck(silicon_sw(), settings, GetParam());
+    settings.push_back("num_sample_process_3ph=1000000000000");
+    const auto all = test::solve_deck(silicon_sw(), settings, GetParam());
+    const ThreePhononRates &a = all->run.three_phonon, &e = exact->run.three_phonon;
+    ASSERT_GT(e.n_emission, 0);
+    EXPECT_EQ(a.n_absorption, e.n_absorption);
+    EXPECT_EQ(a.n_emission, e.n_emission);
+    expect_equal(a.absorption_per_ps, e.absorption_per_ps);
+    expect_equal(a.emission_per_ps, e.emission_per_ps);
+    expect_equal(a.normal_emission_per_ps, e.normal_emission_per_ps);
+    expect_equal(a.weighted_emission_ps4, e.weighted_emission_ps4);
+  }
 }
 
 // With FourPhonon's key for phase spaces from draws the rates stay exact.

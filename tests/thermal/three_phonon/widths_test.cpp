@@ -125,8 +125,8 @@ TEST(Widths, WrongKeysNameTheRemedy) {
   expect({"broadening=fixed", "sigma_thz=0.1", "convergence_study=T"}, "convergence study");
   expect({"broadening=fixed", "sigma_thz=0.1", "four_phonon=T"}, "three phonons alone");
   expect({"broadening=tetrahedra", "four_phonon=T"}, "three phonons alone");
-  expect({"broadening=tetrahedra", "num_sample_process_3ph=100", "convergence=F"}, "sampling");
-  expect({"broadening=tetrahedra", "derivative=T"}, "no 'derivative'");
+  expect({"broadening=tetrahedra", "convergence_study=T"}, "convergence study");
+  expect({"broadening=tetrahedra", "derivative=T"}, "symmetric operator");
   expect({"broadening=tetrahedra", "solver=cg"}, "symmetric collision operator");
 }
 

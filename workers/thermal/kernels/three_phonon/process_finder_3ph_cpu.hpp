@@ -27,6 +27,12 @@ class ProcessFinder3phCpu {
   ProcessFinder3phCpu& operator=(ProcessFinder3phCpu&&) = default;
 
   const ProcessRules3& rules() const { return rules_; }
+  /// Returns δ(Δω) of a process, in ps.
+  double delta_ps(const Found3& found) const {
+    return rules_.broadening == Broadening::kTetrahedra
+               ? found.tetrahedra_ps
+               : rules_.delta_ps(found.mismatch_rad_ps, found.width_squared);
+  }
   /// [n_modes] frequencies in rad/ps, ProcessRules3::kInactive for inactive modes.
   const std::vector<double>& omega_rad_ps() const { return omega_rad_ps_; }
 

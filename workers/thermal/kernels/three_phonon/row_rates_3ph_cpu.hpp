@@ -54,9 +54,7 @@ class RowRates3phCpu {
     const std::int64_t m1 = process.partner();
     const std::int64_t m2 = process.second;
     const int nb = problem_.n_branches();
-    const double delta = rules.broadening == Broadening::kTetrahedra
-                             ? found.tetrahedra_ps
-                             : rules.delta_ps(found.mismatch_rad_ps, found.width_squared);
+    const double delta = finder_.delta_ps(found);
     const double phase_space_ps4 = delta / (omega[sums.mode0] * omega[m1] * omega[m2]);
     process.weight_per_ps = rules.prefactor * phase_space_ps4 * element_squared;
     const bool normal =

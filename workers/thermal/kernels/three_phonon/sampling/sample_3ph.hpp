@@ -6,6 +6,7 @@
 #include "workers/backend/philox.hpp"
 #include "workers/thermal/kernels/sample_layout.hpp"
 #include "workers/thermal/kernels/three_phonon/process_3ph.hpp"
+#include "workers/thermal/kernels/three_phonon/tetrahedra/mesh_tetrahedra.hpp"
 
 /// Sampling of three-phonon sums (docs/theory/thermal.md 10) [guo2024]. Random words are keyed by
 /// the seed and the modes of a draw, so any number of threads and devices gives the same sample.
@@ -25,6 +26,7 @@ struct SampleTables3 {
   const double* occupation;   ///< [n_temperatures][n_modes]
   Blocks3View blocks;
   PhaseTable phase;
+  TetrahedraView3 tetrahedra;  ///< with kTetrahedra
 
   QUASI_HD std::int64_t n_modes() const { return mesh.size() * nb; }
   QUASI_HD std::int64_t mode_of_row(std::int64_t row) const {
@@ -32,6 +34,23 @@ struct SampleTables3 {
   }
   QUASI_HD static Channel3 channel(std::int64_t number) {
     return number == 0 ? Channel3::kAbsorption : Channel3::kEmission;
+  }
+  /// Tests one triple of modes.
+  /// @tparam kTetrahedra  whether the broadening is that of tetrahedra
+  /// @param delta_ps      receives δ(Δω)
+  template <bool kTetrahedra>
+  QUASI_HD bool find(Channel3 channel, std::int64_t m0, std::int64_t m1, std::int64_t m2,
+                     double& delta_ps) const {
+    if constexpr (kTetrahedra) {
+      if (!rules.active(m1) || !rules.active(m2)) return false;
+      delta_ps = tetrahedra.delta_ps(channel, rules.omega_rad_ps[m0], m1, m2);
+      return delta_ps > 0.0;
+    }
+    double mismatch;
+    double width;
+    if (!rules.allowed(channel, m0, m1, m2, mismatch, width)) return false;
+    delta_ps = rules.delta_ps(mismatch, width);
+    return true;
   }
   QUASI_HD double squared_element(Channel3 channel, std::int64_t m0, std::int64_t m1,
                                   std::int64_t m2) const {
@@ -55,6 +74,7 @@ struct SampleTables3 {
 
 /// Sums the published estimator: (q', s', s'') is drawn uniformly from the Nq nb² candidates. The
 /// index is (row·2 + channel)·chunks + chunk, with rows counted from `first_row` on.
+template <bool kTetrahedra>
 struct SampleUniform3 {
   SampleTables3 tables;
   std::int64_t first_row;
@@ -89,10 +109,8 @@ struct SampleUniform3 {
           static_cast<std::int64_t>(t.mesh.add(m0 / t.nb, m1 / t.nb, static_cast<int>(channel))) *
               t.nb +
           s2;
-      double mismatch;
-      double width;
-      if (!t.rules.allowed(channel, m0, m1, m2, mismatch, width)) continue;
-      const double delta = t.rules.delta_ps(mismatch, width);
+      double delta;
+      if (!t.template find<kTetrahedra>(channel, m0, m1, m2, delta)) continue;
       const double density =
           delta / (t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[m1] * t.rules.omega_rad_ps[m2]);
       const double squared = elements ? t.squared_element(channel, m0, m1, m2) : 0.0;
@@ -117,6 +135,7 @@ struct SampleUniform3 {
 ///
 /// The weight W = u/(ωω'ω'') would prefer slow partners, whose |V|² ∝ ωω'ω'' is small. With u the
 /// terms of the sum are nearly equal.
+template <bool kTetrahedra>
 struct SampleThinned3 {
   SampleTables3 tables;
   std::int64_t first_row;
@@ -161,10 +180,8 @@ struct SampleThinned3 {
       const std::int64_t q2 = t.mesh.add(m0 / t.nb, q1, static_cast<int>(channel));
       for (std::int64_t m1 = q1 * t.nb; m1 < (q1 + 1) * t.nb; ++m1)
         for (std::int64_t m2 = q2 * t.nb; m2 < (q2 + 1) * t.nb; ++m2) {
-          double mismatch;
-          double width;
-          if (!t.rules.allowed(channel, m0, m1, m2, mismatch, width)) continue;
-          const double delta = t.rules.delta_ps(mismatch, width);
+          double delta;
+          if (!t.template find<kTetrahedra>(channel, m0, m1, m2, delta)) continue;
           const double density = delta / (t.rules.omega_rad_ps[m0] * t.rules.omega_rad_ps[m1] *
                                           t.rules.omega_rad_ps[m2]);
           const double p = drawn(sum, channel, delta, m0, m1, m2);

@@ -43,7 +43,8 @@ class SamplingFlow3 : public SamplingKernels3 {
                        Places(problem.rows),
                        Indices(zone),
                        Indices(problem.fc3.atom),
-                       Indices(problem.fc3.cell)});
+                       Indices(problem.fc3.cell),
+                       corner_arrays(problem)});
     Held& h = *held_;
     tables_ = {.mesh = problem.mesh,
                .nb = problem.n_branches(),
@@ -55,16 +56,25 @@ class SamplingFlow3 : public SamplingKernels3 {
                .occupation = h.occupation.data(),
                .blocks = {problem.fc3.n_blocks(), h.atom.data(), h.cell.data(), h.tensor.data()},
                .phase = {{h.roots[0].data(), h.roots[1].data(), h.roots[2].data()},
-                         {problem.mesh.n[0], problem.mesh.n[1], problem.mesh.n[2]}}};
+                         {problem.mesh.n[0], problem.mesh.n[1], problem.mesh.n[2]}},
+               .tetrahedra = {}};
+    if (h.corners)
+      tables_.tetrahedra = problem.tetrahedra.view(
+          h.corners->omega.data(), h.corners->neighbours.data(), h.corners->tied.data(),
+          h.corners->corners.data(), problem.n_branches());
   }
 
   std::vector<double> uniform(std::uint64_t seed, std::int64_t draws, bool elements,
                               std::int64_t first, std::int64_t last) override {
-    return in_chunks((last - first) * kChannels3, UniformLayout{tables_.n_temperatures}.size(),
-                     [&](double* sums) {
-                       return SampleUniform3{tables_,           first,    seed, draws,
-                                             OnDevice::kChunks, elements, sums};
-                     });
+    const auto sums_of = [&]<bool kTetrahedra>() {
+      return in_chunks((last - first) * kChannels3, UniformLayout{tables_.n_temperatures}.size(),
+                       [&](double* sums) {
+                         return SampleUniform3<kTetrahedra>{
+                             tables_, first, seed, draws, OnDevice::kChunks, elements, sums};
+                       });
+    };
+    return has_tetrahedra() ? sums_of.template operator()<true>()
+                            : sums_of.template operator()<false>();
   }
 
   std::vector<double> thinned(std::uint64_t seed, double draws,
@@ -72,11 +82,15 @@ class SamplingFlow3 : public SamplingKernels3 {
                               std::int64_t last) override {
     OnDevice::use(device_);
     Reals weights(weight_sum);
-    return in_chunks((last - first) * kChannels3, ThinnedLayout{tables_.n_temperatures}.size(),
-                     [&](double* sums) {
-                       return SampleThinned3{tables_,           first, seed, draws, weights.data(),
-                                             OnDevice::kChunks, sums};
-                     });
+    const auto sums_of = [&]<bool kTetrahedra>() {
+      return in_chunks((last - first) * kChannels3, ThinnedLayout{tables_.n_temperatures}.size(),
+                       [&](double* sums) {
+                         return SampleThinned3<kTetrahedra>{
+                             tables_, first, seed, draws, weights.data(), OnDevice::kChunks, sums};
+                       });
+    };
+    return has_tetrahedra() ? sums_of.template operator()<true>()
+                            : sums_of.template operator()<false>();
   }
 
  private:
@@ -84,12 +98,28 @@ class SamplingFlow3 : public SamplingKernels3 {
   using Complexes = typename OnDevice::template Array<Complex<double>>;
   using Places = typename OnDevice::template Array<std::int32_t>;
   using Indices = typename OnDevice::template Array<int>;
+  using Corners = typename OnDevice::template Array<TetrahedronCorners>;
+  /// The arrays of TetrahedraView3.
+  struct CornerArrays {
+    Reals omega;
+    Places neighbours, tied;
+    Corners corners;
+  };
   struct Held {
     Reals omega, spread, occupation, tensor;
     Complexes e, roots[3];
     Places point;
     Indices zone, atom, cell;
+    std::optional<CornerArrays> corners;
   };
+
+  static std::optional<CornerArrays> corner_arrays(const ThreePhononProblem& problem) {
+    if (problem.broadening != Broadening::kTetrahedra) return std::nullopt;
+    return CornerArrays{Reals(problem.modes->omega_rad_ps),
+                        Places(problem.tetrahedra.neighbours(problem.mesh)),
+                        Places(tied_branches(*problem.modes)), Corners(problem.tetrahedra.corners)};
+  }
+  bool has_tetrahedra() const { return tables_.rules.broadening == Broadening::kTetrahedra; }
 
   static std::vector<Complex<double>> plain(const std::vector<std::complex<double>>& values) {
     std::vector<Complex<double>> result;

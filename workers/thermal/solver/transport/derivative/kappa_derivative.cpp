@@ -189,8 +189,7 @@ std::vector<double> kappa_derivative(const DerivativeTerms& terms, KappaSolution
       const std::int64_t mode = problem.mode_of_row(row);
       const auto factor_of = [&](const Found3& found) {
         Process3 process = found.process;
-        const double delta_ps = finder.rules().delta_ps(found.mismatch_rad_ps, found.width_squared);
-        process.weight_per_ps = finder.rules().prefactor * delta_ps /
+        process.weight_per_ps = finder.rules().prefactor * finder.delta_ps(found) /
                                 (omega[mode] * omega[process.partner()] * omega[process.second]);
         return factor(row, process);
       };
