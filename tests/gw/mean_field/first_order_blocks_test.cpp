@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -214,7 +215,10 @@ TEST(FirstOrderBlocks, DerivativeByTheWeightOfABlock) {
     at[0].changes.push_back(change_of(at[0].model, blocks.poles(epsilon[0], &changed)));
     exact.push_back(blocks.silicon.sigma(blocks.of_sigma, epsilon, blocks.options));
   }
-  const auto found = sigma_responses(blocks.of_sigma, at, 2, blocks.options, blocks.context);
+  std::map<const GwKernels*, PolesOnDevice> loaded;
+  loaded[blocks.silicon.kernels.get()];
+  const auto found =
+      sigma_responses(blocks.of_sigma, at, 2, blocks.options, {blocks.context, loaded});
   const auto total = [&](std::size_t side, std::size_t l) {
     return (exact[side][0].ch_ry[0][l] + exact[side][0].sx_ry[0][l]).real();
   };

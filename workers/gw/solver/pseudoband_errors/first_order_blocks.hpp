@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
-#include "workers/gw/solver/pseudoband_errors/sigma_response.hpp"
+#include "workers/gw/solver/pseudoband_errors/block_sums.hpp"
 
 namespace quasi::gw {
 
@@ -23,11 +23,6 @@ class FirstOrderBlocks final : public BlockEnergies {
   void prepare();
   /// Poles of W at every q, with a change for each block and for the nodes of windows.
   std::vector<ChangingPoles> changing_poles();
-  /// Σ of each block of vectors at the present energies and ε⁻¹ of the job.
-  std::vector<SigmaChanges> sums_of_blocks(const std::string& name, bool with_closed_sum);
-  /// Adds the closed sum of the complement's vectors to the sums of their blocks.
-  void subtract_complement(const std::vector<ChangingPoles>& poles,
-                           std::vector<SigmaChanges>& blocks) const;
   std::vector<Quasiparticle> with_change(const SigmaChanges& change) const;
 
   std::vector<std::vector<double>> vxc_ev_;
@@ -37,9 +32,8 @@ class FirstOrderBlocks final : public BlockEnergies {
   SigmaOptions options_;
   bool has_nodes_;  ///< windows have nodes, at which their energies may lie
   bool ready_ = false;
-  std::vector<SigmaChanges> by_poles_;   ///< without each block, then at the nodes of windows
-  std::vector<SigmaChanges> of_blocks_;  ///< Σ of each block
-  SigmaChanges to_nodes_;  ///< change of Σ of all vectors with windows at their nodes
+  std::vector<SigmaChanges> by_poles_;  ///< without each block, then at the nodes of windows
+  BlockSumsOfSigma of_blocks_;
 };
 
 }  // namespace quasi::gw

@@ -1,15 +1,13 @@
 #include "workers/gw/solver/pseudoband_errors/sigma_response.hpp"
 
 #include <algorithm>
-#include <map>
-#include <memory>
+#include <utility>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
 #include "workers/gw/physics/pole_response.hpp"
 #include "workers/gw/solver/part_runner.hpp"
 #include "workers/gw/solver/self_energy/sigma_parts.hpp"
-#include "workers/gw/solver/self_energy/zone_sum/outer_products.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -46,13 +44,6 @@ UnsetVector<Cplx> change_of_closed_matrix(const PlasmonPoleModel& model, const P
   return matrix;
 }
 
-/// Some changes of one q on one device.
-struct ChangesOnDevice {
-  std::size_t iq = 0, first = 0;
-  std::shared_ptr<const LoadedPoleModel> model;
-  std::unique_ptr<const LoadedPoleChanges> changes;  ///< null: none yet
-};
-
 /// A part of the sum: inner bands at one q and outer k, for changes [first, end).
 struct ResponseTask {
   PartAtK part;
@@ -63,7 +54,7 @@ struct ResponseTask {
 class ResponsePart {
  public:
   ResponsePart(const MeanField& field, const ChangingPoles& poles, const SigmaOptions& options,
-               const ResponseTask& task, const DeviceContext& context, ChangesOnDevice& here)
+               const ResponseTask& task, const DeviceContext& context, PolesOnDevice& here)
       : field_(field),
         poles_(poles),
         options_(options),
@@ -104,11 +95,7 @@ class ResponsePart {
     const std::size_t iq = task_.part.q_begin;
     if (here_.changes != nullptr && here_.iq == iq && here_.first == task_.first) return;
     here_.changes = {};
-    if (here_.model == nullptr || here_.iq != iq) {
-      here_.model = {};  // its memory is free before the next model takes as much
-      here_.model = kernels_.pole_sums().load(poles_.model.view(), options_.rules);
-    }
-    here_.iq = iq;
+    here_.take(poles_, iq, options_.rules, kernels_);
     here_.first = task_.first;
     std::vector<const PoleChange*> changes;
     for (std::size_t c = task_.first; c < task_.end; ++c) changes.push_back(&poles_.changes[c]);
@@ -118,7 +105,7 @@ class ResponsePart {
   void add_star(const BandsAtK& bands, const std::vector<StarMember>& star) {
     const GSphere& sphere = poles_.at.sphere;
     OuterProducts outer(field_, bands, sum_box(field_, sphere.g), kernels_);
-    const std::int64_t step = response_band_step(sphere.size(), bands.size(), outer.band_bytes());
+    const std::int64_t step = bands_at_a_time(sphere.size(), outer, options_);
     for (const StarMember& member : star) {
       const auto rotated = outer.load_sphere(member.q, sphere, OuterProducts::Phases::kApplied);
       for (std::int64_t begin = task_.part.band_begin; begin < task_.part.band_end; begin += step) {
@@ -137,18 +124,13 @@ class ResponsePart {
     }
     if (options_.closed_sum_x_ry && task_.part.band_begin == 0) add_closed_sum(bands, star);
   }
-  /// Inner bands at a time. Their number does not depend on the memory that changes take.
-  std::int64_t response_band_step(std::int64_t n_g, std::int64_t n_l, std::int64_t band) const {
-    return std::max<std::int64_t>(64, (options_.memory_budget_bytes / 4) / (32 * n_l * n_g + band));
-  }
-
   /// Adds the change of the known closed sum less that of the complement's vectors.
   void add_closed_sum(const BandsAtK& bands, const std::vector<StarMember>& star) {
     const GSphere& sphere = poles_.at.sphere;
     OuterProducts outer(field_, bands, complement_box(field_, sphere.g), kernels_);
     for (const StarMember& member : star) {
       const auto rotated = outer.load_sphere(member.q, sphere, OuterProducts::Phases::kApplied);
-      const BandBlock block = outer.load_complement(member.q);
+      const BandBlock block = outer.load_complement(member.q, 0, field_.complement->n_bands);
       const std::vector<double> none(static_cast<std::size_t>(block.n_l * block.n_b), 0.0);
       here_.changes->add_response(outer.fill(*rotated),
                                   {.x_ry = view<const double>(none, block.n_l, block.n_b),
@@ -179,7 +161,7 @@ class ResponsePart {
   const ResponseTask& task_;
   const CoulombInteraction& coulomb_;
   GwKernels& kernels_;
-  ChangesOnDevice& here_;
+  PolesOnDevice& here_;
   ResponseSums sums_{};
   std::vector<double> result_;
 };
@@ -217,6 +199,28 @@ PoleChange change_of(const PlasmonPoleModel& own, const PlasmonPoleModel& change
   return change;
 }
 
+SigmaChanges no_change(const MeanField& field, const SigmaOptions& options) {
+  const auto n_l = static_cast<std::size_t>(options.band_max - options.band_min + 1);
+  return SigmaChanges(
+      options.kpoints.size() * static_cast<std::size_t>(field.n_spins()),
+      {std::vector<double>(n_l, 0.0), std::vector<double>(options.slope ? n_l : 0, 0.0)});
+}
+
+void PolesOnDevice::take(const ChangingPoles& poles, std::size_t of_q, const PoleRules& rules,
+                         GwKernels& kernels) {
+  if (model != nullptr && iq == of_q) return;
+  changes = {};
+  model = {};  // its memory is free before the next model takes as much
+  model = kernels.pole_sums().load(poles.model.view(), rules);
+  iq = of_q;
+}
+
+std::int64_t bands_at_a_time(std::int64_t n_g, const OuterProducts& outer,
+                             const SigmaOptions& options) {
+  return std::max<std::int64_t>(64, (options.memory_budget_bytes / 4) /
+                                        (32 * outer.outer().size() * n_g + outer.band_bytes()));
+}
+
 void SigmaChange::add(double factor, const SigmaChange& other) {
   for (std::size_t l = 0; l < total_ry.size(); ++l) total_ry[l] += factor * other.total_ry[l];
   for (std::size_t l = 0; l < slope.size(); ++l) slope[l] += factor * other.slope[l];
@@ -225,7 +229,7 @@ void SigmaChange::add(double factor, const SigmaChange& other) {
 std::vector<SigmaChanges> sigma_responses(const MeanField& field,
                                           const std::vector<ChangingPoles>& poles,
                                           std::size_t n_changes, const SigmaOptions& options,
-                                          const StepContext& context) {
+                                          const ResponseContext& context) {
   // Fewer parts than those of Σ, because every part multiplies its sums with every change.
   constexpr std::int64_t kParts = 8;
   const std::size_t batch = changes_at_a_time(poles, n_changes, options);
@@ -236,8 +240,6 @@ std::vector<SigmaChanges> sigma_responses(const MeanField& field,
   std::stable_sort(tasks.begin(), tasks.end(), [](const ResponseTask& a, const ResponseTask& b) {
     return std::pair(a.part.q_begin, a.first) < std::pair(b.part.q_begin, b.first);
   });
-  std::map<const GwKernels*, ChangesOnDevice> loaded;
-  for (GwKernels* member : context.team.members()) loaded[member];
   PartedSum sum{.name = "response",
                 .phase = "self-energy",
                 .parts = static_cast<std::int64_t>(tasks.size()),
@@ -246,16 +248,13 @@ std::vector<SigmaChanges> sigma_responses(const MeanField& field,
   sum.make = [&](std::int64_t index, GwKernels& kernels, Progress& inside) {
     const ResponseTask& task = tasks[static_cast<std::size_t>(index)];
     return ResponsePart(field, poles[task.part.q_begin], options, task,
-                        {context.coulomb, kernels, inside}, loaded.at(&kernels))
+                        {context.step.coulomb, kernels, inside}, context.loaded.at(&kernels))
         .calculate();
   };
-  const auto n_l = static_cast<std::size_t>(options.band_max - options.band_min + 1),
-             n_spins = static_cast<std::size_t>(field.n_spins());
-  const SigmaChange none{std::vector<double>(n_l, 0.0),
-                         std::vector<double>(options.slope ? n_l : 0, 0.0)};
-  std::vector<SigmaChanges> found(n_changes, SigmaChanges(options.kpoints.size() * n_spins, none));
+  const auto n_spins = static_cast<std::size_t>(field.n_spins());
+  std::vector<SigmaChanges> found(n_changes, no_change(field, options));
   const std::vector<Piece> results =
-      run_parts(sum, context.team, context.checkpoint, context.progress);
+      run_parts(sum, context.step.team, context.step.checkpoint, context.step.progress);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const double* at = results[i].data;
     for (std::size_t spin = 0; spin < n_spins; ++spin)

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <memory>
 #include <vector>
 
 #include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
+#include "workers/gw/solver/self_energy/zone_sum/outer_products.hpp"
+#include "workers/gw/solver/step_context.hpp"
 
 namespace quasi::gw {
 
@@ -31,6 +35,29 @@ struct SigmaChange {
 /// Changes at all outer k and spins, in the order of self_energy().
 using SigmaChanges = std::vector<SigmaChange>;
 
+/// Returns changes of 0 in the shape that the options ask for.
+SigmaChanges no_change(const MeanField& field, const SigmaOptions& options);
+
+/// Poles of one q on one device, and some of their changes.
+struct PolesOnDevice {
+  std::size_t iq = 0, first = 0;
+  std::shared_ptr<const LoadedPoleModel> model;      ///< null: none yet
+  std::unique_ptr<const LoadedPoleChanges> changes;  ///< from `first` on; null: none yet
+  /// Brings the poles of a q to the device, unless they are there.
+  void take(const ChangingPoles& poles, std::size_t of_q, const PoleRules& rules,
+            GwKernels& kernels);
+};
+/// The objects that the sums share. Poles stay on the devices from one sum to the next.
+struct ResponseContext {
+  const StepContext& step;
+  std::map<const GwKernels*, PolesOnDevice>& loaded;  ///< an entry for every device
+};
+
+/// Returns the number of inner bands whose products take a quarter of the budget. It does not
+/// depend on the memory that changes take.
+std::int64_t bands_at_a_time(std::int64_t n_g, const OuterProducts& outer,
+                             const SigmaOptions& options);
+
 /// Calculates Σ to first order in every change of the poles (docs/theory/gw.md 9.3). All changes
 /// share one sum over the inner bands, whose parts go to the devices as those of self_energy() do.
 /// The closed sum of SigmaOptions::closed_sum_x_ry is included.
@@ -39,6 +66,6 @@ using SigmaChanges = std::vector<SigmaChange>;
 std::vector<SigmaChanges> sigma_responses(const MeanField& field,
                                           const std::vector<ChangingPoles>& poles,
                                           std::size_t n_changes, const SigmaOptions& options,
-                                          const StepContext& context);
+                                          const ResponseContext& context);
 
 }  // namespace quasi::gw

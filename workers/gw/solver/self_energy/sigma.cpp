@@ -263,7 +263,7 @@ class DiagonalPart {
     for (const StarMember& member : star_of(sum)) {
       const auto sphere = outer.load_sphere(member.q, at.sphere, OuterProducts::Phases::kApplied);
       if (wings_by_point()) take_wings_of(member.q);
-      BandBlock block = outer.load_complement(member.q);
+      BandBlock block = outer.load_complement(member.q, 0, field_.complement->n_bands);
       block.weight = member.multiplicity / field_.zone_volume_bohr3();
       subtract_forms(now_->closed_sum_w, block, outer.fill(*sphere), sum.closed_sum_ry);
       add_completed(charge, member, now_->closed_sum_w, half);

@@ -77,11 +77,11 @@ WavesAtPoint waves_at(const MeanField& field, const Vec3& k, int spin, int begin
 }
 
 WavesAtPoint complement_at(const MeanField& field, const Vec3& k, int spin,
-                           const std::array<int, 3>& box) {
+                           const std::pair<int, int>& vectors, const std::array<int, 3>& box) {
   const Rotation rotation = field.zone.rotation_to(k);
   return placed(rotation,
-                rotated_waves(*field.complement, field.zone.operations(), rotation, spin, 0,
-                              field.complement->n_bands),
+                rotated_waves(*field.complement, field.zone.operations(), rotation, spin,
+                              vectors.first, vectors.second),
                 box);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "workers/gw/solver/self_energy/sigma_matrix.hpp"
@@ -119,9 +120,10 @@ double midgap_ry(const MeanField& field, int spin);
 /// irreducible q.
 std::array<int, 3> sum_box(const MeanField& field, const std::vector<IVec3>& kept);
 
-/// Returns the random vectors of field.complement at any k of the zone, rotated likewise.
+/// Returns random vectors [first, second) of field.complement at any k of the zone, rotated
+/// likewise.
 WavesAtPoint complement_at(const MeanField& field, const Vec3& k, int spin,
-                           const std::array<int, 3>& box);
+                           const std::pair<int, int>& vectors, const std::array<int, 3>& box);
 /// Finds the box of transforms for products of states of `field` with vectors of its complement.
 std::array<int, 3> complement_box(const MeanField& field, const std::vector<IVec3>& kept);
 

@@ -36,8 +36,7 @@ void add_imaginary_poles(const LoadedImaginaryPoles& poles, const BandBlock& blo
     }
 }
 
-}  // namespace
-
+/// Returns M W M† of every pair of a block, [n_l][n_b].
 std::vector<Cplx> forms_of(const UnsetVector<Cplx>& matrix, const BandBlock& block,
                            const PairBlock& products) {
   const std::int64_t n_g = products.n_g();
@@ -46,6 +45,8 @@ std::vector<Cplx> forms_of(const UnsetVector<Cplx>& matrix, const BandBlock& blo
                            view<Cplx>(forms, block.n_l, block.n_b));
   return forms;
 }
+
+}  // namespace
 
 void add_exchange(const std::vector<double>& coulomb, const BandBlock& block,
                   const PairBlock& products, SelfEnergyAtK& sum) {

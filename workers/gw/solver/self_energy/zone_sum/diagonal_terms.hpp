@@ -21,10 +21,6 @@ void add_plasmon_poles(const ScreeningOnDevice& screening, const BandBlock& bloc
 void add_static(const UnsetVector<Cplx>& static_w, const BandBlock& block,
                 const PairBlock& products, const SigmaOptions& options, SelfEnergyAtK& sum);
 
-/// Returns M W M† of every pair of a block, [n_l][n_b]. @param matrix  W, [n_g][n_g]
-std::vector<Cplx> forms_of(const UnsetVector<Cplx>& matrix, const BandBlock& block,
-                           const PairBlock& products);
-
 /// Subtracts w Σ_n M_ln W M†_ln of a block from sum[l]. @param matrix  W, [n_g][n_g]
 void subtract_forms(const UnsetVector<Cplx>& matrix, const BandBlock& block,
                     const PairBlock& products, std::vector<Cplx>& sum);

@@ -40,10 +40,10 @@ BandBlock OuterProducts::load_inner(const Vec3& q, std::int64_t begin, std::int6
   return block;
 }
 
-BandBlock OuterProducts::load_complement(const Vec3& q) {
+BandBlock OuterProducts::load_complement(const Vec3& q, int begin, int end) {
   right_ = {};
-  right_ = load(kernels_, complement_at(field_, k_ - q, outer_.spin, box_));
-  n_inner_ = field_.complement->n_bands;
+  right_ = load(kernels_, complement_at(field_, k_ - q, outer_.spin, {begin, end}, box_));
+  n_inner_ = end - begin;
   return {.n_l = outer_.size(), .n_b = n_inner_, .outer_ry = {}, .inner_ry = {}, .occupation = {}};
 }
 

@@ -30,9 +30,9 @@ class OuterProducts {
   /// Loads bands [begin, end) at k − q for the next fill().
   /// @return their energies and occupations and those of the outer states, with weight 1
   BandBlock load_inner(const Vec3& q, std::int64_t begin, std::int64_t end);
-  /// Loads the vectors of the complement at k − q for the next fill(). The box must be that of
-  /// complement_box(). @return a block with weight 1, without energies and occupations
-  BandBlock load_complement(const Vec3& q);
+  /// Loads vectors [begin, end) of the complement at k − q for the next fill(). The box must be
+  /// that of complement_box(). @return a block with weight 1, without energies and occupations
+  BandBlock load_complement(const Vec3& q, int begin, int end);
   /// Calculates the products of the outer states with the inner bands on the sphere.
   PairBlock& fill(const LoadedSphere& sphere);
 
