@@ -55,6 +55,24 @@ if(TARGET quasi-server)
     target_compile_definitions(job_ranks_test PRIVATE QUASI_MPIEXEC="${MPIEXEC_EXECUTABLE}")
   endif()
 
+  # A worker on a real GPU. Its engine is quasi-engine with test work that brings real trouble.
+  if(quasi_cuda_enabled)
+    find_package(CLI11 REQUIRED)
+    set(engine ${PROJECT_SOURCE_DIR}/workers/engine)
+    add_executable(troubled_engine gpu/troubled_work.cpp gpu/gpu_trouble.cu
+      ${engine}/main.cpp ${engine}/structure/structure_commands.cpp
+      ${engine}/terminal_progress.cpp ${engine}/exec_ipc.cpp
+      ${engine}/rank_launch$<$<NOT:$<BOOL:${quasi_mpi_enabled}>>:_absent>.cpp)
+    target_link_libraries(troubled_engine PRIVATE quasi_engine quasi_thermal_task quasi_ipc
+      quasi_cage CLI11::CLI11)
+    if(quasi_mpi_enabled)
+      target_compile_definitions(troubled_engine PRIVATE QUASI_MPIEXEC="${MPIEXEC_EXECUTABLE}")
+    endif()
+    quasi_add_test(worker_gpu_test SOURCES gpu/worker_gpu_test.cpp
+      LIBS quasi_deck_jobs quasi_backend LABELS service faults TIMEOUT 600)
+    add_dependencies(worker_gpu_test quasi-server quasi-worker quasi-cage troubled_engine)
+  endif()
+
   # The full size takes minutes and runs with `ctest -L nightly`.
   add_test(NAME kill_test_full COMMAND kill_test --gtest_filter=Kill.LosesNothing)
   add_test(NAME kill_test_tls_full
