@@ -97,7 +97,8 @@ class WorkerGpu : public testing::Test {
     EXPECT_EQ(device().state(), state) << device().ShortDebugString();
   }
 
-  Service service;
+  /// Leases of 12 s, so that the worker reports its devices every few seconds.
+  Service service{{"--lease-ttl", "12"}};
 };
 
 // CUDA keeps the error of a kernel until the process ends, so the attempt has to end with it.
@@ -151,7 +152,7 @@ TEST_F(WorkerGpu, AJobWaitsWhileAnotherProgramHoldsTheMemory) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (device().free_bytes() > few_bytes && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  ASSERT_LE(device().free_bytes(), few_bytes) << "the memory of others is seen within 5 s";
+  ASSERT_LE(device().free_bytes(), few_bytes) << "the worker reports the memory of others";
 
   v1::JobSpec large = real_job();
   large.mutable_resources()->set_gpus(1);
