@@ -3,7 +3,7 @@
 //
 //   exit 13    a kernel writes to an address that is not mapped
 //   exit 12    the attempt takes memory until the device has none
-//   sleep      the attempt leaves 2 GiB of the device for this time
+//   sleep      the attempt leaves 8 GiB of the device for this time
 
 #include <thread>
 
@@ -15,7 +15,7 @@
 namespace quasi {
 namespace {
 
-constexpr std::int64_t kLeftBytes = std::int64_t{2} << 30;
+constexpr std::int64_t kLeftBytes = std::int64_t{8} << 30;
 
 void sleep_until_over(const google::protobuf::Duration& duration, const Progress& progress) {
   using Clock = std::chrono::steady_clock;
