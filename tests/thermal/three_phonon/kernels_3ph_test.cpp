@@ -314,5 +314,25 @@ TEST_P(Kernels3ph, MixedPrecisionIsSinglePrecisionOfTheMatrixElements) {
   }
 }
 
+// A GPU whose memory others have taken leaves a negative rest, and a short list needs less than a
+// MiB. Neither is shown as such.
+TEST(ListOfProcesses, ThatDoesNotFitIsRefusedWithSizesThatMakeSense) {
+  const auto message = [](std::int64_t list_bytes, std::int64_t budget_bytes) -> std::string {
+    try {
+      require_list_fits(877, list_bytes, budget_bytes);
+      return "accepted";
+    } catch (const OutOfMemory& refusal) {
+      return refusal.what();
+    }
+  };
+  EXPECT_EQ(message(4096, 4096), "accepted");
+  EXPECT_NE(message(4097, 4096).find("877 three-phonon processes needs 1 MiB and 1 MiB may be"),
+            std::string::npos)
+      << message(4097, 4096);
+  const std::string used_up = message(4096, -(std::int64_t{885} << 20));
+  EXPECT_NE(used_up.find("needs 1 MiB and the memory is used up"), std::string::npos) << used_up;
+  EXPECT_EQ(used_up.find("885"), std::string::npos) << used_up;
+}
+
 }  // namespace
 }  // namespace quasi::thermal

@@ -53,14 +53,25 @@ std::vector<std::int64_t> process_offsets(const std::vector<std::int64_t>& count
   return first;
 }
 
+namespace {
+
+/// Bytes in MiB, rounded up, so that a small need is never shown as none.
+std::string shown_mib(std::int64_t bytes) {
+  return std::to_string((bytes + (std::int64_t{1} << 20) - 1) >> 20) + " MiB";
+}
+
+}  // namespace
+
 void require_list_fits(std::int64_t n_processes, std::int64_t list_bytes,
                        std::int64_t budget_bytes) {
   if (list_bytes <= budget_bytes) return;
   throw OutOfMemory(
       "the list of " + std::to_string(n_processes) + " three-phonon processes needs " +
-      std::to_string(list_bytes >> 20) + " MiB and " + std::to_string(budget_bytes >> 20) +
-      " MiB may be used; use a coarser mesh, a smaller 'scalebroad', 'convergence' = .false., or "
-      "raise 'memory_budget_mib'");
+      shown_mib(list_bytes) + " and " +
+      (budget_bytes > 0 ? shown_mib(budget_bytes) + " may be used"
+                        : "the memory is used up, by other programs or by the rest of the job") +
+      "; use a coarser mesh, a smaller 'scalebroad', 'convergence' = .false., or raise "
+      "'memory_budget_mib'");
 }
 
 std::unique_ptr<ThreePhononKernels> make_three_phonon_kernels(const Device& device) {
