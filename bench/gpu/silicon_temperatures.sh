@@ -14,8 +14,9 @@ for four in F T; do
       --set ngrid="$n,$n,$n" --set T=100,150,200,250,300,400,500,600,800,1000 \
         --set four_phonon=$four > "$d/table" 2> "$d/e" ||
       { echo "$n $four: $(tail -1 "$d/e")"; continue; }
-    awk -v m="$n" -v f="$four" '$2 == "RTA" {r = $3} $2 == "BTE" {b = $3}
-      $2 == "coh." {printf "%d %d %g %.4f %.4f %.4f\n", m, f == "T" ? 4 : 3, $1, r, b, \
-        $3}' "$d/table"
+    awk -v m="$n" -v f="$four" '$2 == "(K)" {n = NR; columns = NF}
+      n && NR > n && NF == columns - 1 {
+        printf "%d %d %g %.4f %.4f %.4f\n", m, f == "T" ? 4 : 3, $1, $2, $3, $4; next}
+      n && NR > n {exit}' "$d/table"
   done
 done

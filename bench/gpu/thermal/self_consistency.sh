@@ -41,12 +41,15 @@ import json, os, sys
 name, n, limit = sys.argv[1], sys.argv[2], float(sys.argv[3])
 jobs = [json.load(open(path))["summary"] for path in sys.argv[4:]]
 
+unlimited = 1e9  # on a coarse mesh rates can vanish, and rounding alone decides κ
+
 
 def numbers(job):
     for step in job["ladder"]["temperatures"]:
         yield from step["lowest_omega_rad_ps"][1:] + step["highest_omega_at_gamma_rad_ps"][1:]
     for level in job["ladder"]["levels"]:
-        yield from (kappa[i][i] for kappa in level["kappa_w_per_mk"] for i in range(3))
+        yield from (min(kappa[i][i], unlimited) for kappa in level["kappa_w_per_mk"]
+                    for i in range(3))
 
 
 for path, job in zip(sys.argv[4:], jobs):
