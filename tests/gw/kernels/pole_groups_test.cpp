@@ -47,7 +47,9 @@ TEST(PoleGroups, SortsRowsBySide) {
   EXPECT_EQ(groups[0].direct_band, (std::vector<std::int32_t>{1, 3, 4}));
   const auto with_sx = gw::make_pole_groups({x.data(), {1, 5, 2}}, {occupation.data(), {5}}, 1.0,
                                             {}, gw::ScreenedExchange::kWanted);
-  EXPECT_EQ(with_sx[0].direct_band, (std::vector<std::int32_t>{0, 1, 3, 4}));
+  EXPECT_EQ(with_sx[0].smooth_band, (std::vector<std::int32_t>{2}));
+  EXPECT_EQ(with_sx[0].split_band, (std::vector<std::int32_t>{0}));
+  EXPECT_EQ(with_sx[0].direct_band, (std::vector<std::int32_t>{1, 3, 4}));
 }
 
 TEST(PoleGroups, RefusesEnergiesThatAreNotFinite) {

@@ -6,7 +6,7 @@
 #include "workers/gw/kernels/pole_sums/reciprocal.cuh"
 #include "workers/gw/physics/plasmon_pole.hpp"
 
-/// The two sorts of rows of the diagonal plasmon-pole sum (docs/theory/gw.md 6.2), as one thread
+/// The three sorts of rows of the diagonal plasmon-pole sum (docs/theory/gw.md 6.2), as one thread
 /// sums them: `add` takes one element of the tile and one row, `finish_row` ends a row.
 namespace quasi::gw::cuda {
 
@@ -54,6 +54,52 @@ struct SmoothRows {
       }
 #pragma unroll
     for (int k = 0; k < kSums; ++k) t[k] = 0.0;
+  }
+};
+
+/// Split rows: total and SX − X of occupied bands far from their poles from one reciprocal
+/// (pole_groups.hpp).
+template <int K, bool kReal>
+struct SplitRows {
+  static constexpr int kSide = K <= 2 ? 4 : 2;
+  static constexpr int kLength = split_row_length(K);
+  static constexpr int kParts = kReal ? 1 : 2;
+  static constexpr int kSums = 2 * K * kParts;
+  using Element = typename SmoothRows<K, kReal>::Element;
+  static __device__ Element element(double2 strength, double pole_ry) {
+    return SmoothRows<K, kReal>::element(strength, pole_ry);
+  }
+
+  double t[kSums] = {};
+  bool second_is_slope = false;
+
+  __device__ void add(const Element& e, double2 mg, double2 mh, const double* row) {
+    const double u_re = fma(e.b_re, mh.x, e.b_im * mh.y);
+    const double u_im = fma(e.b_im, mh.x, -e.b_re * mh.y);
+    const double c[2] = {fma(mg.x, u_re, -mg.y * u_im), fma(mg.x, u_im, mg.y * u_re)};
+#pragma unroll
+    for (int k = 0; k < K; ++k) {
+      if (k == 1 && second_is_slope) break;
+      const double plus = fma(row[k], e.tau, 1.0), minus = fma(-row[k], e.tau, 1.0);
+      const bool near = e.tau >= row[K + k] && e.tau <= row[2 * K + k];
+      const double r = reciprocal_of_normal(near ? plus : plus * minus);
+      const double total = near ? r : minus * r, sx = near ? r : 2.0 * r;
+#pragma unroll
+      for (int part = 0; part < kParts; ++part) {
+        t[part * K + k] = fma(c[part], total, t[part * K + k]);
+        t[(kParts + part) * K + k] = fma(c[part], sx, t[(kParts + part) * K + k]);
+        if (K > 1 && k == 0 && second_is_slope)
+          t[part * K + K - 1] = fma(c[part], -e.tau * total * total, t[part * K + K - 1]);
+      }
+    }
+  }
+  /// Adds the sums of one row with its weight and starts the next row.
+  __device__ void finish_row(const double* row, double* sums) {
+#pragma unroll
+    for (int k = 0; k < kSums; ++k) {
+      sums[k] = fma(row[3 * K], t[k], sums[k]);
+      t[k] = 0.0;
+    }
   }
 };
 

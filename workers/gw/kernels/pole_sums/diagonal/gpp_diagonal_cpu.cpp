@@ -117,6 +117,50 @@ Cplx sum_direct(const TileRow& row, SplitProduct m, RowProduct mg, Factor factor
   return {re, im};
 }
 
+/// Total, SX − X and slope of one split row of pole_groups.hpp at one energy.
+struct SplitSums {
+  Cplx total, sx, slope;
+};
+/// The numbers of a split row at one energy.
+struct SplitEnergy {
+  double x, tau_low, tau_high;
+};
+
+/// Sums M(G) B_GG' M*(G') times the factors of total, SX − X and, with kSlope, slope over one tile
+/// row. kReal: the imaginary parts cancel, and stay 0.
+template <bool kSlope, bool kReal>
+SplitSums sum_split(const TileRow& row, SplitProduct m, RowProduct mg, SplitEnergy energy) {
+  const double* __restrict__ b_re = row.b_re;
+  const double* __restrict__ b_im = row.b_im;
+  const double* __restrict__ tau = row.tau;
+  const double* __restrict__ m_re = m.re + row.first_column;
+  const double* __restrict__ m_im = m.im + row.first_column;
+  const double mg_re = mg.re, mg_im = mg.im, x = energy.x, low = energy.tau_low,
+               high = energy.tau_high;
+  double total_re = 0, total_im = 0, sx_re = 0, sx_im = 0, slope_re = 0, slope_im = 0;
+#pragma omp simd reduction(+ : total_re, total_im, sx_re, sx_im, slope_re, slope_im)
+  for (std::int64_t h = 0; h < row.n_columns; ++h) {
+    const double u_re = std::fma(b_re[h], m_re[h], b_im[h] * m_im[h]);
+    const double u_im = std::fma(b_im[h], m_re[h], -b_re[h] * m_im[h]);
+    const double c_re = std::fma(mg_re, u_re, -mg_im * u_im);
+    const double plus = std::fma(x, tau[h], 1.0), minus = std::fma(-x, tau[h], 1.0);
+    const bool near = (tau[h] >= low) & (tau[h] <= high);
+    const double r = 1.0 / (near ? plus : plus * minus);
+    const double total = near ? r : minus * r, sx = near ? r : 2.0 * r;
+    const double slope = -tau[h] * total * total;
+    total_re = std::fma(c_re, total, total_re);
+    sx_re = std::fma(c_re, sx, sx_re);
+    if constexpr (kSlope) slope_re = std::fma(c_re, slope, slope_re);
+    if constexpr (!kReal) {
+      const double c_im = std::fma(mg_re, u_im, mg_im * u_re);
+      total_im = std::fma(c_im, total, total_im);
+      sx_im = std::fma(c_im, sx, sx_im);
+      if constexpr (kSlope) slope_im = std::fma(c_im, slope, slope_im);
+    }
+  }
+  return {{total_re, total_im}, {sx_re, sx_im}, {slope_re, slope_im}};
+}
+
 /// Sums of one task for the energies of one group, [n_left][K].
 struct Partial {
   std::vector<Cplx> total, sx;
@@ -139,6 +183,8 @@ class GroupSum {
       for (std::int64_t l = 0; l < n_left; ++l) {
         for (int i = group_.smooth_begin[l]; i < group_.smooth_begin[l + 1]; ++i)
           add_smooth_band(l, i, tile, partial.total.data() + l * K);
+        for (int i = group_.split_begin[l]; i < group_.split_begin[l + 1]; ++i)
+          add_split_band(l, i, tile, partial.total.data() + l * K, partial.sx.data() + l * K);
         for (int i = group_.direct_begin[l]; i < group_.direct_begin[l + 1]; ++i)
           add_direct_band(l, i, tile, partial.total.data() + l * K, partial.sx.data() + l * K);
       }
@@ -177,6 +223,29 @@ class GroupSum {
     const double* c = d + K;
     for (int j = 0; j < K; ++j)
       for (int k = 0; k < K; ++k) total[j] += Cplx(c[j * K + k] * t.re[k], c[j * K + k] * t.im[k]);
+  }
+
+  /// Adds an occupied band far from all poles whose SX is told apart, at position i of the group's
+  /// list, to total [K] and SX − X [K].
+  void add_split_band(std::int64_t l, int i, const Tile& tile, Cplx* total, Cplx* sx) const {
+    const SplitProduct m = product(l, group_.split_band[i]);
+    const double* row = group_.split_row.data() + std::int64_t{i} * split_row_length(K);
+    for (std::int64_t g = tile.first_row; g < tile.end_row; ++g) {
+      const TileRow elements = tile_row(g, tile.column);
+      const auto add = [&]<bool kSlope>(int k) {
+        const SplitEnergy energy{row[k], row[K + k], row[2 * K + k]};
+        const RowProduct mg{m.re[g], m.im[g]};
+        const SplitSums sums = model_.folded ? sum_split<kSlope, true>(elements, m, mg, energy)
+                                             : sum_split<kSlope, false>(elements, m, mg, energy);
+        total[k] += row[3 * K] * sums.total;
+        sx[k] += row[3 * K] * sums.sx;
+        if constexpr (kSlope) total[K - 1] += row[3 * K] * sums.slope;
+      };
+      if (group_.second_is_slope)
+        add.template operator()<true>(0);
+      else
+        for (int k = 0; k < K; ++k) add.template operator()<false>(k);
+    }
   }
 
   /// Adds a band near poles, at position i of the group's list, to total [K] and SX − X [K].

@@ -67,10 +67,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) sum_tile(const TileWor
     }
 
   Rows rows;
-  if constexpr (requires { rows.rules; }) {
-    rows.rules = work.rules;
-    rows.second_is_slope = work.second_is_slope;
-  }
+  if constexpr (requires { rows.rules; }) rows.rules = work.rules;
+  if constexpr (requires { rows.second_is_slope; }) rows.second_is_slope = work.second_is_slope;
   double sums[Rows::kSums] = {};
   for (int c = begin; c < end; ++c) {
     const int stage = (c - begin) % kStages;
@@ -193,6 +191,9 @@ GroupSums sum_group(const PoleModelOnDevice& model, const PoleRules& rules, cons
       model, rules,
       {group.smooth_begin, group.smooth_band, group.smooth_row, group.second_is_slope}, products,
       stream);
+  const auto split = sum_rows<SplitRows<K, kReal>>(
+      model, rules, {group.split_begin, group.split_band, group.split_row, group.second_is_slope},
+      products, stream);
   const auto direct = sum_rows<DirectRows<K, kReal>>(
       model, rules,
       {group.direct_begin, group.direct_band, group.direct_row, group.second_is_slope}, products,
@@ -205,8 +206,10 @@ GroupSums sum_group(const PoleModelOnDevice& model, const PoleRules& rules, cons
         const auto at = static_cast<std::size_t>(l * per_left + index * K + k);
         return Cplx(from[at], kReal ? 0.0 : from[at + K]);
       };
-      sums.total.push_back(part(smooth, K * kParts, 0) + part(direct, 2 * K * kParts, 0));
-      sums.sx.push_back(part(direct, 2 * K * kParts, kParts));
+      constexpr int kPerLeft = 2 * K * kParts;
+      sums.total.push_back(part(smooth, K * kParts, 0) + part(split, kPerLeft, 0) +
+                           part(direct, kPerLeft, 0));
+      sums.sx.push_back(part(split, kPerLeft, kParts) + part(direct, kPerLeft, kParts));
     }
   return sums;
 }

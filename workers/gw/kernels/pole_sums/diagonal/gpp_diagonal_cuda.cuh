@@ -38,7 +38,8 @@ struct GroupSums {
 ///
 /// FP64 instructions of an element, a smooth row and its K energies: 6 for Re[M B M*], K for D, 3
 /// for the reciprocal, 2K − 1 for the powers and sums: 17 for K = 3, and K²/16 to finish the row. A
-/// model that is not Hermitian takes K + 2 more for the imaginary part.
+/// model that is not Hermitian takes K + 2 more for the imaginary part. A split row takes 6, then
+/// 11 for each energy with the comparisons, and 3 for a slope.
 GroupSums gpp_diagonal_cuda(const PoleModelOnDevice& model, const PoleRules& rules,
                             const PoleGroup& group, const ProductsOnDevice& products,
                             cudaStream_t stream);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/physics/plasmon_pole.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -41,6 +42,24 @@ void append_direct_row(PoleGroup& group, const double* x_ry, double occupied, do
   for (double w : {occupied, empty, screened_exchange}) group.direct_row.push_back(w);
 }
 
+void append_split_row(PoleGroup& group, const double* x_ry, double weight, const PoleRules& rules) {
+  const int n = group.n_energies;
+  std::vector<double>& row = group.split_row;
+  row.insert(row.end(), x_ry, x_ry + n);
+  for (int k = 0; k < n; ++k)
+    row.push_back(1.0 / dropped_empty(x_ry[k], rules.half_width_ry, rules.max_ratio).high);
+  for (int k = 0; k < n; ++k)
+    row.push_back(1.0 / dropped_empty(x_ry[k], rules.half_width_ry, rules.max_ratio).low);
+  row.push_back(weight);
+}
+
+/// Ends the lists of one outer state and begins those of the next.
+void end_left(PoleGroup& group) {
+  group.smooth_begin.push_back(static_cast<std::int32_t>(group.smooth_band.size()));
+  group.split_begin.push_back(static_cast<std::int32_t>(group.split_band.size()));
+  group.direct_begin.push_back(static_cast<std::int32_t>(group.direct_band.size()));
+}
+
 void check_pairs(View<const double, 3> x_ry, View<const double, 1> occupation) {
   const std::int64_t n_right = x_ry.extent[1];
   const std::int64_t n_energies = x_ry.extent[2];
@@ -66,29 +85,29 @@ PoleGroup make_slope_group(View<const double, 2> x_ry, View<const double, 1> occ
   PoleGroup group;
   group.n_energies = 2;
   group.second_is_slope = true;
-  group.smooth_begin.push_back(0);
-  group.direct_begin.push_back(0);
+  end_left(group);
   for (std::int64_t l = 0; l < n_left; ++l) {
     for (std::int64_t n = 0; n < n_right; ++n) {
       const double x = x_ry(l, n);
       const double f = occupation(n);
       const bool smooth = crosses_no_pole(x, f, rules);
       const bool apart = f > 0.0 && screened_exchange == ScreenedExchange::kWanted;
-      if (smooth) {
+      const double both[] = {x, x};
+      if (smooth && apart) {
+        append_split_row(group, both, weight, rules);
+        group.split_band.push_back(static_cast<std::int32_t>(n));
+      } else if (smooth) {
         const double a = std::abs(x), factor = f == 1.0 ? weight : -weight;
         for (double number : {2.0 * a, a * a, factor, factor * a, 0.0, -weight})
           group.smooth_row.push_back(number);
         group.smooth_band.push_back(static_cast<std::int32_t>(n));
       }
-      if (!smooth || apart) {
-        const double both[] = {x, x};
-        append_direct_row(group, both, smooth ? 0.0 : weight * f, smooth ? 0.0 : weight * (1.0 - f),
-                          apart ? weight * f : 0.0);
+      if (!smooth) {
+        append_direct_row(group, both, weight * f, weight * (1.0 - f), apart ? weight * f : 0.0);
         group.direct_band.push_back(static_cast<std::int32_t>(n));
       }
     }
-    group.smooth_begin.push_back(static_cast<std::int32_t>(group.smooth_band.size()));
-    group.direct_begin.push_back(static_cast<std::int32_t>(group.direct_band.size()));
+    end_left(group);
   }
   return group;
 }
@@ -109,8 +128,7 @@ std::vector<PoleGroup> make_pole_groups(View<const double, 3> x_ry,
     PoleGroup& group = groups[g];
     group.first_energy = g * n_energies / n_groups;
     group.n_energies = static_cast<int>((g + 1) * n_energies / n_groups - group.first_energy);
-    group.smooth_begin.push_back(0);
-    group.direct_begin.push_back(0);
+    end_left(group);
     for (std::int64_t l = 0; l < n_left; ++l) {
       for (std::int64_t n = 0; n < n_right; ++n) {
         const double* x = &x_ry(l, n, group.first_energy);
@@ -118,18 +136,19 @@ std::vector<PoleGroup> make_pole_groups(View<const double, 3> x_ry,
         const bool smooth = std::all_of(x, x + group.n_energies,
                                         [&](double one) { return crosses_no_pole(one, f, rules); });
         const bool apart = f > 0.0 && screened_exchange == ScreenedExchange::kWanted;
-        if (smooth) {
+        if (smooth && apart) {
+          append_split_row(group, x, weight, rules);
+          group.split_band.push_back(static_cast<std::int32_t>(n));
+        } else if (smooth) {
           append_smooth_row(group, x, f == 1.0 ? weight : -weight);
           group.smooth_band.push_back(static_cast<std::int32_t>(n));
         }
-        if (!smooth || apart) {
-          append_direct_row(group, x, smooth ? 0.0 : weight * f, smooth ? 0.0 : weight * (1.0 - f),
-                            apart ? weight * f : 0.0);
+        if (!smooth) {
+          append_direct_row(group, x, weight * f, weight * (1.0 - f), apart ? weight * f : 0.0);
           group.direct_band.push_back(static_cast<std::int32_t>(n));
         }
       }
-      group.smooth_begin.push_back(static_cast<std::int32_t>(group.smooth_band.size()));
-      group.direct_begin.push_back(static_cast<std::int32_t>(group.direct_band.size()));
+      end_left(group);
     }
   }
   return groups;

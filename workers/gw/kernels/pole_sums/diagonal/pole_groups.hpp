@@ -26,12 +26,22 @@ namespace quasi::gw {
 ///
 /// The kernel sums t_m = Σ_GG' Re[M B M*] τ^m / D, m < K, once per n; the c_jm, which do not depend
 /// on (G, G'), turn the K sums into the K energies. Every term is positive where B is positive, so
-/// that no new cancellation occurs. All other pairs are `direct`: they follow the functions of
-/// physics/plasmon_pole.hpp with the rules near poles. See docs/theory/gw.md 6.2 for the equations.
+/// that no new cancellation occurs.
+///
+/// Where SX − X of such an occupied band is told apart, both follow from one reciprocal r:
+///
+///   total = (1 − xτ) r B,   SX − X = 2 r B,   r = 1/((1 + xτ)(1 − xτ)),
+///
+/// and total = SX − X = B/(1 + xτ) for the poles near x, where CH is dropped. All other pairs are
+/// `direct`: they follow the functions of physics/plasmon_pole.hpp with the rules near poles. See
+/// docs/theory/gw.md 6.2 for the equations.
 inline constexpr int kMaxEnergiesPerGroup = 4;
 
 /// Numbers of a smooth row: d_1..d_K, then c_jm (j slowest) times sign and weight.
 constexpr int smooth_row_length(int n_energies) { return n_energies * (n_energies + 1); }
+/// Numbers of a split row: x_1..x_K, the least and then the largest τ of the poles near each x_k,
+/// and the weight.
+constexpr int split_row_length(int n_energies) { return 3 * n_energies + 1; }
 /// Numbers of a direct row: x_1..x_K, then the weights of total(occupied), total(empty) and SX.
 constexpr int direct_row_length(int n_energies) { return n_energies + 3; }
 
@@ -44,6 +54,9 @@ struct PoleGroup {
   std::vector<std::int32_t> smooth_begin;  ///< [n_left + 1] offsets into smooth_band
   std::vector<std::int32_t> smooth_band;   ///< n of each smooth row
   std::vector<double> smooth_row;          ///< [n_rows][smooth_row_length]
+  std::vector<std::int32_t> split_begin;   ///< [n_left + 1] offsets into split_band
+  std::vector<std::int32_t> split_band;    ///< n of each split row
+  std::vector<double> split_row;           ///< [n_rows][split_row_length]
   std::vector<std::int32_t> direct_begin;  ///< [n_left + 1] offsets into direct_band
   std::vector<std::int32_t> direct_band;   ///< n of each direct row
   std::vector<double> direct_row;          ///< [n_rows][direct_row_length]
@@ -51,7 +64,7 @@ struct PoleGroup {
 
 enum class ScreenedExchange { kWanted, kNotWanted };
 
-/// Sorts every (l, n, group) into smooth and direct rows.
+/// Sorts every (l, n, group) into smooth, split and direct rows.
 ///
 /// @param x_ry        E − E_n, [n_left][n_right][n_energies], finite
 /// @param occupation  [n_right], within [0, 1]; bands with 0 < f < 1 are direct
