@@ -93,6 +93,32 @@ TEST_P(BeamDevices, AgreeWithTheOperatorsOfTheHost) {
       }
 }
 
+// The gain and the loss of every cell come from sums over partners, and net_number() visits the
+// links one by one. Newton's linearisation is exact at its own filling. Both add the same products
+// in another order.
+TEST(BeamScatteringSums, GainAndLossMoveTheNumbersOfTheLinks) {
+  for (const bool fermi : {false, true}) {
+    SCOPED_TRACE(fermi);
+    BeamProblem p = problem_of(true, fermi, BeamOrder::kThird);
+    p.processes.push_back({.kind = ProcessKind::kRoughness, .coupling = 0.01});
+    const BeamGeometry geometry = make_beam_geometry(p.grid, p.levels);
+    const std::size_t nk = static_cast<std::size_t>(p.grid.n_h), cells = 6 * 31 * nk;
+    const std::vector<double> mean = test::random_values(cells, 0.1, 0.9, 3);
+    BeamCellTables tables{.roughness = test::random_values(2 * cells, 0.5, 2.0, 4)};
+    for (std::size_t cell = 0; fermi && cell < cells; ++cell)
+      tables.filling.push_back(mean[cell] * p.grid.boltzmann(static_cast<int>(cell % nk)));
+    const BeamScattering scattering(geometry, p.levels, p.processes, p.overlap, p.level_of, tables);
+    std::vector<double> moved = scattering.gain(mean);
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+      moved[cell] -= scattering.loss()[cell] * mean[cell];
+      if (fermi) moved[cell] += scattering.source()[cell];
+      moved[cell] *= geometry.density_factor[cell / (31 * nk)] * scattering.states()[cell] *
+                     p.grid.boltzmann(static_cast<int>(cell % nk));
+    }
+    expect_close(moved, scattering.net_number(mean), 1e-13);
+  }
+}
+
 double largest_error(const std::vector<double>& found, const std::vector<double>& expected) {
   double error = 0.0;
   for (std::size_t k = 0; k < found.size(); ++k)

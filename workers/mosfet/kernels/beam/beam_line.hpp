@@ -90,7 +90,7 @@ using BeamEliminated = BeamEliminatedNode<double>;
 
 /// Returns a number that is positive for a usable pivot.
 QUASI_HD inline double beam_pivot(double determinant) { return determinant; }
-inline double beam_pivot(const std::complex<double>& determinant) { return std::abs(determinant); }
+inline double beam_pivot(const std::complex<double>& determinant) { return std::norm(determinant); }
 
 /// Eliminates the two nodes before node i from its equations. @param storage  added to the
 /// diagonal: iωV for oscillating g, otherwise 0 @param rhs_plus, rhs_minus  right sides @return

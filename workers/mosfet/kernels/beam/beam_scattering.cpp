@@ -63,6 +63,7 @@ BeamScattering::BeamScattering(const BeamGeometry& geometry, const BeamLevels& l
       subbands_(levels.subbands),
       links_(
           make_beam_links(geometry.grid, geometry.n_states, levels.subbands, processes, level_of)),
+      sums_(geometry.grid, levels.subbands, processes, level_of),
       overlap_(overlap),
       cells_(std::move(cells)) {
   const BeamGrid& grid = geometry.grid;
@@ -71,28 +72,33 @@ BeamScattering::BeamScattering(const BeamGeometry& geometry, const BeamLevels& l
   for (std::size_t cell = 0; cell < states_.size(); ++cell)
     for (int j = 0; j < nj; ++j) states_[cell] += 2.0 * geometry.volume[cell * nj + j];
   for (int k = 0; k < nk; ++k) inverse_full_.push_back(1.0 / grid.cell(k, 0).full_ev);
-  loss_.assign(states_.size(), 0.0);
-  if (!cells_.relaxation_fs.empty()) loss_ = cells_.relaxation_fs;
-  if (!cells_.filling.empty()) source_.assign(states_.size(), 0.0);
-  for (const BeamLink& link : links_)
-    for (int i = 0; i < nx; ++i)
-      for (int k = 0; k + link.shift < nk; ++k) {
-        const auto low = static_cast<std::size_t>(row(link.low, i) + k),
-                   high = static_cast<std::size_t>(row(link.high, i) + k + link.shift);
-        const LinkRates each = rates(link, i, k);
-        loss_[low] += each.low * factor_of_low(link, high);
-        loss_[high] += each.high * factor_of_high(link, low);
-        if (!source_.empty()) add_source(link, each, k, low, high);
-      }
+  using Weight = ScatteringSums::Weight;
+  loss_ = sum(Weight::kRate, {});
+  for (std::size_t cell = 0; cell < cells_.relaxation_fs.size(); ++cell)
+    loss_[cell] += cells_.relaxation_fs[cell];
+  if (!blocks()) return;
+  // Newton's linearisation of f_low (1 − f_high) − e f_high (1 − f_low) around the filling F has
+  // the factor 1 + (e−1) F_high of f_low, the factor 1 − (1−1/e) F_low of e f_high, and the source
+  // (e−1) F_low F_high.
+  source_ = sum(Weight::kFilled, cells_.filling);
+  for (std::size_t cell = 0; cell < loss_.size(); ++cell) {
+    loss_[cell] += source_[cell];
+    source_[cell] *= cells_.filling[cell] / grid.boltzmann(static_cast<int>(cell % nk));
+  }
 }
 
-// Adds the quadratic term (e−1) f_low f_high of a link, evaluated at the filling.
-void BeamScattering::add_source(const BeamLink& link, const LinkRates& each, int k, std::size_t low,
-                                std::size_t high) {
-  const BeamGrid& grid = geometry_.grid;
-  const double both = cells_.filling[low] * cells_.filling[high];
-  source_[low] += each.low * (link.rise - 1.0) * both / grid.boltzmann(k);
-  source_[high] -= each.high * (1.0 - 1.0 / link.rise) * both / grid.boltzmann(k + link.shift);
+std::vector<double> BeamScattering::sum(ScatteringSums::Weight weight,
+                                        const std::vector<double>& values) const {
+  const std::size_t column = static_cast<std::size_t>(geometry_.grid.nx) * geometry_.grid.n_h;
+  std::vector<double> open(states_);
+  for (std::size_t cell = 0; cell < open.size(); ++cell) {
+    open[cell] *= geometry_.states_factor[cell / column];
+    if (!values.empty()) open[cell] *= values[cell];
+  }
+  std::vector<double> out = sums_.sum(weight, {overlap_, cells_.roughness}, open);
+  for (std::size_t cell = 0; cell < out.size(); ++cell)
+    if (!(states_[cell] > 0.0)) out[cell] = 0.0;
+  return out;
 }
 
 double BeamScattering::coupling(const BeamLink& link, int i, int k) const {
@@ -128,37 +134,18 @@ std::vector<double> BeamScattering::mean(const std::vector<double>& g) const {
 }
 
 std::vector<double> BeamScattering::gain(const std::vector<double>& mean) const {
-  const BeamGrid& grid = geometry_.grid;
-  std::vector<double> out(mean.size(), 0.0);
+  std::vector<double> out = sum(ScatteringSums::Weight::kRate, mean);
   for (std::size_t cell = 0; cell < cells_.relaxation_fs.size(); ++cell)
-    out[cell] = cells_.relaxation_fs[cell] * mean[cell];
-#pragma omp parallel for schedule(static)
-  for (int i = 0; i < grid.nx; ++i)
-    for (const BeamLink& link : links_)
-      for (int k = 0; k + link.shift < grid.n_h; ++k) {
-        const auto low = static_cast<std::size_t>(row(link.low, i) + k),
-                   high = static_cast<std::size_t>(row(link.high, i) + k + link.shift);
-        const LinkRates each = rates(link, i, k);
-        out[low] += each.low * factor_of_high(link, low) * mean[high];
-        out[high] += each.high * factor_of_low(link, high) * mean[low];
-      }
+    out[cell] += cells_.relaxation_fs[cell] * mean[cell];
+  if (!blocks()) return out;
+  const std::vector<double> freed = sum(ScatteringSums::Weight::kFreed, mean);
+  for (std::size_t cell = 0; cell < out.size(); ++cell)
+    out[cell] += cells_.filling[cell] * freed[cell];
   return out;
 }
 
 std::vector<double> BeamScattering::blocked_loss(const std::vector<double>& mean) const {
-  const BeamGrid& grid = geometry_.grid;
-  std::vector<double> out(mean.size(), 0.0);
-#pragma omp parallel for schedule(static)
-  for (int i = 0; i < grid.nx; ++i)
-    for (const BeamLink& link : links_)
-      for (int k = 0; k + link.shift < grid.n_h; ++k) {
-        const auto low = static_cast<std::size_t>(row(link.low, i) + k),
-                   high = static_cast<std::size_t>(row(link.high, i) + k + link.shift);
-        const LinkRates each = rates(link, i, k);
-        out[low] += each.low * (link.rise - 1.0) * grid.boltzmann(k + link.shift) * mean[high];
-        out[high] -= each.high * (1.0 - 1.0 / link.rise) * grid.boltzmann(k) * mean[low];
-      }
-  return out;
+  return sum(ScatteringSums::Weight::kBlocked, mean);
 }
 
 template <typename Action>

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "workers/mosfet/kernels/beam/beam_geometry.hpp"
+#include "workers/mosfet/kernels/beam/scattering_sums.hpp"
 #include "workers/mosfet/kernels/mosfet_kernels.hpp"
 
 namespace quasi::mosfet {
@@ -105,26 +106,16 @@ class BeamScattering {
   LinkRates rates(const BeamLink& link, int i, int k) const;
   /// Returns the matrix element of a link in column i: overlap, 1/nm, or that of roughness.
   double coupling(const BeamLink& link, int i, int k) const;
-  double filling(std::size_t cell) const {
-    return cells_.filling.empty() ? 0.0 : cells_.filling[cell];
-  }
-  /// Returns the factor of f_low, 1 + (e−1) F_high, in Newton's linearisation of f_low (1 − f_high)
-  /// − e f_high (1 − f_low) around the filling F, with e = e^{(H_h−H_k)/kT}. The factor of e f_high
-  /// is 1 − (1−1/e) F_low.
-  double factor_of_low(const BeamLink& link, std::size_t high) const {
-    return 1.0 + (link.rise - 1.0) * filling(high);
-  }
-  double factor_of_high(const BeamLink& link, std::size_t low) const {
-    return 1.0 - (1.0 - 1.0 / link.rise) * filling(low);
-  }
-  void add_source(const BeamLink& link, const LinkRates& each, int k, std::size_t low,
-                  std::size_t high);
+  /// Returns the sums of the processes over `values` of their other ends, times the open states,
+  /// which are zero in closed cells [n_states][nx][n_h]. @param values  empty: 1
+  std::vector<double> sum(ScatteringSums::Weight weight, const std::vector<double>& values) const;
   template <typename Action>
   void for_each_transfer(const std::vector<double>& mean, const Action& action) const;
 
   const BeamGeometry& geometry_;
   int processes_ = 0, subbands_ = 0;
   std::vector<BeamLink> links_;
+  ScatteringSums sums_;
   std::vector<double> overlap_;  ///< [pairs of levels][nx]
   std::vector<double> states_;   ///< D [n_states][nx][n_h]
   std::vector<double> loss_;
