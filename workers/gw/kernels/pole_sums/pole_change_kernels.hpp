@@ -2,8 +2,8 @@
 
 #include <complex>
 #include <cstdint>
-#include <vector>
 
+#include "workers/backend/unset_vector.hpp"
 #include "workers/gw/kernels/pole_sums/pole_sum_kernels.hpp"
 
 namespace quasi::gw {
@@ -12,8 +12,8 @@ namespace quasi::gw {
 /// Hermitian model has the elements of its lower triangle, row by row; other models have all of
 /// them. Single precision suffices for a difference.
 struct PoleChange {
-  std::vector<std::complex<float>> strength;
-  std::vector<float> tau_per_ry;
+  UnsetVector<std::complex<float>> strength;
+  UnsetVector<float> tau_per_ry;
 };
 /// Returns the number of elements of a PoleChange.
 inline std::int64_t elements_of_change(std::int64_t n_g, bool hermitian) {

@@ -184,8 +184,8 @@ PoleChange change_of(const PlasmonPoleModel& own, const PlasmonPoleModel& change
   const std::int64_t n = own.n;
   const bool folded = is_hermitian(own.view());
   const auto size = static_cast<std::size_t>(elements_of_change(n, folded));
-  PoleChange change{.strength = std::vector<std::complex<float>>(size),
-                    .tau_per_ry = std::vector<float>(size)};
+  PoleChange change{.strength = UnsetVector<std::complex<float>>(size),
+                    .tau_per_ry = UnsetVector<float>(size)};
 #pragma omp parallel for schedule(dynamic, 16)
   for (std::int64_t g = 0; g < n; ++g)
     for (std::int64_t h = 0; h < (folded ? g + 1 : n); ++h) {
