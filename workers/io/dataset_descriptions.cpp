@@ -166,6 +166,28 @@ void write_labels(const std::string& path, const std::vector<std::string>& label
     throw StorageError("cannot write labels '" + path + "'");
 }
 
+std::vector<std::string> read_labels(const std::filesystem::path& file, const std::string& path) {
+  constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+  const std::string what = "'" + file.string() + "': dataset '" + path + "'";
+  const auto shape = H5Reader(file).shape(path);  // refuses links and storage outside of the file
+  const H5Handle opened(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  const H5Handle dataset(H5Dopen2(opened.id(), path.c_str(), H5P_DEFAULT), H5Dclose);
+  const H5Handle type(H5Dget_type(dataset.id()), H5Tclose);
+  if (shape.size() != 1 || H5Tget_class(type.id()) != H5T_STRING ||
+      H5Tis_variable_str(type.id()) != 0)
+    throw InvalidInput(what + " is no list of texts of one length");
+  const std::size_t width = H5Tget_size(type.id()), count = static_cast<std::size_t>(shape[0]);
+  if (count > kMostBytes / width)
+    throw InvalidInput(what + " has more than 16 MiB; is the file damaged?");
+  std::string padded(width * count, '\0');
+  if (H5Dread(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, padded.data()) < 0)
+    throw InvalidInput(what + " cannot be read; is the file truncated?");
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < count; ++i)
+    labels.emplace_back(padded.substr(i * width, width).c_str());
+  return labels;
+}
+
 void describe_datasets(std::span<const ResultAxis> axes,
                        std::span<const DatasetDescription> descriptions, H5Writer* file) {
   Describer(axes, file).describe(descriptions);

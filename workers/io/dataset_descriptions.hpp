@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,10 @@ struct DatasetDescription {
 /// Writes labels as a dataset [label] of texts.
 /// @throws StorageError
 void write_labels(const std::string& path, const std::vector<std::string>& labels, H5Writer* file);
+
+/// Reads the labels that write_labels() wrote at `path` of a file.
+/// @throws InvalidInput naming file and path
+std::vector<std::string> read_labels(const std::filesystem::path& file, const std::string& path);
 
 /// Gives every dataset of the file that matches a row, by its path and its number of axes, the
 /// attribute `description` and the label of each axis, and attaches the dimension scales (HDF5
