@@ -9,6 +9,7 @@
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/input/text_files.hpp"
 #include "workers/gw/model/memory_limits.hpp"
+#include "workers/gw/output/mode_results.hpp"
 #include "workers/gw/output/result_file.hpp"
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/output/summary.hpp"
@@ -89,6 +90,9 @@ class GwTask : public Task {
           CoulombInteraction(run.field.crystal(), run.field.waves.k_grid, deck.coulomb));
     if (!deck.stop_after_epsilon) write_energies(options.output_directory, run);
     write_sigma_tables(options.output_directory, run);
+    if (run.phonons)
+      write_mode_table(options.output_directory / "modes.dat", *run.phonons, *run.displacements,
+                       run.field);
     write_result(options.output_directory / "result.h5", run, study, options.inputs);
     nlohmann::json summary = summary_of(run, options.devices.front(), team.size());
     if (study) summary["convergence"] = summarise_study(run, *study);

@@ -4,9 +4,9 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/berkeleygw_inputs.hpp"
-#include "workers/gw/input/deck_perturbation.hpp"
 #include "workers/gw/input/deck_pseudobands.hpp"
 #include "workers/gw/input/deck_sigma.hpp"
+#include "workers/gw/input/perturbation/deck_perturbation.hpp"
 #include "workers/io/renamed_keys.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -311,7 +311,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   read_pseudobands(TableReader(reader.table("pseudobands"), "pseudobands", where), &deck);
   const toml::table* displaced = reader.table("perturbation");
   deck.perturbation.wanted = displaced != nullptr;
-  read_perturbation(TableReader(displaced, "perturbation", where), &deck);
+  read_perturbation(TableReader(displaced, "perturbation", where), directory, &deck);
   read_checks(reader.table("checks"), where, &deck);
   deck.study.wanted = reader.boolean("convergence_study", false);
   read_convergence(reader.table("converge"), where, &deck);

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "workers/gw/model/phonon_modes.hpp"
 
 namespace quasi::gw {
 
@@ -11,6 +14,8 @@ struct PerturbationRequest {
   std::vector<int> atoms;          ///< counted from 1; empty: all atoms of the cell
   std::string directions = "xyz";  ///< letters of the Cartesian directions
   double check_step_bohr = 0.0;    ///< step of finite displacements that check ∂Σ; 0: no check
+  /// Phonon modes whose first order the job writes too; absent: none.
+  std::optional<PhononModes> modes;
 };
 
 }  // namespace quasi::gw

@@ -6,6 +6,7 @@
 #include "workers/gw/output/dataset_table.hpp"
 #include "workers/gw/output/displacement_results.hpp"
 #include "workers/gw/output/error_report.hpp"
+#include "workers/gw/output/mode_results.hpp"
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/output/summary.hpp"
 #include "workers/io/dataset_descriptions.hpp"
@@ -102,6 +103,7 @@ void write_result(const std::filesystem::path& path, const Calculation& run,
   write_screening(run, file);
   write_sigma_results(run, file);
   if (run.displacements) write_displacements(*run.displacements, run.field, file);
+  if (run.phonons) write_modes(*run.phonons, *run.displacements, file);
   if (run.pseudoband_errors) write_errors(*run.pseudoband_errors, file);
   write_error_rows(run.errors, file);
   if (study) write_study(run, *study, file);

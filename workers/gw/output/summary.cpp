@@ -5,6 +5,7 @@
 
 #include "workers/gw/output/displacement_results.hpp"
 #include "workers/gw/output/error_report.hpp"
+#include "workers/gw/output/mode_results.hpp"
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/solver/calculation/convergence_study.hpp"
 
@@ -215,6 +216,7 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
   add_sigma_summary(run, summary);
   if (run.displacements)
     summary["perturbations"] = summary_of_displacements(*run.displacements, run.field);
+  if (run.phonons) summary["modes"] = summary_of_modes(*run.phonons, *run.displacements, run.field);
   summary["seconds"] = run.seconds;
   summary["seconds"]["epsilon_estimate"] = run.plan.epsilon_seconds;
   summary["seconds"]["sigma_estimate"] = run.plan.sigma_seconds;
@@ -226,6 +228,7 @@ std::string table_of(const nlohmann::json& summary) {
   if (summary.contains("pseudobands")) text += table_of_errors(summary);
   if (summary.contains("perturbations"))
     text += table_of_displacements(summary.at("perturbations"));
+  if (summary.contains("modes")) text += table_of_modes(summary.at("modes"));
   if (summary.contains("errors")) text += table_of_error_rows(summary.at("errors"));
   const auto& gap = summary.at("gap");
   if (summary.contains("self_test")) {

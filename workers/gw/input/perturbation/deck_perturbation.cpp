@@ -1,10 +1,11 @@
-#include "workers/gw/input/deck_perturbation.hpp"
+#include "workers/gw/input/perturbation/deck_perturbation.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/deck_sigma.hpp"
+#include "workers/gw/input/perturbation/phonon_modes_file.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -14,7 +15,7 @@ constexpr double kSmallestStep_bohr = 1e-4;
 
 }  // namespace
 
-void read_perturbation(TableReader reader, Deck* deck) {
+void read_perturbation(TableReader reader, const std::filesystem::path& directory, Deck* deck) {
   PerturbationRequest& p = deck->perturbation;
   for (const double value :
        reader.numbers("atoms", 1, kMaxBandCount).value_or(std::vector<double>{})) {
@@ -43,6 +44,14 @@ void read_perturbation(TableReader reader, Deck* deck) {
     reader.fail("check_step_bohr",
                 "is below 1e-4 Bohr, where differences of Sigma lose the digits "
                 "that the check compares; set 0.01, or 0 for no check");
+  if (const std::string modes = reader.text("modes", ""); !modes.empty()) {
+    for (const char* key : {"atoms", "directions"})
+      if (reader.has(key))
+        reader.fail(key,
+                    "is not allowed with perturbation.modes, which need all atoms along x, y "
+                    "and z; remove it");
+    p.modes = read_phonon_modes(directory / modes);
+  }
   reader.finish();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "workers/gw/input/deck.hpp"
@@ -7,8 +8,10 @@
 
 namespace quasi::gw {
 
-/// Reads the table [perturbation] of a deck.
-void read_perturbation(TableReader reader, Deck* deck);
+/// Begin here: reads the table [perturbation] of a deck, and the phonon modes that it names.
+/// @param directory  of the deck, for relative paths
+/// @throws InvalidInput
+void read_perturbation(TableReader reader, const std::filesystem::path& directory, Deck* deck);
 
 /// Refuses settings of other tables that have no first order of Σ.
 /// @throws InvalidInput

@@ -6,17 +6,22 @@ namespace quasi::gw {
 
 void solve_displacements(const Deck& deck, const StepContext& context, Calculation& run) {
   const Stopwatch clock;
-  run.plan.notes.push_back(
+  const auto note = [&](const char* text) {
+    run.plan.notes.push_back(text);
+    context.progress.log(text);
+  };
+  note(
       "g^GW = g - <dV_xc> + <dSigma> is not available: the built-in crystals have no V_xc. The job "
       "writes g and <dSigma> apart");
   if (context.team.first().device().backend == Backend::kCuda)
-    run.plan.notes.push_back("the first order of Σ is calculated on the processor");
-  context.progress.log(run.plan.notes.back());
-  context.progress.log(run.plan.notes.back());
+    note("the first order of Σ is calculated on the processor");
   const auto kernels = make_gw_kernels(find_device("cpu"));
   run.displacements = displacement_elements(
       {deck.mean_field.crystal, deck.perturbation}, run.field, run.epsilon, run.plan.sigma,
       {context.coulomb, *kernels, context.progress}, context.checkpoint);
+  if (deck.perturbation.modes)
+    run.phonons = mode_elements(zero_point_modes(*deck.perturbation.modes, run.field.crystal()),
+                                *run.displacements, run.field.waves);
   run.seconds["perturbation"] = clock.seconds();
 }
 

@@ -8,6 +8,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
 #include "workers/gw/solver/perturbation/finite_difference.hpp"
+#include "workers/gw/solver/perturbation/zero_point_modes.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -197,6 +198,7 @@ void check_displacements(const PerturbationRequest& request, const Crystal& crys
       throw InvalidInput("perturbation.atoms names atom " + std::to_string(atom) +
                          ", but the cell has " + std::to_string(crystal.atoms.size()) +
                          " atoms; count them from 1");
+  if (request.modes) zero_point_modes(*request.modes, crystal);
 }
 
 DisplacementElements displacement_elements(const DisplacedCrystal& displaced,

@@ -49,7 +49,7 @@ double largest_deviation_ry(const ElementsAtK& at);
 std::vector<Displacement> displacements_of(const PerturbationRequest& request,
                                            const Crystal& crystal);
 
-/// @throws InvalidInput if the crystal lacks an atom of the request
+/// @throws InvalidInput if the crystal lacks an atom of the request, and as zero_point_modes() does
 void check_displacements(const PerturbationRequest& request, const Crystal& crystal);
 
 /// A built-in crystal and its displaced atoms.

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <complex>
+#include <string>
+#include <vector>
+
+#include "workers/gw/physics/crystal.hpp"
+
+namespace quasi::gw {
+
+/// One atom of the cell of a phonon calculation.
+struct VibratingAtom {
+  int atomic_number = 0;
+  double mass_amu = 0.0;
+  Vec3 position{};  ///< in units of the lattice vectors
+};
+
+/// Phonon modes at q = 0 in the cell and the order of atoms of their file.
+struct PhononModes {
+  std::string file;     ///< name for messages
+  Mat3 lattice_bohr{};  ///< row i: lattice vector i
+  std::vector<VibratingAtom> atoms;
+  std::vector<double> energy_ev;  ///< ħω, [mode]; negative where ω² < 0
+  /// Eigenvectors of the dynamical matrix, that is √M u, [mode][3κ+α], of unit length.
+  std::vector<std::complex<double>> eigenvector;
+
+  std::size_t n_modes() const { return energy_ev.size(); }
+};
+
+}  // namespace quasi::gw

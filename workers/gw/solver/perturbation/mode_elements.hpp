@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "workers/gw/solver/perturbation/displacement_elements.hpp"
+#include "workers/gw/solver/perturbation/zero_point_modes.hpp"
+
+namespace quasi::gw {
+
+/// First orders in one mode at one k, eV; matrices are [bra][ket]. Those of an acoustic mode are
+/// empty.
+struct ModeElementsAtK {
+  std::vector<Cplx> mean_field_ev;  ///< Σ_aα u_aα ⟨l|∂V/∂τ_aα|m⟩
+  std::vector<Cplx> sigma_ev;       ///< of ∂Σ, the mean at the energies of bra and ket
+};
+
+/// A degenerate set of modes and the multiplets of bra and ket at one k. The values do not depend
+/// on the basis of any of them (docs/theory/gw.md 14.6).
+struct ModeCoupling {
+  int mode = 0;                      ///< first mode of its set, from 0
+  std::size_t k = 0;                 ///< position in k_index
+  std::pair<int, int> bra{}, ket{};  ///< first and last band, counted from 1
+  double mean_field_ev = 0.0;        ///< √ of the mean |g|²
+  double sigma_ev = 0.0;             ///< √ of the mean |⟨∂Σ⟩|²
+  std::optional<double> ratio;       ///< Re Σ g* ⟨∂Σ⟩ / Σ|g|²; absent where g vanishes
+  double potential_ev_per_angstrom = 0.0;  ///< |g|/√(ħ/(2Mω)) with the mass of the cell
+};
+
+/// First orders between the outer states in phonon modes at q = 0.
+struct ModeElements {
+  ZeroPointModes modes;
+  std::vector<std::vector<ModeElementsAtK>> at;  ///< [mode][k]
+  std::vector<ModeCoupling> couplings;           ///< of optical modes
+};
+
+/// Transforms first orders in displacements of all atoms into those in modes:
+///
+///   g_ν,lm = Σ_aα √(ħ/(2M_a ω_ν)) e_ν,aα g_aα,lm.
+///
+/// @pre all atoms are displaced along all directions
+ModeElements mode_elements(ZeroPointModes modes, const DisplacementElements& displaced,
+                           const Wavefunctions& waves);
+
+}  // namespace quasi::gw
