@@ -42,7 +42,7 @@ def test_elements_are_those_of_the_atoms(coupled: Path) -> None:
     with h5py.File(coupled / "result.h5") as file:
         def matrix(path: str) -> np.ndarray:
             return file[path][()] @ np.array([1.0, 1.0j])
-        energy_ev = file["modes/energy"][3:, None] / 1e3
+        energy_ev = file["modes/energy"][3:].reshape(3, 1) / 1e3
         mass = ELECTRONS_PER_AMU * np.repeat(file["modes/mass"][()], 3)
         amplitude = np.sqrt(RYDBERG_EV / (mass * energy_ev))
         for name in ("mean_field", "sigma"):
