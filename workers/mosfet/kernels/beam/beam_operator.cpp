@@ -29,13 +29,18 @@ double BeamOperator::loss(int state, int i, int k, int j) const {
   return isolated_[cell(state, i, k) + j] != 0 ? kBeamWellLoss : 0.0;
 }
 
-bool BeamOperator::is_smooth(int state, int k, int j, int first) const {
+void BeamOperator::find_open_faces(int state, int k, std::vector<char>* open) const {
   const BeamGrid& grid = geometry_.grid;
-  if (order_ == BeamOrder::kFirst || first < 1 || first + 3 > grid.nx - 1) return false;
-  const double full = geometry_.full[static_cast<std::size_t>(k) * grid.n_kappa + j];
-  for (int n = first; n <= first + 3; ++n)
-    if (area(state, n, k, j) != full) return false;
-  return true;
+  const int nj = grid.n_kappa;
+  open->assign(static_cast<std::size_t>(grid.nx + 1) * nj, 0);
+  if (order_ == BeamOrder::kFirst) return;
+  const double* full = &geometry_.full[static_cast<std::size_t>(k) * nj];
+  for (int n = 1; n < grid.nx; ++n) {
+    const double* here = &geometry_.area[static_cast<std::size_t>(geometry_.face(state, n)) +
+                                         static_cast<std::size_t>(k) * nj];
+    for (int j = 0; j < nj; ++j)
+      (*open)[static_cast<std::size_t>(n) * nj + j] = here[j] == full[j] ? 1 : 0;
+  }
 }
 
 void BeamOperator::face_values(const std::vector<double>& g, bool includes_inflow, int state, int k,
@@ -45,6 +50,12 @@ void BeamOperator::face_values(const std::vector<double>& g, bool includes_inflo
   const std::size_t branch = g.size() / 2;
   out->forward.resize(static_cast<std::size_t>(nx + 1) * nj);
   out->backward.resize(out->forward.size());
+  find_open_faces(state, k, &out->open);
+  const auto is_smooth = [&](int first, int j) {
+    if (first < 1 || first + 3 > nx - 1) return false;
+    const char* open = &out->open[static_cast<std::size_t>(first) * nj + j];
+    return (open[0] & open[nj] & open[2 * nj] & open[3 * nj]) != 0;
+  };
   const auto plus = [&](int i, int j) { return g[cell(state, i, k) + j]; };
   const auto minus = [&](int i, int j) { return g[branch + cell(state, i, k) + j]; };
   for (int n = 0; n <= nx; ++n)
@@ -52,9 +63,8 @@ void BeamOperator::face_values(const std::vector<double>& g, bool includes_inflo
       double forward = n > 0 ? plus(n - 1, j) : includes_inflow ? inflow_.source[k] : 0.0;
       double backward = n < nx ? minus(n, j) : includes_inflow ? inflow_.drain[k] : 0.0;
       // Upwind parabolas are used where all cells that they join are fully open.
-      if (is_smooth(state, k, j, n - 2))
-        forward = (2.0 * plus(n, j) + 5.0 * forward - plus(n - 2, j)) / 6.0;
-      if (is_smooth(state, k, j, n - 1))
+      if (is_smooth(n - 2, j)) forward = (2.0 * plus(n, j) + 5.0 * forward - plus(n - 2, j)) / 6.0;
+      if (is_smooth(n - 1, j))
         backward = (2.0 * minus(n - 1, j) + 5.0 * backward - minus(n + 1, j)) / 6.0;
       out->forward[static_cast<std::size_t>(n) * nj + j] = forward;
       out->backward[static_cast<std::size_t>(n) * nj + j] = backward;

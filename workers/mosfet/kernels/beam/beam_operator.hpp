@@ -58,12 +58,11 @@ class BeamOperator {
   /// Face values of one (state, k): ĝ⁺ and ĝ⁻ at the faces [nx+1][n_kappa].
   struct FaceValues {
     std::vector<double> forward, backward;
+    std::vector<char> open;  ///< 1: an inner face is fully open, and upwind parabolas are allowed
   };
   void face_values(const std::vector<double>& g, bool includes_inflow, int state, int k,
                    FaceValues* out) const;
-  /// Returns true if a cell is fully open at the faces first … first + 3, none of which is a
-  /// contact.
-  bool is_smooth(int state, int k, int j, int first) const;
+  void find_open_faces(int state, int k, std::vector<char>* open) const;
   double area(int state, int n, int k, int j) const {
     return geometry_.area[static_cast<std::size_t>(geometry_.face(state, n)) +
                           static_cast<std::size_t>(k) * geometry_.grid.n_kappa + j];

@@ -1,6 +1,7 @@
 #include "workers/mosfet/kernels/beam/beam_wave.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "workers/backend/error.hpp"
@@ -30,10 +31,6 @@ std::vector<double> unfolded(const Wave& values) {
 Wave folded(const std::vector<double>& values) {
   const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   return complex_of({values.begin(), half}, {half, values.end()});
-}
-
-Wave mean_of(const BeamScattering& scattering, const Wave& g) {
-  return complex_of(scattering.mean(real_part(g)), scattering.mean(imaginary_part(g)));
 }
 
 /// Right side of one line: the drive of both branches, plus V times the gain, plus V δλ (ḡ −
@@ -164,23 +161,40 @@ Wave BeamWave::solve_lines(const Wave& drive, const CellFeed& feed) const {
   return g;
 }
 
-Wave BeamWave::solve(const Wave& drive, double tolerance) const {
+Wave BeamWave::respond(const Wave& drive, const Wave& mean) const {
+  return solve_lines(drive, scattering_.scatters() ? feed_of(mean) : CellFeed{});
+}
+
+Wave BeamWave::mean(const Wave& g) const {
+  return complex_of(scattering_.mean(real_part(g)), scattering_.mean(imaginary_part(g)));
+}
+
+std::vector<double> BeamWave::relative_weights() const {
+  const BeamGeometry& geometry = problem_.geometry();
+  const std::vector<double> arriving = problem_.line_mean(scattering_.source(), true);
+  std::vector<double> weights = beam_electron_weights(
+      geometry.grid, problem_.inflow(), geometry.density_factor, scattering_.states(), arriving);
+  double electrons = 0.0;
+  for (std::size_t cell = 0; cell < weights.size(); ++cell)
+    electrons += (weights[cell] * arriving[cell]) * (weights[cell] * arriving[cell]);
+  for (double& weight : weights) weight /= std::sqrt(electrons);
+  return weights;
+}
+
+Wave BeamWave::solve(const Wave& drive, double tolerance, const Wave& start) const {
   Wave first = solve_lines(drive, {});
   if (!scattering_.scatters()) return first;
-  const std::vector<double> rhs = unfolded(mean_of(scattering_, first));
-  std::vector<double> mean = rhs;
-  const BeamGeometry& geometry = problem_.geometry();
+  const std::vector<double> rhs = unfolded(this->mean(first));
+  std::vector<double> mean = start.empty() ? rhs : unfolded(start);
   HostVectors vectors;
-  vectors.weight =
-      beam_electron_weights(geometry.grid, problem_.inflow(), geometry.density_factor,
-                            scattering_.states(), problem_.line_mean(scattering_.source(), true));
+  vectors.weight = relative_weights();
   const std::size_t rows = vectors.weight.size();
   vectors.weight.resize(2 * rows);
   std::copy_n(vectors.weight.begin(), rows,
               vectors.weight.begin() + static_cast<std::ptrdiff_t>(rows));
   const auto apply = [&](const std::vector<double>& x) {
     const Wave fed = solve_lines({}, feed_of(folded(x)));
-    std::vector<double> out = unfolded(mean_of(scattering_, fed));
+    std::vector<double> out = unfolded(this->mean(fed));
     for (std::size_t at = 0; at < out.size(); ++at) out[at] = x[at] - out[at];
     return out;
   };

@@ -24,9 +24,22 @@ class BeamWave {
            const std::vector<double>& steady);
 
   /// Returns δg in the layout of BeamOperator. @param drive  q in that layout, eV/fs
+  /// @param start  means of δg to begin with; empty: those without gain
   /// @throws NotConverged if GMRES does not reach `tolerance` of the residual of δg = 0
-  std::vector<std::complex<double>> solve(const std::vector<std::complex<double>>& drive,
-                                          double tolerance) const;
+  std::vector<std::complex<double>> solve(
+      const std::vector<std::complex<double>>& drive, double tolerance,
+      const std::vector<std::complex<double>>& start = {}) const;
+
+  /// Returns δg of a drive and of the gain by given means, by one solution of all lines. It solves
+  /// the equation above if its own means are the given ones. @param drive  as in solve() @param
+  /// mean δḡ [n_states][nx][n_h]
+  std::vector<std::complex<double>> respond(const std::vector<std::complex<double>>& drive,
+                                            const std::vector<std::complex<double>>& mean) const;
+  /// Returns the means of δg over κ and both branches [n_states][nx][n_h].
+  std::vector<std::complex<double>> mean(const std::vector<std::complex<double>>& g) const;
+  /// Returns √n/ĝ for every mean, with the electrons n and occupations ĝ of unscattered inflow
+  /// (docs/theory/mosfet.md 17.5), over √Σn.
+  std::vector<double> relative_weights() const;
 
  private:
   using Wave = std::vector<std::complex<double>>;

@@ -7,7 +7,7 @@
 
 namespace quasi::mosfet {
 
-/// Number of directions after which gmres() starts again.
+/// Number of directions after which gmres() starts again, unless its caller says otherwise.
 constexpr int kGmresRestart = 40;
 
 /// Result of a GMRES iteration.
@@ -99,7 +99,8 @@ struct HostVectors {
 /// @param vectors  dot, orthogonalise, add and scale of the type of `b`, as HostVectors has them
 /// @param apply  returns A x for a vector x
 /// @param x  in: start, out: solution
-template <typename Vectors, typename Apply>
+/// @tparam kRestart  number of directions after which the iteration starts again
+template <int kRestart = kGmresRestart, typename Vectors, typename Apply>
 GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vectors::Vector& b,
                   double tolerance, int max_products, typename Vectors::Vector* x) {
   using Vector = typename Vectors::Vector;
@@ -130,7 +131,7 @@ GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vec
     basis.push_back(std::move(residual));
     GmresCycle cycle(length);
     recurrence_reached = false;
-    for (int k = 0; k < kGmresRestart && report.products < max_products; ++k) {
+    for (int k = 0; k < kRestart && report.products < max_products; ++k) {
       Vector next = apply(basis.back());
       ++report.products;
       std::vector<double> h = vectors.orthogonalise(basis, &next);

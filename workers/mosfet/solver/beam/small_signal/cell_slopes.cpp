@@ -18,24 +18,33 @@ std::vector<double> half_difference(const std::vector<double>& high,
 
 }  // namespace
 
-LevelShift shift_between(const BeamLevels& base, const BeamLevels& low, const BeamLevels& high) {
-  // The edge at a face has kinks where it was clipped or raised. Only a small part of the shift is
-  // tried, so that it stays between two kinks.
-  constexpr double kShare = 1e-2;
-  LevelShift shift{half_difference(high.edge_ev, low.edge_ev), {}};
-  const auto nodes = static_cast<std::size_t>(base.nx), count = nodes + 1;
-  std::vector<double> edge(nodes), below(count), above(count);
-  for (int state = 0; state < base.n_states(); ++state) {
-    const double* moved = &shift.node[static_cast<std::size_t>(state) * nodes];
-    const auto faces_at = [&](double share, std::vector<double>* faces) {
-      for (std::size_t i = 0; i < nodes; ++i) edge[i] = base.edge_of(state)[i] + share * moved[i];
-      face_energies(edge.data(), base.nx, faces->data());
-    };
-    faces_at(-kShare, &below);
-    faces_at(kShare, &above);
-    for (std::size_t n = 0; n < count; ++n)
-      shift.face.push_back((above[n] - below[n]) / (2.0 * kShare));
+FaceSlopes::FaceSlopes(const BeamLevels& levels) : nx_(static_cast<std::size_t>(levels.nx)) {
+  const auto states = static_cast<std::size_t>(levels.n_states());
+  slopes_.resize(states * (nx_ + 1) * nx_);
+#pragma omp parallel for schedule(static)
+  for (std::size_t state = 0; state < states; ++state) {
+    const double* edges = levels.edge_of(static_cast<int>(state));
+    std::vector<double> nodes(edges, edges + nx_), below(nx_ + 1), above(nx_ + 1);
+    for (std::size_t i = 0; i < nx_; ++i) {
+      nodes[i] = edges[i] - kStep_ev;
+      face_energies(nodes.data(), levels.nx, below.data());
+      nodes[i] = edges[i] + kStep_ev;
+      face_energies(nodes.data(), levels.nx, above.data());
+      nodes[i] = edges[i];
+      for (std::size_t n = 0; n <= nx_; ++n)
+        slopes_[(state * (nx_ + 1) + n) * nx_ + i] = (above[n] - below[n]) / (2.0 * kStep_ev);
+    }
   }
+}
+
+LevelShift FaceSlopes::shift_between(const BeamLevels& low, const BeamLevels& high) const {
+  LevelShift shift{half_difference(high.edge_ev, low.edge_ev), {}};
+  for (std::size_t state = 0; state < shift.node.size() / nx_; ++state)
+    for (std::size_t n = 0; n <= nx_; ++n) {
+      double moved = 0.0;
+      for (std::size_t i = 0; i < nx_; ++i) moved += at(state, n, i) * shift.node[state * nx_ + i];
+      shift.face.push_back(moved);
+    }
   return shift;
 }
 

@@ -11,9 +11,23 @@ struct LevelShift {
   std::vector<double> node, face;  ///< [n_states][nx] and [n_states][nx+1]
 };
 
-/// Returns half of the differences between two sets of levels, and the changes of the faces at
-/// `base` that belong to them in first order.
-LevelShift shift_between(const BeamLevels& base, const BeamLevels& low, const BeamLevels& high);
+/// Derivatives of the band edges at faces by those at nodes [n_states][nx+1][nx]. The rules for
+/// faces have kinks where neighbours are nearly equal, as in flat contacts. One fixed derivative
+/// keeps the response linear there.
+class FaceSlopes {
+ public:
+  /// Computes them by central differences of 1e-6 eV.
+  explicit FaceSlopes(const BeamLevels& levels);
+  double at(std::size_t state, std::size_t face, std::size_t node) const {
+    return slopes_[(state * (nx_ + 1) + face) * nx_ + node];
+  }
+  /// Returns half of the differences between two sets of levels, and the changes of the faces.
+  LevelShift shift_between(const BeamLevels& low, const BeamLevels& high) const;
+
+ private:
+  std::size_t nx_;
+  std::vector<double> slopes_;
+};
 
 /// First-order changes of volumes, areas and stored electrons with the band edges
 /// (docs/theory/mosfet.md 17.8). A cell that is closed or fully open stays so.

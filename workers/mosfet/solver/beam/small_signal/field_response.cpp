@@ -157,6 +157,7 @@ FieldResponse::FieldResponse(const BeamDevice& device, const BiasPoint& bias,
   }
   solve_base(bias, state);
   slopes_.emplace(base_->geometry, base_->levels);
+  face_slopes_.emplace(base_->levels);
 }
 
 // Solves transport at the levels of the state. With blocking Newton's iteration repeats the
@@ -243,7 +244,7 @@ FieldDerivative FieldResponse::along(const std::vector<double>& direction) const
     subbands[side] = solve_subbands(device_.structure, potential[side]);
   }
   const LevelTables low = tables_of(subbands[0]), high = tables_of(subbands[1]);
-  const LevelShift shift = shift_between(tables_.levels, low.levels, high.levels);
+  const LevelShift shift = face_slopes_->shift_between(low.levels, high.levels);
   std::array<std::vector<double>, 2> rate, residual;
   std::array<std::array<double, 2>, 2> current{}, excess{};
   for (const int side : {0, 1}) {

@@ -60,6 +60,7 @@ class FieldResponse {
   const Subbands& subbands() const { return subbands_; }
   const std::vector<double>& potential_v() const { return potential_v_; }
   const CellSlopes& slopes() const { return *slopes_; }
+  const FaceSlopes& face_slopes() const { return *face_slopes_; }
   /// Returns the occupations of the steady state, in the layout of BeamOperator.
   const std::vector<double>& occupations() const { return g_; }
   /// Returns the level of a state, its index in the subbands and overlaps [n_states].
@@ -113,6 +114,7 @@ class FieldResponse {
   std::unique_ptr<Frame> base_;
   std::vector<double> g_;
   std::optional<CellSlopes> slopes_;
+  std::optional<FaceSlopes> face_slopes_;
 };
 
 }  // namespace quasi::mosfet

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 
-#include "workers/mosfet/physics/beam/face_energies.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
 namespace quasi::mosfet {
 namespace {
 
 constexpr double kValleys = 2.0;
-constexpr double kStep_ev = 1e-6;  // of band edges at nodes
 
 }  // namespace
 
@@ -52,26 +50,7 @@ ColumnMatrix FieldTranspose::matrix_at_fixed_sheet(const FieldResponse& response
 FieldTranspose::FieldTranspose(const FieldResponse& response)
     : response_(response),
       states_(all_states_of(response)),
-      fixed_sheet_(matrix_at_fixed_sheet(response, states_)) {
-  const BeamLevels& levels = response.levels();
-  const auto nx = static_cast<std::size_t>(levels.nx);
-  std::vector<double> below(nx + 1), above(nx + 1);
-  face_slopes_.resize(static_cast<std::size_t>(levels.n_states()) * (nx + 1) * nx);
-  for (int state = 0; state < levels.n_states(); ++state) {
-    std::vector<double> nodes(levels.edge_of(state), levels.edge_of(state) + nx);
-    double* slopes = &face_slopes_[static_cast<std::size_t>(state) * (nx + 1) * nx];
-    for (std::size_t i = 0; i < nx; ++i) {
-      const double edge = nodes[i];
-      nodes[i] = edge - kStep_ev;
-      face_energies(nodes.data(), levels.nx, below.data());
-      nodes[i] = edge + kStep_ev;
-      face_energies(nodes.data(), levels.nx, above.data());
-      nodes[i] = edge;
-      for (std::size_t n = 0; n <= nx; ++n)
-        slopes[n * nx + i] = (above[n] - below[n]) / (2.0 * kStep_ev);
-    }
-  }
-}
+      fixed_sheet_(matrix_at_fixed_sheet(response, states_)) {}
 
 double FieldTranspose::weight(int state, int k) const {
   const BeamGeometry& geometry = response_.transport().geometry();
@@ -105,7 +84,7 @@ std::vector<double> FieldTranspose::by_potential(const LevelShift& slopes) const
     for (std::size_t i = 0; i < nx; ++i) {
       double slope = slopes.node[state * nx + i];
       for (std::size_t n = 0; n <= nx; ++n)
-        slope += slopes.face[state * (nx + 1) + n] * face_slopes_[(state * (nx + 1) + n) * nx + i];
+        slope += slopes.face[state * (nx + 1) + n] * response_.face_slopes().at(state, n, i);
       const auto level = static_cast<std::size_t>(response_.level_of()[state]);
       const double* psi = &response_.subbands().psi[(level * nx + i) * nz];
       for (std::size_t j = 0; j < nz; ++j)

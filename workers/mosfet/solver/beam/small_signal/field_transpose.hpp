@@ -50,8 +50,7 @@ class FieldTranspose {
 
   const FieldResponse& response_;
   AllStates states_;
-  ColumnMatrix fixed_sheet_;         ///< derivative of P at fixed ϱ; wave functions follow V
-  std::vector<double> face_slopes_;  ///< ∂ε_face/∂ε_node [n_states][nx+1][nx]
+  ColumnMatrix fixed_sheet_;  ///< derivative of P at fixed ϱ; wave functions follow V
 };
 
 }  // namespace quasi::mosfet

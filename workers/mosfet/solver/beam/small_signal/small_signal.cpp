@@ -17,8 +17,19 @@ namespace {
 
 using Complex = std::complex<double>;
 using Wave = std::vector<Complex>;
-constexpr double kFieldTolerance = 1e-9, kTransportTolerance = 1e-11;
-constexpr int kMaxFieldProducts = 200;
+constexpr double kTolerance = 1e-10, kTransportTolerance = 1e-11;
+constexpr int kMaxProducts = 1000, kRestart = 150;
+
+// Returns the real parts of both, followed by the imaginary parts of both.
+std::vector<double> joined(const Wave& means, const Wave& fields) {
+  std::vector<double> out;
+  out.reserve(2 * (means.size() + fields.size()));
+  for (const Wave* part : {&means, &fields})
+    for (const Complex& value : *part) out.push_back(value.real());
+  for (const Wave* part : {&means, &fields})
+    for (const Complex& value : *part) out.push_back(value.imag());
+  return out;
+}
 
 }  // namespace
 
@@ -69,22 +80,35 @@ class BeamSmallSignal::Linearised {
     std::array<double, 2> excess_ev{};  ///< change of the electrons beyond the wanted ones
   };
 
-  /// Response to complex unknowns and to electrons that enter.
+  /// Means of δg [n_states][nx][n_h] and the field: δV [nx][nz] and, with neutral inflow, the
+  /// shifts of E_F at source and drain, eV.
+  struct Unknowns {
+    Wave mean, field;
+  };
+  /// Splits the vector that joined() makes.
+  static Unknowns unknowns_of(const std::vector<double>& x, std::size_t means) {
+    const std::size_t half = x.size() / 2;
+    Unknowns out;
+    for (std::size_t at = 0; at < half; ++at)
+      (at < means ? out.mean : out.field).emplace_back(x[at], x[half + at]);
+    return out;
+  }
+
+  /// Response to the unknowns and to electrons that enter.
   struct Reaction {
+    Wave mean;                       ///< of δg, after one solution of all lines
     Wave poisson;                    ///< δP [nx][nz]
     std::array<Complex, 2> current;  ///< through the faces next to the contacts
     std::array<Complex, 2> excess;   ///< electrons of the contact columns, eV
   };
 
-  /// Computes the reaction to unknowns, given as real parts followed by imaginary parts. Each half
-  /// has δV [nx][nz] and, with neutral inflow, the shifts of E_F at source and drain, eV.
-  Reaction react(const BeamWave& wave, double omega, const std::vector<double>& unknowns,
-                 const ContactDrive& driven) const {
-    const auto first = unknowns.begin(),
-               half = first + static_cast<std::ptrdiff_t>(unknowns.size() / 2);
+  /// @param solves  whether transport is solved to the end, beginning with the means of x
+  Reaction react(const BeamWave& wave, double omega, const Unknowns& x, const ContactDrive& driven,
+                 bool solves = false) const {
     const auto nodes = static_cast<std::ptrdiff_t>(response_.boundary().fixed.size());
-    const FieldDerivative a = response_.along({first, first + nodes}),
-                          b = response_.along({half, half + nodes});
+    const Wave potential(x.field.begin(), x.field.begin() + nodes);
+    const FieldDerivative a = response_.along(real_part(potential)),
+                          b = response_.along(imaginary_part(potential));
     const Complex i_omega(0.0, omega), unit(0.0, 1.0);
     Wave drive(a.rate.size());
     for (std::size_t at = 0; at < drive.size(); ++at) {
@@ -92,20 +116,20 @@ class BeamSmallSignal::Linearised {
       if (!driven.entering.empty()) drive[at] += driven.entering[at];
     }
     for (std::size_t side = 0; side < inflow_.size(); ++side) {
-      const auto at = nodes + static_cast<std::ptrdiff_t>(side);
-      const Complex shift_ev(first[at], half[at]);
+      const Complex shift_ev = x.field[static_cast<std::size_t>(nodes) + side];
       // The drive of a terminal belongs to −δV = δE_F/e.
       for (std::size_t cell = 0; cell < drive.size(); ++cell)
         drive[cell] -= shift_ev * inflow_[side][cell];
     }
-    const Wave g = wave.solve(drive, kTransportTolerance);
+    const Wave g =
+        solves ? wave.solve(drive, kTransportTolerance, x.mean) : wave.respond(drive, x.mean);
     const std::vector<double> real = real_part(g), imaginary = imaginary_part(g);
     const std::vector<double> p = response_.poisson_of(real), q = response_.poisson_of(imaginary);
     const std::array<double, 2> in_phase = response_.current_of(real),
                                 quadrature = response_.current_of(imaginary),
                                 held = response_.excess_of(real),
                                 swung = response_.excess_of(imaginary);
-    Reaction out{.poisson = Wave(p.size()), .current = {}, .excess = {}};
+    Reaction out{.mean = wave.mean(g), .poisson = Wave(p.size()), .current = {}, .excess = {}};
     for (std::size_t at = 0; at < p.size(); ++at)
       out.poisson[at] = {a.poisson[at] + p[at], b.poisson[at] + q[at]};
     for (const std::size_t n : {0, 1}) {
@@ -117,51 +141,75 @@ class BeamSmallSignal::Linearised {
 
   /// Returns M⁻¹ δP in the order of the unknowns, with the matrix M of a Gummel step. The excess of
   /// the contact columns is its own preconditioned residual.
-  std::vector<double> preconditioned(const Reaction& reaction) const {
+  Wave preconditioned(const Reaction& reaction) const {
     std::vector<double> real = real_part(reaction.poisson),
                         imaginary = imaginary_part(reaction.poisson);
     matrix_.solve(real.data());
     matrix_.solve(imaginary.data());
-    for (std::size_t side = 0; side < inflow_.size(); ++side) {
-      real.push_back(reaction.excess[side].real());
-      imaginary.push_back(reaction.excess[side].imag());
-    }
-    real.insert(real.end(), imaginary.begin(), imaginary.end());
-    return real;
+    Wave out;
+    for (std::size_t at = 0; at < real.size(); ++at) out.emplace_back(real[at], imaginary[at]);
+    for (std::size_t side = 0; side < inflow_.size(); ++side) out.push_back(reaction.excess[side]);
+    return out;
+  }
+
+  /// Returns the weights of joined unknowns: 1 for the field, and the weights of transport for the
+  /// means, so that kT/e everywhere weighs as much as that change of all ln ḡ.
+  std::vector<double> weights_of(const BeamWave& wave, std::size_t fields) const {
+    std::vector<double> weights = wave.relative_weights();
+    const double scale =
+        response_.transport().geometry().grid.shape.kt_ev * std::sqrt(static_cast<double>(fields));
+    for (double& weight : weights) weight *= scale;
+    weights.resize(weights.size() + fields, 1.0);
+    weights.insert(weights.end(), weights.begin(), weights.end());
+    return weights;
+  }
+
+  /// Solves for the unknowns that 1 V at a terminal leaves beside its lift.
+  Unknowns solve(const BeamWave& wave, double omega, const Unknowns& lift,
+                 const ContactDrive& driven, int* products) const {
+    const std::size_t means = lift.mean.size();
+    const Reaction driving = react(wave, omega, lift, driven);
+    Wave field = preconditioned(driving);
+    for (Complex& value : field) value = -value;
+    const std::vector<double> rhs = joined(driving.mean, field);
+    std::vector<double> found(rhs.size(), 0.0);
+    HostVectors vectors;
+    vectors.weight = weights_of(wave, field.size());
+    const auto apply = [&](const std::vector<double>& x) {
+      ++*products;
+      const Unknowns at = unknowns_of(x, means);
+      Reaction reaction = react(wave, omega, at, {});
+      for (std::size_t cell = 0; cell < means; ++cell)
+        reaction.mean[cell] = at.mean[cell] - reaction.mean[cell];
+      return joined(reaction.mean, preconditioned(reaction));
+    };
+    const GmresReport report =
+        gmres<kRestart>(vectors, apply, rhs, kTolerance, kMaxProducts, &found);
+    if (!report.converged)
+      throw NotConverged("small signal: GMRES left a residual of " + shown(report.residual) +
+                         " after " + std::to_string(report.products) + " products");
+    return unknowns_of(found, means);
   }
 
   /// Returns the column of Y that belongs to 1 V at a terminal.
   std::array<Complex, kTerminals> column_of(const BeamWave& wave, double omega, Terminal terminal,
                                             int* products) const {
-    std::vector<double> lift = terminal_lift(device_.structure, response_.boundary(), terminal);
+    const std::vector<double> raised =
+        terminal_lift(device_.structure, response_.boundary(), terminal);
+    Unknowns lift{Wave(response_.scattering().states().size()), Wave(raised.begin(), raised.end())};
+    lift.field.resize(raised.size() + inflow_.size());
     ContactDrive driven;
-    const std::size_t nodes = lift.size(), half_size = nodes + inflow_.size();
-    lift.resize(2 * half_size, 0.0);
     if (terminal != Terminal::kGate) {
       const bool source = terminal == Terminal::kSource;
       driven.entering = response_.inflow_drive(source);
       driven.excess_ev[source ? 0 : 1] = response_.excess_drive(source);
     }
-    std::vector<double> rhs = preconditioned(react(wave, omega, lift, driven));
-    for (double& value : rhs) value = -value;
-    std::vector<double> field(2 * half_size, 0.0);
-    const HostVectors vectors;
-    const auto apply = [&](const std::vector<double>& x) {
-      ++*products;
-      return preconditioned(react(wave, omega, x, {}));
-    };
-    const GmresReport report =
-        gmres(vectors, apply, rhs, kFieldTolerance, kMaxFieldProducts, &field);
-    if (!report.converged)
-      throw NotConverged("small signal: GMRES of the field left a residual of " +
-                         shown(report.residual) + " after " + std::to_string(report.products) +
-                         " products");
-    vectors.add(1.0, lift, &field);
-    const Reaction last = react(wave, omega, field, driven);
-    const auto count = static_cast<std::ptrdiff_t>(nodes);
-    const auto half = field.begin() + static_cast<std::ptrdiff_t>(half_size);
-    const auto q = terminal_charges(device_.problem, {field.begin(), field.begin() + count}),
-               r = terminal_charges(device_.problem, {half, half + count});
+    Unknowns x = solve(wave, omega, lift, driven, products);
+    for (std::size_t at = 0; at < x.field.size(); ++at) x.field[at] += lift.field[at];
+    const Reaction last = react(wave, omega, x, driven, true);
+    x.field.resize(raised.size());
+    const auto q = terminal_charges(device_.problem, real_part(x.field)),
+               r = terminal_charges(device_.problem, imaginary_part(x.field));
     const Complex i_omega(0.0, omega);
     std::array<Complex, kTerminals> current{-last.current[0], last.current[1], 0.0};
     for (std::size_t n = 0; n < current.size(); ++n)
