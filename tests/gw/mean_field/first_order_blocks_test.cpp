@@ -130,7 +130,7 @@ TEST(FirstOrderBlocks, SettingsWithoutAFirstOrderRepeatTheSums) {
   }
 }
 
-TEST(FirstOrderBlocks, SameBitsOnThreeDevicesInBatchesAndAfterInterruptions) {
+TEST(FirstOrderBlocks, SameBitsOnThreeDevicesAndAfterInterruptions) {
   const Deck deck = deck_of();
   const Calculation whole = run(deck), three = run(deck, 3);
   const auto expect_same = [&](const Calculation& other) {
@@ -233,6 +233,15 @@ TEST(FirstOrderBlocks, DerivativeByTheWeightOfABlock) {
                 1e-5 * std::abs(slope))
         << l;
   }
+  // Changes that do not fit a device together are summed one after another.
+  SigmaOptions little = blocks.options;
+  little.memory_budget_bytes = little.memory_limit_bytes = 1;
+  const auto alone = sigma_responses(blocks.of_sigma, at, 2, little, {blocks.context, loaded});
+  for (std::size_t c = 0; c < 2; ++c)
+    for (std::size_t l = 0; l < found[c][0].total_ry.size(); ++l) {
+      EXPECT_NEAR(alone[c][0].total_ry[l], found[c][0].total_ry[l], 1e-15);
+      EXPECT_NEAR(alone[c][0].slope[l], found[c][0].slope[l], 1e-15);
+    }
 }
 
 }  // namespace

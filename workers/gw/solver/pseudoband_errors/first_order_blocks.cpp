@@ -1,6 +1,8 @@
 #include "workers/gw/solver/pseudoband_errors/first_order_blocks.hpp"
 
 #include <map>
+#include <memory>
+#include <semaphore>
 #include <utility>
 
 #include "workers/gw/solver/calculation/phase_clock.hpp"
@@ -40,19 +42,24 @@ std::vector<ChangingPoles> FirstOrderBlocks::changing_poles() {
   std::vector<ChangingPoles> all;
   for (const DielectricMatrix& epsilon : run_.epsilon) all.push_back(poles_of(epsilon));
   if (screening_ == nullptr) return all;
-  const PseudobandPlan& plan = *run_.pseudobands;
-  const auto add = [&](const std::vector<double>& weights) {
-    std::vector<DielectricMatrix> changed = screening_->dielectric_matrices(weights);
-    for (std::size_t iq = 0; iq < all.size(); ++iq) {
-      all[iq].changes.push_back(change_of(all[iq].model, poles_of(changed[iq]).model));
-      changed[iq].inverse.clear();
-    }
+  const int blocks = run_.pseudobands->blocks;
+  std::vector<std::vector<double>> weights;
+  for (int block = 0; block < blocks; ++block) weights.push_back(weights_without(block, blocks));
+  if (has_nodes_) weights.push_back(weights_at_nodes(blocks));
+  for (ChangingPoles& at : all) at.changes.resize(weights.size());
+  context_.progress.log("screening without each of " + std::to_string(blocks) + " blocks");
+  // Two devices at a time, because each change passes through matrices in the memory of the host.
+  std::counting_semaphore<> places(kChangesAtATime);
+  const auto change = [&](std::int64_t task, GwKernels& kernels) {
+    const auto iq = static_cast<std::size_t>(task) / weights.size(),
+               c = static_cast<std::size_t>(task) % weights.size();
+    places.acquire();
+    const auto leave = [&places](void*) { places.release(); };
+    const std::unique_ptr<void, decltype(leave)> place(&places, leave);
+    const DielectricMatrix changed = screening_->dielectric_matrix(weights[c], iq, kernels);
+    all[iq].changes[c] = change_of(all[iq].model, poles_of(changed).model);
   };
-  for (int block = 0; block < plan.blocks; ++block) {
-    context_.progress.log("screening without block " + std::to_string(block + 1));
-    add(weights_without(block, plan.blocks));
-  }
-  if (has_nodes_) add(weights_at_nodes(plan.blocks));
+  context_.team.run_here(static_cast<std::int64_t>(all.size() * weights.size()), change);
   return all;
 }
 

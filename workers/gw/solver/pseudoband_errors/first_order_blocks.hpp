@@ -8,6 +8,9 @@
 
 namespace quasi::gw {
 
+/// Devices that make changes of the poles at the same time.
+inline constexpr int kChangesAtATime = 2;
+
 /// Energies without a block by the first order of Σ in the change of its poles and of the vectors
 /// (docs/theory/gw.md 9.3). ε of each block is inverted, and all blocks share two sums over bands.
 class FirstOrderBlocks final : public BlockEnergies {

@@ -1,6 +1,8 @@
 #include "workers/gw/solver/pseudoband_errors/sigma_response.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <string>
 #include <utility>
 
 #include "workers/backend/error.hpp"
@@ -169,13 +171,18 @@ class ResponsePart {
 /// Returns the number of changes that fit a device beside the model of the largest q.
 std::size_t changes_at_a_time(const std::vector<ChangingPoles>& poles, std::size_t n_changes,
                               const SigmaOptions& options) {
-  std::int64_t n = 0;
-  for (const ChangingPoles& at : poles) n = std::max(n, at.model.n);
-  // The poles, partial sums, and the products of a quarter of the budget.
+  std::int64_t n = 0, elements = 1;
+  for (const ChangingPoles& at : poles) {
+    n = std::max(n, at.model.n);
+    if (!at.changes.empty())
+      elements = std::max<std::int64_t>(elements, std::ssize(at.changes.front().strength));
+  }
+  // The poles, the products of a quarter of the budget and their bands; each change and its sums.
   const std::int64_t room = std::max(options.memory_limit_bytes, options.memory_budget_bytes),
-                     fixed = 26 * n * n + options.memory_budget_bytes / 2, each = 14 * n * n;
-  return static_cast<std::size_t>(std::clamp<std::int64_t>(
-      (room - fixed) / std::max<std::int64_t>(1, each), 1, static_cast<std::int64_t>(n_changes)));
+                     fixed = 24 * n * n + options.memory_budget_bytes / 3,
+                     each = 12 * elements + 2 * n * n;
+  return static_cast<std::size_t>(
+      std::clamp<std::int64_t>((room - fixed) / each, 1, static_cast<std::int64_t>(n_changes)));
 }
 
 }  // namespace
@@ -232,6 +239,7 @@ std::vector<SigmaChanges> sigma_responses(const MeanField& field,
                                           const ResponseContext& context) {
   // Fewer parts than those of Σ, because every part multiplies its sums with every change.
   constexpr std::int64_t kParts = 8;
+  for (auto& [member, here] : context.loaded) here.changes = {};  // of an earlier call
   const std::size_t batch = changes_at_a_time(poles, n_changes, options);
   std::vector<ResponseTask> tasks;
   for (const PartAtK& part : parts_of_sigma(poles.size(), options, kParts))
@@ -240,7 +248,7 @@ std::vector<SigmaChanges> sigma_responses(const MeanField& field,
   std::stable_sort(tasks.begin(), tasks.end(), [](const ResponseTask& a, const ResponseTask& b) {
     return std::pair(a.part.q_begin, a.first) < std::pair(b.part.q_begin, b.first);
   });
-  PartedSum sum{.name = "response",
+  PartedSum sum{.name = "response-of-" + std::to_string(batch),
                 .phase = "self-energy",
                 .parts = static_cast<std::int64_t>(tasks.size()),
                 .make = {},

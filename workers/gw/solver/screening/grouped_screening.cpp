@@ -227,33 +227,39 @@ void GroupedScreening::add(const std::vector<EmptyBands>& groups) {
   for (Group& group : added) groups_.push_back(std::move(group));
 }
 
+DielectricMatrix GroupedScreening::dielectric_matrix(const std::vector<double>& weights,
+                                                     std::size_t iq, GwKernels& kernels) const {
+  DielectricMatrix matrix = empty_[iq];
+  StepClock clock(profile_);
+  std::vector<const PackedChi*> list;
+  std::vector<double> factors;
+  for (std::size_t g = 0; g < weights.size(); ++g) {
+    if (weights[g] == 0.0) continue;
+    list.push_back(&groups_[g].chi[iq]);
+    factors.push_back(weights[g]);
+  }
+  UnsetVector<Cplx> values = weighted_sum(list, factors);
+  const Polarizability whole(field_, empty_[iq], options_);
+  std::unique_ptr<PartialChi> chi;
+  if (whole.is_whole())
+    chi = kernels.polarizability().load(whole.shape(), values.data());
+  else
+    chi = std::make_unique<HostChi>(whole.shape(), whole.complete({values.begin(), values.end()}));
+  values = {};
+  clock.step("weighted_sum");
+  inversion_.invert(*chi, kernels, matrix);
+  clock.step("invert");
+  return matrix;
+}
+
 std::vector<DielectricMatrix> GroupedScreening::dielectric_matrices(
     const std::vector<double>& weights) {
   std::vector<DielectricMatrix> matrices = empty_;
-  const auto invert = [&](std::int64_t task, GwKernels& kernels) {
-    const auto iq = static_cast<std::size_t>(task);
-    StepClock clock(profile_);
-    std::vector<const PackedChi*> list;
-    std::vector<double> factors;
-    for (std::size_t g = 0; g < weights.size(); ++g) {
-      if (weights[g] == 0.0) continue;
-      list.push_back(&groups_[g].chi[iq]);
-      factors.push_back(weights[g]);
-    }
-    UnsetVector<Cplx> values = weighted_sum(list, factors);
-    const Polarizability whole(field_, empty_[iq], options_);
-    std::unique_ptr<PartialChi> chi;
-    if (whole.is_whole())
-      chi = kernels.polarizability().load(whole.shape(), values.data());
-    else
-      chi =
-          std::make_unique<HostChi>(whole.shape(), whole.complete({values.begin(), values.end()}));
-    values = {};
-    clock.step("weighted_sum");
-    inversion_.invert(*chi, kernels, matrices[iq]);
-    clock.step("invert");
-  };
-  context_.team.run_here(static_cast<std::int64_t>(matrices.size()), invert);
+  context_.team.run_here(static_cast<std::int64_t>(matrices.size()),
+                         [&](std::int64_t iq, GwKernels& kernels) {
+                           const auto at = static_cast<std::size_t>(iq);
+                           matrices[at] = dielectric_matrix(weights, at, kernels);
+                         });
   return matrices;
 }
 

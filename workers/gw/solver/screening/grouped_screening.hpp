@@ -38,6 +38,9 @@ class GroupedScreening {
   /// Inverts ε of the weighted sum of groups at every q, on the devices of this rank.
   /// @param weights  of the groups in the order of add(); groups beyond the list count as 0
   std::vector<DielectricMatrix> dielectric_matrices(const std::vector<double>& weights);
+  /// Inverts ε of the weighted sum at the q of one index on one device.
+  DielectricMatrix dielectric_matrix(const std::vector<double>& weights, std::size_t iq,
+                                     GwKernels& kernels) const;
 
  private:
   struct Group {
