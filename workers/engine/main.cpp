@@ -155,6 +155,13 @@ CommandLine::CommandLine() {
       "--converge", [this] { arguments.settings.emplace_back("convergence_study=true"); },
       "the convergence study of the kind: thermal on coarser meshes and with smaller widths, "
       "mosfet with half of every axis, gw with fewer bands, lower cut-offs and coarser grids");
+  run->add_option_function<std::string>(
+         "--target-error",
+         [this](const std::string& ev) {
+           arguments.settings.emplace_back("pseudobands.target_error_ev=" + ev);
+         },
+         "gw: choose windows and vectors for 95 % intervals of at most EV")
+      ->type_name("EV");
   run->add_flag("--quiet", arguments.quiet, "no progress");
   validate = add_command_on_deck("validate", "check a deck and print the plan");
   add_job_options(validate);

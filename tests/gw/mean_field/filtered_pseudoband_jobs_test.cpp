@@ -127,8 +127,49 @@ TEST(PseudobandTargets, ATargetOutOfReachIsSaidToBe) {
   EXPECT_EQ(found.vectors, 4);
   EXPECT_NE(found.notes.find("is not reached"), std::string::npos) << found.notes;
   EXPECT_NE(found.notes.find("would take"), std::string::npos) << found.notes;
-  EXPECT_NE(refusal_of(70, "operator", "[pseudobands]\nvectors = 4\ntarget_error_ev = 0.1\n")
-                .find("needs blocks"),
+}
+
+// The target alone chooses windows, vectors and blocks, which a note says before the job starts.
+// The half-widths and the bound of the window width are then within it.
+TEST(PseudobandTargets, TheTargetAloneChoosesWindowsVectorsAndBlocks) {
+  const Calculation done =
+      run(70, "operator", "[pseudobands]\nprotected_ry = 0.3\ntarget_error_ev = 0.08\n");
+  const PseudobandErrors& errors = done.pseudoband_errors.value();
+  EXPECT_EQ(errors.blocks, 8);
+  EXPECT_EQ(done.pseudobands->vectors % 8, 0);
+  double largest = errors.gap_half_width_ev.value();
+  for (const double value : errors.half_width_ev) largest = std::max(largest, value);
+  for (const double value : errors.window_width_ev) largest = std::max(largest, value);
+  EXPECT_LE(largest, 0.08);
+  std::string notes;
+  for (const std::string& note : done.plan.notes) notes += note + '\n';
+  EXPECT_NE(notes.find("target_error_ev = 0.08 chooses pseudobands.ratio = "), std::string::npos)
+      << notes;
+  EXPECT_NE(notes.find("blocks = 8"), std::string::npos) << notes;
+}
+
+// Numbers of the deck stay as they are. The blocks divide its vectors.
+TEST(PseudobandTargets, ChoosesOnlyTheNumbersThatTheDeckLacks) {
+  const auto options = [](const std::string& more) {
+    return parse_deck(
+               "[meanfield]\nsource = \"epm\"\n[epsilon]\ncutoff_ry = 3.0\n"
+               "[pseudobands]\ntarget_error_ev = 0.02\n" +
+                   more,
+               {}, "test", ".")
+        .pseudobands;
+  };
+  const PseudobandOptions none = options("");
+  EXPECT_EQ(none.vectors, 16);
+  EXPECT_EQ(none.blocks, 8);
+  EXPECT_NEAR(none.ratio, 0.30, 1e-12);
+  const PseudobandOptions some = options("vectors = 12\nratio = 0.4\n");
+  EXPECT_EQ(some.vectors, 12);
+  EXPECT_EQ(some.blocks, 6);
+  EXPECT_EQ(some.ratio, 0.4);
+  EXPECT_FALSE(some.chooses_ratio || some.chooses_vectors);
+  EXPECT_EQ(options("blocks = 5\n").vectors, 10);
+  EXPECT_NE(refusal_of(70, "operator", "[pseudobands]\nvectors = 11\ntarget_error_ev = 0.1\n")
+                .find("no divisor from 3 to 8"),
             std::string::npos);
 }
 

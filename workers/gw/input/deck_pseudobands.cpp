@@ -1,5 +1,7 @@
 #include "workers/gw/input/deck_pseudobands.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "workers/backend/error.hpp"
@@ -21,6 +23,36 @@ void read_windows(TableReader& reader, Eigensolver solver, PseudobandOptions& p)
                 "has no effect with windows = \"jackson\", which lose weight at every edge");
 }
 
+/// Reads the target of the half-widths, and chooses what it needs and the deck does not give
+/// (docs/theory/gw.md 9.3).
+void read_target(TableReader& reader, PseudobandOptions& p) {
+  // Half-widths are about 60 meV over the root of the vectors. The bound of the window width is
+  // about 0.14 eV F² at F = 0.2 to 0.5, of which two thirds of the target are allowed.
+  constexpr double kNoise_ev = 0.06, kWidth_ev = 0.14;
+  constexpr int kBlocks = 8, kMostVectors = 64;
+  p.target_error_ev = reader.number("target_error_ev", 0.0, 1e-4, 10.0);
+  if (p.target_error_ev == 0.0) return;
+  if (!reader.has("ratio")) {
+    p.chooses_ratio = true;
+    const double ratio = std::sqrt(p.target_error_ev / (1.5 * kWidth_ev));
+    p.ratio = std::clamp(std::floor(100.0 * ratio) / 100.0, 0.05, 0.5);
+  }
+  if (!reader.has("blocks")) {
+    p.chooses_blocks = true;
+    p.blocks = kBlocks;
+    while (reader.has("vectors") && p.blocks > 2 && p.vectors % p.blocks != 0) --p.blocks;
+    if (p.blocks < 3)
+      reader.fail("vectors", "= " + std::to_string(p.vectors) +
+                                 " has no divisor from 3 to 8 for the blocks that target_error_ev "
+                                 "needs; choose a multiple of 8, or leave vectors out");
+  }
+  if (reader.has("vectors")) return;
+  p.chooses_vectors = true;
+  const int wanted = static_cast<int>(
+      std::min<double>(kMostVectors, std::ceil(std::pow(kNoise_ev / p.target_error_ev, 2))));
+  p.vectors = (wanted + p.blocks - 1) / p.blocks * p.blocks;
+}
+
 }  // namespace
 
 void read_pseudobands(TableReader reader, Deck* deck) {
@@ -30,13 +62,11 @@ void read_pseudobands(TableReader reader, Deck* deck) {
   p.ratio = reader.number("ratio", p.ratio, 0.01, 1.0);
   p.seed = reader.integer("seed", p.seed, 0, 2147483647);
   p.blocks = reader.integer("blocks", 0, 3, 16);
+  read_target(reader, p);
   p.block_sums =
       static_cast<BlockSums>(reader.choice("block_sums", 0, {"auto", "first-order", "exact"}));
   if (reader.has("block_sums") && p.blocks == 0)
     reader.fail("block_sums", "needs blocks, whose sums it chooses");
-  p.target_error_ev = reader.number("target_error_ev", 0.0, 1e-4, 10.0);
-  if (reader.has("target_error_ev") && p.blocks == 0)
-    reader.fail("target_error_ev", "needs blocks, whose intervals it limits");
   read_windows(reader, deck->mean_field.eigensolver.method, p);
   p.closure = static_cast<Closure>(reader.choice("closure", 0, {"auto", "sigma", "none"}));
   if (p.blocks > 0 && p.vectors % p.blocks != 0)

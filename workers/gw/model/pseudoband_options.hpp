@@ -35,6 +35,9 @@ struct PseudobandOptions {
   int degree = 0;                    ///< of the polynomials; 0: by max_identity_error
   double max_identity_error = 1e-3;  ///< largest departure of Σ_k p_k² from 1
   double target_error_ev = 0.0;      ///< largest half-width of a 95 % interval; 0: none wanted
+  bool chooses_ratio = false;        ///< the target has chosen `ratio`, and may narrow it
+  bool chooses_vectors = false;      ///< the target has chosen `vectors` of the first job
+  bool chooses_blocks = false;       ///< the target has chosen `blocks`
   int left_out = -1;                 ///< block whose vectors are left out; −1: none
   /// False: energies of windows are their nodes, without the excess of the second moment.
   bool moved_nodes = true;

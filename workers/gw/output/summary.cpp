@@ -220,6 +220,8 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
   summary["seconds"] = run.seconds;
   summary["seconds"]["epsilon_estimate"] = run.plan.epsilon_seconds;
   summary["seconds"]["sigma_estimate"] = run.plan.sigma_seconds;
+  if (run.plan.error_bar_seconds > 0.0)
+    summary["seconds"]["pseudoband_errors_estimate"] = run.plan.error_bar_seconds;
   return summary;
 }
 

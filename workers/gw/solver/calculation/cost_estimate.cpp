@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "workers/backend/stopwatch.hpp"
+#include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
 #include "workers/gw/solver/screening/polarizability/polarizability.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
@@ -43,6 +44,7 @@ struct UnitCosts {
   double frequency_pair_s = 0.0;  ///< a pair added to χ at one more frequency
   double inversion_s = 0.0;       ///< of one matrix of the largest order
   double pole_energy_s = 0.0;     ///< a pair and energy of the plasmon-pole sum
+  double response_s = 0.0;        ///< a pair of the response of Σ; 0: not wanted
   double form_s = 0.0;            ///< a quadratic form
   double bare_pair_s = 0.0;       ///< a pair product on the bare sphere, summed on the host
 };
@@ -81,6 +83,7 @@ class CostSamples {
     const bool frequencies = uses_frequencies(plan_.sigma.method);
     const bool cohsex = plan_.sigma.method == SigmaMethod::kCohsex;
     if (!frequencies && !cohsex) cost.pole_energy_s = pole_energy_seconds();
+    if (plan_.error_bars.first_order) cost.response_s = response_seconds();
     if (frequencies || cohsex || plan_.sigma.exact_static_ch || plan_.sigma.closed_sum_x_ry)
       cost.form_s = form_seconds();
     cost.bare_pair_s = bare_pair_seconds();
@@ -103,6 +106,7 @@ class CostSamples {
   double inversion_seconds_of(std::int64_t order);
   double inversion_seconds();
   double pole_energy_seconds();
+  double response_seconds();
   double form_seconds();
   double bare_pair_seconds();
 
@@ -240,6 +244,31 @@ double CostSamples::pole_energy_seconds() {
   }));
 }
 
+double CostSamples::response_seconds() {
+  const std::int64_t few = sum_pairs(), order = sum_order();
+  load_sum_sample();
+  const auto size = static_cast<std::size_t>(order * order);
+  const std::vector<Cplx> strength(size, Cplx{1.0, 0.0});
+  const std::vector<double> pole(size, 1.0), energy(static_cast<std::size_t>(few), -2.0),
+      occupation(static_cast<std::size_t>(few), 0.0);
+  const auto model = kernels_.pole_sums().load(
+      {view<const Cplx>(strength, order, order), view<const double>(pole, order, order)},
+      plan_.sigma.rules);
+  const auto elements = static_cast<std::size_t>(elements_of_change(order, true));
+  const PoleChange change{UnsetVector<std::complex<float>>(elements, {0.01F, 0.0F}),
+                          UnsetVector<float>(elements, 0.01F)};
+  const auto changes = kernels_.pole_sums().load_changes(model, {&change});
+  std::vector<double> total(1), slope(1);
+  return scaled_to_sphere(seconds_when_warm([&] {
+    changes->add_response(*block_,
+                          {.x_ry = view<const double>(energy, 1, few),
+                           .occupation = view<const double>(occupation, few),
+                           .closed_x_ry = plan_.sigma.closed_sum_x_ry.value_or(0.0)},
+                          {view<double>(total, 1, 1),
+                           plan_.sigma.slope ? view<double>(slope, 1, 1) : View<double, 2>{}});
+  }));
+}
+
 double CostSamples::form_seconds() {
   const std::int64_t few = sum_pairs(), order = sum_order();
   load_sum_sample();
@@ -265,6 +294,22 @@ double CostSamples::bare_pair_seconds() {
   });
   // The condition keeps the compiler from removing the sum.
   return sum >= 0.0 ? seconds / static_cast<double>(n_right) : 0.0;
+}
+
+/// Estimates the seconds of the error bars of pseudobands.
+/// @param states     outer states at all q, over the devices
+/// @param matrices   matrices that a block inverts
+double error_bar_seconds(const Plan& plan, const UnitCosts& cost, double states, double matrices) {
+  const ErrorBarWork& work = plan.error_bars;
+  if (work.blocks == 0) return 0.0;
+  const double inversions = (work.blocks + 1) * matrices * cost.inversion_s,
+               bands = plan.sigma.bands, random = work.random_bands,
+               closed = plan.sigma.closed_sum_x_ry ? cost.form_s : 0.0;
+  if (!work.first_order)
+    return inversions +
+           (work.blocks + 1) * states * bands * (cost.pair_s + cost.pole_energy_s + closed);
+  return inversions + states * (bands * (cost.pair_s + cost.response_s) +
+                                random * (cost.pair_s + 2.0 * cost.pole_energy_s));
 }
 
 }  // namespace
@@ -310,16 +355,21 @@ void estimate_seconds(const MeanField& field, DeviceTeam& team, Plan* plan) {
       (pairs * (cost.pair_s + energies * cost.pole_energy_s + forms * cost.form_s) +
        points * n_l * field.n_occupied * cost.bare_pair_s) /
       devices;
+  plan->error_bar_seconds =
+      error_bar_seconds(*plan, cost, points * n_l / devices,
+                        (1.0 + n_other) * static_cast<double>(screening_points(field).size()));
 }
 
 std::string cost_line(const Plan& plan) {
   constexpr double kGib = 1073741824.0;
-  char line[200], sigma[32] = "";
+  char line[240], sigma[32] = "", bars[48] = "";
   if (plan.sigma_seconds > 0.0)
     std::snprintf(sigma, sizeof sigma, "Σ %.3g s, ", plan.sigma_seconds);
+  if (plan.error_bar_seconds > 0.0)
+    std::snprintf(bars, sizeof bars, "error bars %.3g s, ", plan.error_bar_seconds);
   std::snprintf(line, sizeof line,
-                "estimate: ε %.3g s, %s%.2f GiB of device memory and %.2f GiB of host memory",
-                plan.epsilon_seconds, sigma, static_cast<double>(plan.memory_bytes) / kGib,
+                "estimate: ε %.3g s, %s%s%.2f GiB of device memory and %.2f GiB of host memory",
+                plan.epsilon_seconds, sigma, bars, static_cast<double>(plan.memory_bytes) / kGib,
                 static_cast<double>(plan.host_bytes) / kGib);
   return line;
 }

@@ -201,7 +201,8 @@ void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* giv
     run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer);
   }
   run.plan.sigma.memory_limit_bytes = place.memory_limit_bytes;
-  if (given != nullptr) add_pseudobands_to_plan(deck, *given, run);
+  if (given != nullptr)
+    add_pseudobands_to_plan(deck, *given, static_cast<int>(place.team.members().size()), run);
   for (const std::string& note : run.plan.notes) progress.log(note);
   require_room(run.plan, place.memory_limit_bytes);
   require_host_room(run.plan, place.host_limit_bytes);
@@ -209,7 +210,7 @@ void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* giv
   if (outer != nullptr || deck.pseudobands.serves_errors()) return;
   const PhaseClock clock(&run.seconds["estimate"]);
   estimate_seconds(run.field, place.team, &run.plan);
-  if (deck.stop_after_epsilon) run.plan.sigma_seconds = 0.0;
+  if (deck.stop_after_epsilon) run.plan.sigma_seconds = run.plan.error_bar_seconds = 0.0;
   progress.log(cost_line(run.plan));
 }
 

@@ -13,6 +13,13 @@
 
 namespace quasi::gw {
 
+/// Work of the error bars of pseudobands beside that of the job.
+struct ErrorBarWork {
+  int blocks = 0;            ///< 0: no error bars, or repeated jobs that are not estimated
+  bool first_order = false;  ///< Σ of blocks to first order (docs/theory/gw.md 9.3)
+  int random_bands = 0;      ///< random vectors of Σ
+};
+
 /// The options of every step of a job, made consistent with the mean field, and its expected cost.
 struct Plan {
   EpsilonOptions epsilon;
@@ -39,6 +46,8 @@ struct Plan {
   std::int64_t subspace_vectors = 0;
   double epsilon_seconds = 0.0;  ///< expected (cost_estimate.hpp); 0: not estimated
   double sigma_seconds = 0.0;    ///< expected (cost_estimate.hpp); 0: not estimated
+  ErrorBarWork error_bars;
+  double error_bar_seconds = 0.0;  ///< expected (cost_estimate.hpp); 0: not estimated
 };
 
 /// Resolves a deck against a mean field before the long phases. Band counts that split multiplets

@@ -11,7 +11,7 @@
 #include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
 #include "workers/gw/solver/mean_field/filtered_pseudobands.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
-#include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
+#include "workers/gw/solver/pseudoband_errors/first_order_blocks.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
@@ -72,8 +72,8 @@ std::int64_t bytes_of_groups(const Deck& deck, const Calculation& run) {
 }
 
 /// Returns the bytes of the host for poles of all q and their changes by blocks, and of the
-/// matrices from which one change is made.
-std::int64_t bytes_of_changes(const Deck& deck, const Calculation& run) {
+/// matrices from which changes are made on some devices at a time.
+std::int64_t bytes_of_changes(const Deck& deck, const Calculation& run, int devices) {
   const std::int64_t n_g =
       make_g_sphere(run.field.crystal().bdot, {}, run.plan.sigma.screened_cutoff_ry).size();
   // Poles, then a triangle of each change; W of plasmon poles is Hermitian without a truncation.
@@ -81,7 +81,7 @@ std::int64_t bytes_of_changes(const Deck& deck, const Calculation& run) {
                                 ? elements_of_change(n_g, true)
                                 : elements_of_change(n_g, false);
   return run.field.waves.n_k() * (24 * n_g * n_g + 12 * (deck.pseudobands.blocks + 1) * each) +
-         40 * n_g * n_g;
+         std::min(devices, kChangesAtATime) * 40 * n_g * n_g;
 }
 
 /// Says how the energies without a block are calculated.
@@ -112,9 +112,26 @@ std::string stand_for(const WindowPolynomials& filter, WindowForm form) {
          form_text;
 }
 
+/// Notes in the plan what a target of the half-widths has chosen.
+void note_choice(const PseudobandOptions& options, Calculation& run) {
+  std::string chosen;
+  const auto add = [&](bool wanted, const std::string& text) {
+    if (wanted) chosen += (chosen.empty() ? " chooses " : ", ") + text;
+  };
+  add(options.chooses_ratio, "pseudobands.ratio = " + shown(options.ratio));
+  add(options.chooses_vectors, "vectors = " + std::to_string(options.vectors));
+  add(options.chooses_blocks, "blocks = " + std::to_string(options.blocks));
+  if (!chosen.empty())
+    run.plan.notes.push_back("pseudobands.target_error_ev = " + shown(options.target_error_ev) +
+                             chosen +
+                             "; more vectors and narrower windows follow if its "
+                             "half-widths ask for them");
+}
+
 /// Notes in the plan how pseudobands replace states.
 void note_pseudobands(const Deck& deck, Calculation& run) {
   const PseudobandPlan& p = *run.pseudobands;
+  note_choice(deck.pseudobands, run);
   if (!deck.stop_after_epsilon) require_protected(run.plan.sigma.band_max, p);
   run.plan.notes.push_back(
       p.keeps_all()
@@ -176,14 +193,19 @@ Wavefunctions replace_by_pseudobands(const Deck& deck, GwKernels& kernels, Calcu
   return std::exchange(run.field.waves, std::move(made));
 }
 
-void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, Calculation& run) {
+void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, int devices,
+                             Calculation& run) {
   // Error bars need the given states once more, and matrices beside those of the job.
   run.plan.host_bytes += bytes_of(given);
+  if (shares_blocks(deck, run))
+    run.plan.error_bars = {.blocks = deck.pseudobands.blocks,
+                           .first_order = takes_first_order(deck, run),
+                           .random_bands = run.pseudobands->bands() - run.pseudobands->kept};
   if (deck.pseudobands.blocks > 0)
     run.plan.host_bytes += bytes_of(given) + run.plan.screening_bytes;
   if (shares_blocks(deck, run)) {
     run.plan.host_bytes += bytes_of_groups(deck, run);
-    if (takes_first_order(deck, run)) run.plan.host_bytes += bytes_of_changes(deck, run);
+    if (takes_first_order(deck, run)) run.plan.host_bytes += bytes_of_changes(deck, run, devices);
   }
   note_pseudobands(deck, run);
   plan_closed_sum(deck, given, run);

@@ -14,10 +14,11 @@ namespace quasi::gw {
 Wavefunctions replace_by_pseudobands(const Deck& deck, GwKernels& kernels, Calculation& run);
 
 /// Adds to the plan the memory of the given states and how pseudobands replace them, and decides
-/// whether Σ subtracts the known closed sum.
+/// whether Σ subtracts the known closed sum. @param devices  of this process
 /// @throws InvalidInput if a multiplet of the outer states is not among the protected ones, or if
 /// the deck asks for the closed sum and Σ has no plasmon poles
-void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, Calculation& run);
+void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, int devices,
+                             Calculation& run);
 
 /// Replaces the pseudobands of χ in `run.field` by those of Σ, and adds the vectors of the
 /// complement where Σ subtracts the closed sum. @param given  states that pseudobands replace

@@ -108,10 +108,12 @@ void add_block_errors(const Deck& deck, BlockEnergies& energies, Progress& progr
     without.push_back(energies.without(block));
   }
   run.pseudoband_errors = jackknife_errors(run, without);
-  // A job that will be repeated with more vectors needs no bound of the window width.
+  // A job that will be repeated with more vectors needs no bound of the window width, unless the
+  // width of the windows is to be chosen.
   const double target_ev = deck.pseudobands.target_error_ev;
   if (deck.pseudobands.windows != WindowForm::kSplines ||
-      (target_ev > 0.0 && largest_half_width_ev(*run.pseudoband_errors) > target_ev))
+      (target_ev > 0.0 && !deck.pseudobands.chooses_ratio &&
+       largest_half_width_ev(*run.pseudoband_errors) > target_ev))
     return;
   progress.log("pseudobands with the energies of windows at their nodes");
   set_window_width(energies.at_nodes(), run);
@@ -119,8 +121,10 @@ void add_block_errors(const Deck& deck, BlockEnergies& energies, Progress& progr
 
 namespace {
 
-/// Largest number of vectors that a plan may take, in vectors of its pilot.
+/// Largest number of vectors that a plan may take, in vectors of its pilot. A pilot whose vectors
+/// the target has chosen counts as one of at least kLeastPilot vectors.
 constexpr double kLargestGrowth = 64.0;
+constexpr int kLeastPilot = 32;
 /// Largest number of times that a job is repeated with more vectors.
 constexpr int kMostRepeats = 3;
 /// Vectors are planned for a half-width below the target by the root of this number, because the
@@ -177,34 +181,58 @@ void add_window_width(const Deck& deck, const MeanField& given, const Workplace&
 
 namespace {
 
-/// Calculates a deck with its statistical errors, repeated with the vectors that a target takes.
-/// On return `planned` has the vectors of the last job.
+/// Narrows the windows of a target that has chosen them, if the bound of their width exceeds it.
+/// The bound falls as F². @return true if it has
+bool narrow_windows(const Calculation& run, Progress& progress, PseudobandOptions& planned) {
+  constexpr double kShare = 0.8, kSmallest = 0.02;
+  const std::vector<double>& widths = run.pseudoband_errors->window_width_ev;
+  if (!planned.chooses_ratio || widths.empty()) return false;
+  const double largest_ev = *std::max_element(widths.begin(), widths.end());
+  if (largest_ev <= planned.target_error_ev || planned.ratio <= kSmallest) return false;
+  const double ratio =
+      std::max(kSmallest, planned.ratio * std::sqrt(kShare * planned.target_error_ev / largest_ev));
+  progress.log("pseudobands: windows of ratio " + shown(planned.ratio) + " give a bound of " +
+               shown(largest_ev) + " eV; " + shown(ratio) + " is planned for " +
+               shown(planned.target_error_ev) + " eV");
+  planned.ratio = ratio;
+  return true;
+}
+
+/// Calculates a deck with its statistical errors, repeated with the vectors and windows that a
+/// target takes. On return `planned` has those of the last job.
 Calculation solve_to_target(const Deck& deck, const MeanField& given, const Workplace& place,
                             Progress& progress, Deck& planned) {
   const double target_ev = deck.pseudobands.target_error_ev;
   const int blocks = deck.pseudobands.blocks;
   int& vectors = planned.pseudobands.vectors;
+  const int pilot =
+      deck.pseudobands.chooses_vectors ? std::max(vectors, kLeastPilot) : deck.pseudobands.vectors;
   Calculation run = solved(planned, given, place, progress);
   if (target_ev <= 0.0) return run;
   for (int repeat = 0; repeat < kMostRepeats && run.pseudoband_errors; ++repeat) {
     const double reached_ev = largest_half_width_ev(*run.pseudoband_errors);
-    if (reached_ev <= target_ev) break;
+    const bool narrower = narrow_windows(run, progress, planned.pseudobands);
+    if (reached_ev <= target_ev && !narrower) break;
     const double per_block =
-        std::ceil(kMargin * std::pow(reached_ev / target_ev, 2) * vectors / blocks);
-    if (per_block * blocks > kLargestGrowth * deck.pseudobands.vectors) {
+        reached_ev <= target_ev
+            ? vectors / blocks
+            : std::ceil(kMargin * std::pow(reached_ev / target_ev, 2) * vectors / blocks);
+    if (per_block * blocks > kLargestGrowth * pilot) {
       note("pseudobands.target_error_ev = " + shown(target_ev) + " is not reached: the largest " +
                "half-width of the 95 % intervals is " + shown(reached_ev) + " eV with " +
                std::to_string(vectors) + " vectors a window, and the target would take " +
-               shown(per_block * blocks) + ", more than " + shown(kLargestGrowth) +
-               " times pseudobands.vectors; raise that number or the target",
+               shown(per_block * blocks) + ", more than " + shown(kLargestGrowth * pilot) +
+               "; raise pseudobands.vectors or the target",
            run, progress);
       return run;
     }
     const auto more = static_cast<int>(per_block) * blocks;
-    progress.log("pseudobands: " + std::to_string(vectors) + " vectors a window give half-widths " +
-                 "up to " + shown(reached_ev) + " eV; " + std::to_string(more) +
-                 " vectors are planned for " + shown(target_ev) + " eV");
+    if (more > vectors)
+      progress.log("pseudobands: " + std::to_string(vectors) +
+                   " vectors a window give half-widths up to " + shown(reached_ev) + " eV; " +
+                   std::to_string(more) + " vectors are planned for " + shown(target_ev) + " eV");
     vectors = more;
+    planned.pseudobands.chooses_vectors = false;
     run = solved(planned, given, place, progress);
   }
   note_target(deck, vectors, run, progress);

@@ -31,7 +31,7 @@ PseudobandErrors statistical_errors(const Deck& deck, const MeanField& given,
                                     Progress& progress);
 
 /// Sets the statistical errors of a finished job that shares its blocks (shares_blocks()), and the
-/// bound of the window width unless the job misses its target.
+/// bound of the window width unless the job misses its target and has not chosen its windows.
 void add_block_errors(const Deck& deck, BlockEnergies& energies, Progress& progress,
                       Calculation& run);
 
@@ -46,6 +46,7 @@ void add_window_width(const Deck& deck, const MeanField& given, const Workplace&
 /// `pseudobands.target_error_ev` the job is a pilot. Its largest half-width gives the number of
 /// vectors that the target takes (half-widths fall as N_ξ^−½), and the job is repeated with them,
 /// at most three times.
+/// Windows that the target has chosen become narrower where the bound of their width exceeds it.
 /// A note says whether the target is reached, or what it would take.
 /// @param given  mean field of the deck before pseudobands
 Calculation solve_with_errors(const Deck& deck, const MeanField& given, const Workplace& place,
