@@ -38,7 +38,7 @@ struct GalliumArsenideModes {
 
   std::string text() const {
     const auto vector = [](double x, double y, double z) {
-      return "[" + shown(x) + ", " + shown(y) + ", " + shown(z) + "]";
+      return std::string("[").append(shown(x)) + ", " + shown(y) + ", " + shown(z) + "]";
     };
     std::string text = further + (unit.empty() ? "" : "frequency_unit = \"" + unit + "\"\n");
     text += "lattice_bohr = [";

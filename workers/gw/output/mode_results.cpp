@@ -76,13 +76,16 @@ std::vector<int> members_of(const ZeroPointModes& modes, int first) {
 /// Formats members such as 4,5,6.
 std::string joined(const std::vector<int>& members) {
   std::string text;
-  for (const int member : members) text += (text.empty() ? "" : ",") + std::to_string(member);
+  for (const int member : members)
+    text.append(text.empty() ? "" : ",").append(std::to_string(member));
   return text;
 }
 
 std::string bands_of(const nlohmann::json& bands) {
   const int first = bands[0].get<int>(), last = bands[1].get<int>();
-  return std::to_string(first) + (last > first ? "-" + std::to_string(last) : "");
+  std::string range = std::to_string(first);
+  if (last > first) range.append("-").append(std::to_string(last));
+  return range;
 }
 
 std::string table_row(const nlohmann::json& row) {
