@@ -4,8 +4,8 @@
     docs/figures/thermal/ladder.py           # ladder.svg
 
 The data are in ladder-silicon.dat and ladder-quartic.dat (bench/gpu/thermal/ladder_temperatures.sh)
-and in silicon-experiment.dat. κ of silicon is extrapolated in 1/N at each temperature. It needs the
-Python module of Quasi.
+and in silicon-experiment.dat. κ of silicon is extrapolated in 1/N at each temperature. It needs
+the Python module of Quasi.
 """
 
 from __future__ import annotations

@@ -68,10 +68,10 @@ struct Comparison {
   }
 };
 
-// The energies of the job are the same bits. First order leaves out terms of the order 1/N_ξ beside
-// those of N_ξ^−½: with eight vectors in four blocks half-widths deviate by 1 to 6 %, and by 9 %
-// with the poles of Godby and Needs, which are quotients of small differences. Estimates, which are
-// free of the bias, deviate by less than a tenth of a half-width.
+// The energies of the job are the same bits. First order leaves out terms of the order 1/N_ξ
+// beside those of N_ξ^−½: with eight vectors in four blocks half-widths deviate by 1 to 6 %,
+// and by 9 % with the poles of Godby and Needs, which are quotients of small differences.
+// Estimates, which are free of the bias, deviate by less than a tenth of a half-width.
 void expect_close(const Deck& deck, double largest_deviation, double of_estimate = 0.1) {
   const Comparison found(deck);
   found.expect_same_energies();
@@ -200,9 +200,9 @@ struct WeightedBlocks {
   }
 };
 
-// The exact Σ with χ of a block weighted by 1 ± h against the response of its poles. The quotient
-// of differences errs by h² = 1e-6 and by elements whose ω̃² changes its sign inside ±h. Changes are
-// rounded to single precision. Deviations of 2e-7 were found; the limit is 1e-5.
+// The exact Σ with χ of a block weighted by 1 ± h against the response of its poles. The
+// quotient of differences errs by h² = 1e-6 and by elements whose ω̃² changes its sign inside
+// ±h. Changes are rounded to single precision. Deviations of 2e-7 were found; the limit is 1e-5.
 TEST(FirstOrderBlocks, DerivativeByTheWeightOfABlock) {
   constexpr double kStep = 1e-3;
   WeightedBlocks blocks;

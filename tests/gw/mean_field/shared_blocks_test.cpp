@@ -1,5 +1,5 @@
-// Error bars from shared sums of χ and vectors, with exact sums Σ, against whole jobs repeated for
-// each block (docs/theory/gw.md 9.3).
+// Error bars from shared sums of χ and vectors, with exact sums Σ, against whole jobs repeated
+// for each block (docs/theory/gw.md 9.3).
 
 #include <gtest/gtest.h>
 

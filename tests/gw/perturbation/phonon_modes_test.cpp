@@ -114,8 +114,8 @@ TEST(PhononModes, FrozenModesShiftTheEnergies) {
   EXPECT_GT(largest, 0.01);
 }
 
-// Each element is Σ u g of the Cartesian matrices, at both levels. 1e-8 eV: the energy units differ
-// by 4e-8 of themselves.
+// Each element is Σ u g of the Cartesian matrices, at both levels. 1e-8 eV: the energy units
+// differ by 4e-8 of themselves.
 TEST(PhononModes, ElementsAreThoseOfTheAtomsTransformed) {
   const GalliumArsenideModes modes;
   const Calculation run = run_with(modes);

@@ -300,8 +300,9 @@ Cplx exchange_correlation_derivative(DisplacedSiliconFiles& files, int a, int b)
   return sum * kRydberg_ev;
 }
 
-// ⟨∂V_xc⟩ and the change g^GW − g = ⟨∂Σ⟩ − ⟨∂V_xc⟩ of the tables: 21 % at the valence top, 17 % at
-// the conduction bottom. Limits as above: 2e-5 eV/Bohr for ∂Σ, 5e-5 for the choice in a triplet.
+// ⟨∂V_xc⟩ and the change g^GW − g = ⟨∂Σ⟩ − ⟨∂V_xc⟩ of the tables: 21 % at
+// the valence top, 17 % at the conduction bottom. Limits as above: 2e-5 eV/Bohr for ∂Σ, 5e-5 for
+// the choice in a triplet.
 TEST(ReferenceDerivative, TheChangeOfTheCouplingAgreesWithTheTables) {
   QUASI_NEED_REFERENCE("gw/gwpt");
   DisplacedSiliconFiles files;

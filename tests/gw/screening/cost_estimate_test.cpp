@@ -64,8 +64,8 @@ TEST(CostEstimate, NamesSecondsAndMemory) {
             "estimate: ε 12 s, Σ 3.5 s, 1.50 GiB of device memory and 0.25 GiB of host memory");
   plan.error_bar_seconds = 7.0;
   EXPECT_EQ(cost_line(plan),
-            "estimate: ε 12 s, Σ 3.5 s, error bars 7 s, 1.50 GiB of device memory and 0.25 GiB of "
-            "host memory");
+            "estimate: ε 12 s, Σ 3.5 s, error bars 7 s, 1.50 GiB of device memory and 0.25 GiB "
+            "of host memory");
 }
 
 /// Γ of eight atoms, 100 plane waves in ε.

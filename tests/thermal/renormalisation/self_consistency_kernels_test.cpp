@@ -1,6 +1,6 @@
 // Tests one iteration of self-consistent phonons (docs/theory/thermal.md 14) on silicon with the
-// Stillinger–Weber potential, against sums over the whole mesh that share no code with the kernels
-// but the dynamical matrix and LAPACK.
+// Stillinger–Weber potential, against sums over the whole mesh that share no code with the
+// kernels but the dynamical matrix and LAPACK.
 
 #include <gtest/gtest.h>
 
@@ -135,8 +135,8 @@ void expect_near(const std::vector<double>& a, const std::vector<double>& b, dou
     EXPECT_NEAR(a[i], b[i], relative * largest(b)) << "at " << i;
 }
 
-/// Two steps from the bare constants. The limits are those of rounding: 1e-12 of the largest ω² and
-/// of the largest element.
+/// Two steps from the bare constants. The limits are those of rounding: 1e-12 of the largest ω²
+/// and of the largest element.
 void expect_sums_of_the_whole_mesh(SelfConsistencyKernels& kernels) {
   const Silicon& s = silicon();
   kernels.load(s.problem);

@@ -4,8 +4,8 @@
 
 namespace quasi::gw {
 
-/// The factor f = ω̃ F of one term of Σ (physics/plasmon_pole.hpp) with its derivatives by τ = 1/ω̃
-/// and by x = E − E_n. A term of Σ is M B f M* with B = ½ I v̄.
+/// The factor f = ω̃ F of one term of Σ (physics/plasmon_pole.hpp) with its derivatives by τ =
+/// 1/ω̃ and by x = E − E_n. A term of Σ is M B f M* with B = ½ I v̄.
 ///
 /// Every rule has f = ω̃/(x ± ω̃) or 0. Hence, without regard to the sign,
 ///

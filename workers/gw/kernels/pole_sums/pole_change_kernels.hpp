@@ -43,8 +43,8 @@ class LoadedPoleChanges {
   ///   total[c][l] += w Re Σ_GG' [P_GG' δB_GG' + P'_GG' (B + δB)_GG' δτ_GG'],
   ///   P_GG' = Σ_n M_ln(G) M*_ln(G') (f_n − f*),   P' = ∂P/∂τ
   ///
-  /// with f of physics/pole_response.hpp and f* that of an empty band at x*. The slope has ∂f/∂x in
-  /// place of f − f*. All changes share the sums over n.
+  /// with f of physics/pole_response.hpp and f* that of an empty band at x*. The slope has
+  /// ∂f/∂x in place of f − f*. All changes share the sums over n.
   virtual void add_response(const PairBlock& block, const ResponseTerms& terms,
                             const ResponseSums& sums) const = 0;
 };

@@ -45,8 +45,8 @@ std::vector<double> weights_without(int block, int blocks);
 /// vectors with these energies.
 std::vector<double> weights_at_nodes(int blocks);
 
-/// Calculates ε⁻¹, its poles and the total Σ anew for every block. χ is a weighted sum over groups
-/// of bands, and the random vectors are those of the job.
+/// Calculates ε⁻¹, its poles and the total Σ anew for every block. χ is a weighted sum over
+/// groups of bands, and the random vectors are those of the job.
 class ExactBlocks final : public BlockEnergies {
  public:
   ExactBlocks(const Deck& deck, const ExchangeCorrelation& vxc, const StepContext& context,

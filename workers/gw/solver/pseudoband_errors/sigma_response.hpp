@@ -20,8 +20,8 @@ struct ChangingPoles {
   std::vector<PoleChange> changes;
 };
 
-/// Returns the change of B = ½ I v̄ and of τ = 1/ω̃ from one model to another of the same q. That of
-/// τ is bounded where a pole falls towards 0 (docs/theory/gw.md 9.3).
+/// Returns the change of B = ½ I v̄ and of τ = 1/ω̃ from one model to another of the same q.
+/// That of τ is bounded where a pole falls towards 0 (docs/theory/gw.md 9.3).
 PoleChange change_of(const PlasmonPoleModel& own, const PlasmonPoleModel& changed);
 
 /// Change of the diagonal Σ at E_l and of its slope, [n_l] each.

@@ -77,9 +77,9 @@ BeamScattering::BeamScattering(const BeamGeometry& geometry, const BeamLevels& l
   for (std::size_t cell = 0; cell < cells_.relaxation_fs.size(); ++cell)
     loss_[cell] += cells_.relaxation_fs[cell];
   if (!blocks()) return;
-  // Newton's linearisation of f_low (1 − f_high) − e f_high (1 − f_low) around the filling F has
-  // the factor 1 + (e−1) F_high of f_low, the factor 1 − (1−1/e) F_low of e f_high, and the source
-  // (e−1) F_low F_high.
+  // Newton's linearisation of f_low (1 − f_high) − e f_high (1 − f_low) around the filling F
+  // has the factor 1 + (e−1) F_high of f_low, the factor 1 − (1−1/e) F_low of e f_high, and
+  // the source (e−1) F_low F_high.
   source_ = sum(Weight::kFilled, cells_.filling);
   for (std::size_t cell = 0; cell < loss_.size(); ++cell) {
     loss_[cell] += source_[cell];

@@ -26,7 +26,8 @@ struct ScatteringCouplings {
 class ScatteringSums {
  public:
   /// Factor of a link in the sum, beside its matrix element and c N b/Ω_h =: c_h. With the rise
-  /// e = e^{(H_h−H_k)/kT} and the Boltzmann factors β, the factors of the low and the high end are:
+  /// e = e^{(H_h−H_k)/kT} and the Boltzmann factors β, the factors of the low and the high end
+  /// are:
   enum class Weight {
     kRate,     ///< c_h and c_h e
     kFreed,    ///< −c_h (1 − 1/e) and c_h e (e−1)

@@ -12,7 +12,8 @@
 namespace quasi::thermal {
 
 /// Arrays of the sums of self-consistent phonons (docs/theory/thermal.md 14). A pair is a block
-/// (κ, κ', cell) of the second order that Φ₄ corrects. A correlation is a ⟨u u⟩ that Φ₄ multiplies.
+/// (κ, κ', cell) of the second order that Φ₄ corrects. A correlation is a ⟨u u⟩ that Φ₄
+/// multiplies.
 struct SelfConsistencyProblem {
   int n_atoms = 0;
   Index3 mesh{1, 1, 1};
@@ -56,7 +57,8 @@ class SelfConsistencyKernels {
   virtual void load(const SelfConsistencyProblem& problem) = 0;
   /// Returns the bytes of the arrays on the device, after load().
   virtual std::int64_t memory_bytes() const = 0;
-  /// Diagonalises D(q) of Φ₂ and a correction at all points. The eigenvectors stay on the device.
+  /// Diagonalises D(q) of Φ₂ and a correction at all points. The eigenvectors stay on the
+  /// device.
   /// @param correction_ev_a2  [n_pairs][3][3]
   /// @throws NotConverged if a matrix cannot be diagonalised.
   virtual MeshModes diagonalise(const std::vector<double>& correction_ev_a2) = 0;

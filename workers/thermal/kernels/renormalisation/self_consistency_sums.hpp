@@ -21,8 +21,8 @@ struct MeshWaves {
   }
 };
 
-/// Computes conj(D(q)) with D = D_bare + Σ_R Φ_κκ'(R)/√(mm') e^{iqR}. A row-major array of the
-/// conjugate is the matrix D itself in column-major order, because D is Hermitian. The index is
+/// Computes conj(D(q)) with D = D_bare + Σ_R Φ_κκ'(R)/√(mm') e^{iqR}. A row-major array of
+/// the conjugate is the matrix D itself in column-major order, because D is Hermitian. The index is
 /// (point·n_atoms + κ)·n_atoms + κ'.
 struct CorrectMatrices {
   MeshWaves waves;
@@ -67,7 +67,8 @@ struct SumDisplacements {
   }
 };
 
-/// Sums ⟨u_κα(R) u_κ'β(0)⟩ over a chunk of the points. The index is correlation·chunks + chunk.
+/// Sums ⟨u_κα(R) u_κ'β(0)⟩ over a chunk of the points. The index is correlation·chunks +
+/// chunk.
 struct SumCorrelations {
   MeshWaves waves;
   int nb;

@@ -184,7 +184,8 @@ class StaticBubbleFlow : public StaticBubbleKernels {
     OnDevice::for_each(27 * static_cast<std::int64_t>(h.targets.offset.size()), body);
   }
 
-  /// Computes Σ_ΔR e^{ip·ΔR} of the box for p in planes k ≤ p_3 < k + n, [p][3κ'+β][3κ+α][3κ''+γ].
+  /// Computes Σ_ΔR e^{ip·ΔR} of the box for p in planes k ≤ p_3 < k + n,
+  /// [p][3κ'+β][3κ+α][3κ''+γ].
   void transform(int k, int n) {
     Held& h = *held_;
     const std::int64_t row = cube() * extent_[0], plane = row * extent_[1];

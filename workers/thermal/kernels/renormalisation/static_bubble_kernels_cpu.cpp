@@ -54,7 +54,8 @@ class BubbleSum {
   }
 
  private:
-  /// Sums Φ/√(mm'm'') e^{−iq·R''} into the box of ΔR = R' − R'', [c][b][a][3κ'+β][3κ+α][3κ''+γ].
+  /// Sums Φ/√(mm'm'') e^{−iq·R''} into the box of ΔR = R' − R'',
+  /// [c][b][a][3κ'+β][3κ+α][3κ''+γ].
   void transform_first_cell(std::int64_t q) {
     int c[3];
     mesh_.coordinates(q, c);

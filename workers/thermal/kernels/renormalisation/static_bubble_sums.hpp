@@ -17,8 +17,8 @@ struct BubbleWeight {
   const double* occupation;    ///< [n_modes]
   double inverse_kt_ps;        ///< ħ/k_BT; 0 at T = 0
 
-  /// Returns [(1 + n + n')/(ω + ω') + (n − n')/(ω' − ω)]/(ωω') in ps³, which is not negative; 0
-  /// for a translation.
+  /// Returns [(1 + n + n')/(ω + ω') + (n − n')/(ω' − ω)]/(ωω') in ps³, which is not
+  /// negative; 0 for a translation.
   QUASI_HD double operator()(std::int64_t mode1, std::int64_t mode2) const {
     const bool ordered = omega_rad_ps[mode1] <= omega_rad_ps[mode2];
     const std::int64_t first = ordered ? mode1 : mode2, second = ordered ? mode2 : mode1;
@@ -32,8 +32,8 @@ struct BubbleWeight {
   }
 };
 
-/// Sums Φ/√(mm'm'') e^{−iq·R''} of the blocks of one target of the box of ΔR = R' − R''. The index
-/// is 27·target + element.
+/// Sums Φ/√(mm'm'') e^{−iq·R''} of the blocks of one target of the box of ΔR = R' − R''.
+/// The index is 27·target + element.
 struct FillBox {
   int nb;
   int c[3];  ///< integer coordinates of q

@@ -11,12 +11,12 @@
 namespace quasi::thermal {
 
 /// Returns the broadening of elastic scattering and of spectra for every mode
-/// (docs/theory/thermal.md 9): the base width of its own velocity (sb = 1), at least exp(p25 − 1.5
-/// (p75 − p25)) of ln σ. [n_modes] in rad/ps.
+/// (docs/theory/thermal.md 9): the base width of its own velocity (sb = 1), at least exp(p25 −
+/// 1.5 (p75 − p25)) of ln σ. [n_modes] in rad/ps.
 std::vector<double> elastic_widths_rad_ps(const Modes& modes, const HarmonicOptions& options);
 
-/// The δ(ω − ω') of elastic scattering and of densities of states (docs/theory/thermal.md 9): a
-/// Gaussian of width σ' within 2.5σ', or linear tetrahedra.
+/// The δ(ω − ω') of elastic scattering and of densities of states (docs/theory/thermal.md 9):
+/// a Gaussian of width σ' within 2.5σ', or linear tetrahedra.
 class ElasticDelta {
  public:
   /// @param modes  must outlive the object

@@ -97,7 +97,8 @@ class SelfConsistentLoop {
   }
 
  private:
-  /// Computes ω² and marks the three translations at Γ by ω² = ∞. Their amplitude is then zero.
+  /// Computes ω² and marks the three translations at Γ by ω² = ∞. Their amplitude is then
+  /// zero.
   void diagonalise() {
     const MeshModes modes = kernels_.diagonalise(correction_);
     omega2_ = modes.omega2;

@@ -15,8 +15,8 @@ namespace quasi::gw::cuda {
 namespace {
 
 // A block is 16 × 8 threads, each with kSide × kSide elements. Lanes of a warp read 4 rows and 8
-// neighbouring columns: no bank conflicts. Smooth rows take 4 × 4 elements, 96 registers of model a
-// thread; three blocks fit on an SM.
+// neighbouring columns: no bank conflicts. Smooth rows take 4 × 4 elements, 96 registers of model
+// a thread; three blocks fit on an SM.
 constexpr int kThreadRows = 16;
 constexpr int kThreadColumns = 8;
 constexpr int kThreads = kThreadRows * kThreadColumns;

@@ -126,8 +126,8 @@ struct SplitEnergy {
   double x, tau_low, tau_high;
 };
 
-/// Sums M(G) B_GG' M*(G') times the factors of total, SX − X and, with kSlope, slope over one tile
-/// row. kReal: the imaginary parts cancel, and stay 0.
+/// Sums M(G) B_GG' M*(G') times the factors of total, SX − X and, with kSlope, slope over one
+/// tile row. kReal: the imaginary parts cancel, and stay 0.
 template <bool kSlope, bool kReal>
 SplitSums sum_split(const TileRow& row, SplitProduct m, RowProduct mg, SplitEnergy energy) {
   const double* __restrict__ b_re = row.b_re;

@@ -32,9 +32,9 @@ namespace quasi::gw {
 ///
 ///   total = (1 − xτ) r B,   SX − X = 2 r B,   r = 1/((1 + xτ)(1 − xτ)),
 ///
-/// and total = SX − X = B/(1 + xτ) for the poles near x, where CH is dropped. All other pairs are
-/// `direct`: they follow the functions of physics/plasmon_pole.hpp with the rules near poles. See
-/// docs/theory/gw.md 6.2 for the equations.
+/// and total = SX − X = B/(1 + xτ) for the poles near x, where CH is dropped. All other pairs
+/// are `direct`: they follow the functions of physics/plasmon_pole.hpp with the rules near poles.
+/// See docs/theory/gw.md 6.2 for the equations.
 inline constexpr int kMaxEnergiesPerGroup = 4;
 
 /// Numbers of a smooth row: d_1..d_K, then c_jm (j slowest) times sign and weight.

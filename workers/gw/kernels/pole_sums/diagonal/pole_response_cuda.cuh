@@ -28,8 +28,8 @@ struct ResponsesOnHost {
 /// elements stay in the registers of a thread. After the last row of the state they are multiplied
 /// with every change. Sums are added in fixed order: same bits every time.
 ///
-/// FP64 instructions of an element and a row: 4 for M M*, 4 for f, 3 for ∂f/∂τ, 4 for the sums, 2
-/// with a closed sum and 7 with the slope. See docs/theory/gw.md 9.3 for the equations.
+/// FP64 instructions of an element and a row: 4 for M M*, 4 for f, 3 for ∂f/∂τ, 4 for the
+/// sums, 2 with a closed sum and 7 with the slope. See docs/theory/gw.md 9.3 for the equations.
 ResponsesOnHost pole_response_cuda(const PoleChangesOnDevice& changes,
                                    const ProductsOnDevice& products, const ResponseTerms& terms,
                                    bool with_slope, cudaStream_t stream);

@@ -78,8 +78,8 @@ struct TetrahedraView3 {
     return below && above ? sum_of_tetrahedra(omega0_rad_ps, f) : 0.0;
   }
 
-  /// Returns the weight of q' in Σ_q' δ(ω − ω'(q')), in ps: the mean over branches tied to that
-  /// of λ'.
+  /// Returns the weight of q' in Σ_q' δ(ω − ω'(q')), in ps: the mean over branches tied to
+  /// that of λ'.
   double density_ps(double omega_rad_ps_there, std::int64_t mode) const {
     const std::int64_t q = mode / nb;
     double sum = 0.0;
