@@ -6,22 +6,21 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "tests/gw/support/interrupter.hpp"
+#include "tests/gw/support/bars_of_jobs.hpp"
 #include "tests/gw/support/pseudoband_crystals.hpp"
 #include "tests/gw/support/small_silicon.hpp"
-#include "tests/support/temporary_directory.hpp"
-#include "workers/backend/error.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/pseudoband_errors/sigma_response.hpp"
 #include "workers/gw/solver/screening/grouped_screening.hpp"
 
 namespace quasi::gw {
 namespace {
+
+using test::run_on_cpus;
 
 constexpr const char* kEight =
     "[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\ncutoff_ry = 5.0\nbands = 170\n"
@@ -31,21 +30,12 @@ constexpr const char* kEight =
 Deck deck_of(const std::vector<Setting>& settings = {}) {
   return parse_deck(kEight, settings, "test", ".");
 }
-Calculation run(const Deck& deck, int devices = 1, const std::filesystem::path& checkpoint = {},
-                Progress* progress = nullptr) {
-  SilentProgress silent;
-  DeviceTeam team(std::vector<Device>(static_cast<std::size_t>(devices), find_device("cpu")));
-  return run_calculation(deck,
-                         {.team = team,
-                          .memory_budget_bytes = std::int64_t{1} << 30,
-                          .checkpoint_directory = checkpoint},
-                         progress != nullptr ? *progress : silent);
-}
 
 /// Bars of a deck to first order and by repeated sums.
 struct Comparison {
   Calculation first, exact;
-  explicit Comparison(const Deck& deck) : first(run(deck)), exact(run(with_exact_sums(deck))) {}
+  explicit Comparison(const Deck& deck)
+      : first(run_on_cpus(deck)), exact(run_on_cpus(with_exact_sums(deck))) {}
   static Deck with_exact_sums(Deck deck) {
     deck.pseudobands.block_sums = BlockSums::kExact;
     return deck;
@@ -131,29 +121,7 @@ TEST(FirstOrderBlocks, SettingsWithoutAFirstOrderRepeatTheSums) {
 }
 
 TEST(FirstOrderBlocks, SameBitsOnThreeDevicesAndAfterInterruptions) {
-  const Deck deck = deck_of();
-  const Calculation whole = run(deck), three = run(deck, 3);
-  const auto expect_same = [&](const Calculation& other) {
-    EXPECT_EQ(whole.pseudoband_errors->half_width_ev, other.pseudoband_errors->half_width_ev);
-    EXPECT_EQ(whole.pseudoband_errors->estimate_ev, other.pseudoband_errors->estimate_ev);
-    EXPECT_EQ(whole.pseudoband_errors->window_width_ev, other.pseudoband_errors->window_width_ev);
-    EXPECT_EQ(whole.pseudoband_errors->gap_ev, other.pseudoband_errors->gap_ev);
-  };
-  expect_same(three);
-  int interruptions = 0;
-  for (int after = 2; after < 100; after += 9) {
-    const quasi::test::TemporaryDirectory directory;
-    Interrupter interrupter(after);
-    try {
-      run(deck, 1, directory.path(), &interrupter);
-      break;
-    } catch (const Cancelled&) {
-      ++interruptions;
-    }
-    expect_same(run(deck, 1 + after % 2, directory.path()));
-    EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
-  }
-  EXPECT_GE(interruptions, 3);
+  test::expect_same_bars_on_any_devices_and_after_interruptions(deck_of());
 }
 
 /// χ of eight atoms by blocks of vectors, and Σ of all their vectors.

@@ -3,18 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "tests/gw/support/interrupter.hpp"
-#include "tests/support/temporary_directory.hpp"
-#include "workers/backend/error.hpp"
+#include "tests/gw/support/bars_of_jobs.hpp"
 #include "workers/gw/solver/pseudoband_errors/statistical_errors.hpp"
 #include "workers/gw/solver/screening/grouped_screening.hpp"
 
 namespace quasi::gw {
 namespace {
+
+using test::run_on_cpus;
 
 constexpr const char* kEight =
     "[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\ncutoff_ry = 5.0\nbands = 170\n"
@@ -24,16 +23,6 @@ constexpr const char* kEight =
 
 Deck deck_of(const std::string& text, const std::vector<Setting>& settings = {}) {
   return parse_deck(text, settings, "test", ".");
-}
-Calculation run(const Deck& deck, int devices = 1, const std::filesystem::path& checkpoint = {},
-                Progress* progress = nullptr) {
-  SilentProgress silent;
-  DeviceTeam team(std::vector<Device>(static_cast<std::size_t>(devices), find_device("cpu")));
-  return run_calculation(deck,
-                         {.team = team,
-                          .memory_budget_bytes = std::int64_t{1} << 30,
-                          .checkpoint_directory = checkpoint},
-                         progress != nullptr ? *progress : silent);
 }
 
 /// Repeats the whole job for each block and for the window width.
@@ -51,7 +40,7 @@ PseudobandErrors repeated(const Deck& deck, Calculation run) {
 // rounding is magnified by the inverse of ε: 1e-9 eV, against half-widths of more than 1e-3 eV.
 void expect_equal(const Deck& deck) {
   constexpr double kRounding_ev = 1e-9;
-  const Calculation shared = run(deck);
+  const Calculation shared = run_on_cpus(deck);
   ASSERT_TRUE(shared.pseudoband_errors);
   const PseudobandErrors &one = *shared.pseudoband_errors, whole = repeated(deck, shared);
   ASSERT_EQ(one.half_width_ev.size(), whole.half_width_ev.size());
@@ -95,38 +84,16 @@ TEST(SharedBlocks, PolynomialsAndTheClosedSum) {
 // Without blocks χ is one sum. The energies of a job do not depend on the way of adding it.
 TEST(SharedBlocks, EnergiesAreThoseOfAJobWithoutBlocks) {
   Deck deck = deck_of(kEight);
-  const Calculation with = run(deck);
+  const Calculation with = run_on_cpus(deck);
   deck.pseudobands.blocks = 0;
-  const Calculation without = run(deck);
+  const Calculation without = run_on_cpus(deck);
   ASSERT_EQ(with.quasiparticles.size(), without.quasiparticles.size());
   for (std::size_t i = 0; i < with.quasiparticles.size(); ++i)
     EXPECT_NEAR(with.quasiparticles[i].sigma_ev, without.quasiparticles[i].sigma_ev, 1e-9);
 }
 
 TEST(SharedBlocks, SameBitsOnThreeDevicesAndAfterInterruptions) {
-  const Deck deck = deck_of(kEight);
-  const Calculation whole = run(deck), three = run(deck, 3);
-  const auto expect_same = [&](const Calculation& other) {
-    EXPECT_EQ(whole.pseudoband_errors->half_width_ev, other.pseudoband_errors->half_width_ev);
-    EXPECT_EQ(whole.pseudoband_errors->estimate_ev, other.pseudoband_errors->estimate_ev);
-    EXPECT_EQ(whole.pseudoband_errors->window_width_ev, other.pseudoband_errors->window_width_ev);
-    EXPECT_EQ(whole.pseudoband_errors->gap_ev, other.pseudoband_errors->gap_ev);
-  };
-  expect_same(three);
-  int interruptions = 0;
-  for (int after = 2; after < 100; after += 9) {
-    const quasi::test::TemporaryDirectory directory;
-    Interrupter interrupter(after);
-    try {
-      run(deck, 1, directory.path(), &interrupter);
-      break;
-    } catch (const Cancelled&) {
-      ++interruptions;
-    }
-    expect_same(run(deck, 1 + after % 2, directory.path()));
-    EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
-  }
-  EXPECT_GE(interruptions, 3);
+  test::expect_same_bars_on_any_devices_and_after_interruptions(deck_of(kEight));
 }
 
 }  // namespace
