@@ -89,8 +89,9 @@ TEST_F(DisplacementLaws, TracesOverMultipletsVanish) {
   EXPECT_GT(largest, 1e-3);
 }
 
-// Rotations of the crystal turn x into y and z, and inversion exchanges the atoms: norms between
-// two multiplets are equal for all six displacements.
+// Both atoms can be displaced along x, y and z. Rotations of the crystal turn these directions into
+// one another, and inversion exchanges the atoms. The norm of the matrix between two multiplets is
+// therefore equal for all six displacements.
 TEST_F(DisplacementLaws, RotationsTurnDisplacements) {
   const std::pair<std::size_t, std::size_t> sets[] = {{0, 1}, {1, 4}, {4, 7}, {7, 8}};
   for (const auto& bra : sets)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <span>
 
 #include "tests/gw/support/phonon_mode_files.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -54,6 +55,17 @@ struct BrokenModes {
   const char *field, *remedy;
 };
 
+/// Expects that each file of modes is refused with its field and its remedy.
+void expect_refusals(std::span<const BrokenModes> cases) {
+  for (const BrokenModes& broken : cases) {
+    GalliumArsenideModes modes;
+    broken.change(modes);
+    const std::string message = refusal_of(modes);
+    EXPECT_NE(message.find(broken.field), std::string::npos) << broken.field << "\n" << message;
+    EXPECT_NE(message.find(broken.remedy), std::string::npos) << broken.remedy << "\n" << message;
+  }
+}
+
 TEST(PhononModesRefused, ModesOfAnotherCrystal) {
   EXPECT_EQ(refusal_of({}), "");
   const BrokenModes cases[] = {
@@ -83,13 +95,7 @@ TEST(PhononModesRefused, ModesOfAnotherCrystal) {
          for (auto& e : m.eigenvector) e.resize(9);
        },
        "its cell has 3 atoms, but the cell of the job has 2", "calculate the modes"}};
-  for (const BrokenModes& broken : cases) {
-    GalliumArsenideModes modes;
-    broken.change(modes);
-    const std::string message = refusal_of(modes);
-    EXPECT_NE(message.find(broken.field), std::string::npos) << broken.field << "\n" << message;
-    EXPECT_NE(message.find(broken.remedy), std::string::npos) << broken.remedy << "\n" << message;
-  }
+  expect_refusals(cases);
 }
 
 TEST(PhononModesRefused, BrokenModes) {
@@ -119,13 +125,7 @@ TEST(PhononModesRefused, BrokenModes) {
       {[](auto& m) { m.unit = ""; }, "frequency_unit is missing", "set \"meV\""},
       {[](auto& m) { m.further = "q = [0.5, 0, 0]\n"; }, "q is not 0", "give those"},
       {[](auto& m) { m.further = "frequencies = 1\n"; }, "frequencies", "modes"}};
-  for (const BrokenModes& broken : cases) {
-    GalliumArsenideModes modes;
-    broken.change(modes);
-    const std::string message = refusal_of(modes);
-    EXPECT_NE(message.find(broken.field), std::string::npos) << broken.field << "\n" << message;
-    EXPECT_NE(message.find(broken.remedy), std::string::npos) << broken.remedy << "\n" << message;
-  }
+  expect_refusals(cases);
 }
 
 TEST(PhononModesRefused, BrokenThermalResults) {

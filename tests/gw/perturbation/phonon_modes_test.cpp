@@ -1,4 +1,5 @@
-// First orders in phonon modes: units, frozen modes, bases of degenerate sets, files.
+// Tests the first order of the energies in phonon modes: their units, energies of crystals with a
+// frozen mode, the choice of basis of degenerate modes, and the files of modes.
 
 #include <gtest/gtest.h>
 

@@ -174,8 +174,8 @@ TEST(LongWave, VelocityEqualsStatesOnFixedPlaneWaves) {
       << "the non-local part must matter, else nothing is shown";
 }
 
-// velocity_matrices() computes few empty bands in one product for all directions, and many in one
-// product for each direction. Both add equal terms in different order.
+// velocity_matrices() has two ways to multiply. With few empty bands one matrix product serves all
+// three directions; with many each direction has its own. Both must give the same matrices.
 TEST(LongWave, DirectionsTogetherEqualThoseInTurn) {
   const Calculation run = epsilon_of(
       "source = \"epm\"\ncrystal = \"gaas\"\ncell = \"cubic\"\ncutoff_ry = 5.0\nbands = 24\n",

@@ -14,7 +14,8 @@ namespace quasi::test {
 /// no error.
 void write_to_unmapped_memory();
 
-/// Takes pieces of 256 MiB until the device has no more. @throws OutOfMemory
+/// Allocates memory of the device in pieces of 256 MiB until an allocation fails.
+/// @throws OutOfMemory always
 void take_all_memory();
 
 /// Leaves `left_bytes` of the device's free memory, calls `while_held`, and frees it.

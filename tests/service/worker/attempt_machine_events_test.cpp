@@ -146,8 +146,9 @@ TEST_F(MachineEvents, LostFilesOfAFailureAreNotPublished) {
   EXPECT_EQ(machine.ending().reason, v1::FAILURE_REASON_STORAGE);
 }
 
-// A cancel does not change a report that was sent and not yet answered, because the server decides
-// which came first. It changes a report that waits to be sent again.
+// A worker may get a cancel while it reports how an attempt ended. If the report is on its way, it
+// stays as it is, and the server decides which came first. If the report waits to be sent again, it
+// then says that the attempt was cancelled.
 TEST_F(MachineEvents, ACancelChangesAReportThatWaits) {
   to_reporting(false);
   EXPECT_EQ(machine.cancel(now), Acts{});

@@ -155,7 +155,7 @@ TEST(Tetrahedra, FillTheZoneOnce) {
     }
 }
 
-/// Returns the density of a band ω = band(|q|) around q = 0 at an energy, Σ_q δ(energy − ω)/N_q.
+/// Returns the density of states Σ_q δ(energy − ω)/N_q of a band ω = band(|q|) around q = 0.
 /// It is computed as the joint density of this band and a flat band at 1, at 1 + energy.
 double joint_density(const Mat3& reciprocal, int n, double energy,
                      const std::function<double(double)>& band) {

@@ -86,9 +86,10 @@ bool sums_stay_on_device(double box_bytes, double numbers, const Plan& plan) {
                       plan.epsilon.memory_budget_bytes);
 }
 
-/// Returns the bytes that a device needs to sum χ: bands on the box, a batch of transforms, and
-/// pair products. A static χ needs two blocks of products, any other as many as the budget allows.
-/// @param matrix  n_g² @param sums  bytes of the sums
+/// Returns the bytes that a device needs to sum the polarizability χ. They hold bands on the FFT
+/// box, a batch of transforms, and products of pairs of bands. Products come in blocks: a static χ
+/// needs two at a time, and χ at several frequencies takes as many as the budget allows.
+/// @param matrix  number of elements of χ, n_g² @param sums  bytes of the sums
 double bytes_of_summing(const MeanField& screening, const Plan& plan, double matrix, double sums) {
   const double n_v = screening.n_occupied, n_c = plan.epsilon.bands - n_v,
                box_bytes = box_bytes_of(screening, plan),

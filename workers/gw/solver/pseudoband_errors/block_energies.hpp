@@ -27,7 +27,8 @@ class BlockEnergies {
   virtual std::vector<Quasiparticle> at_nodes() = 0;
 };
 
-/// Names the setting for which Σ of the blocks cannot be taken to first order; null: it can.
+/// Returns the name of a setting of the deck that forbids the first order, so that Σ has to be
+/// summed anew for each block; null if no setting does.
 const char* obstacle_to_first_order(const Deck& deck, const Calculation& run);
 /// True if the deck asks for the first order and nothing stands against it.
 bool takes_first_order(const Deck& deck, const Calculation& run);

@@ -16,9 +16,9 @@ namespace {
 
 double tau_of(double pole_ry) { return pole_ry >= kStaticPole_ry ? 0.0 : 1.0 / pole_ry; }
 
-/// Change of τ = 1/ω̃ that gives a band at |x| = 1 Ry its exact factor 1/(1 + |x| τ). It equals the
-/// difference to first order. A pole that falls towards 0 has a large difference, and the change
-/// stays bounded.
+/// Returns the change of τ = 1/ω̃ that gives a band at |x| = 1 Ry its exact factor
+/// 1/(1 + |x| τ). For small changes it is the difference of both τ. It stays bounded where a pole
+/// falls towards 0 and the difference does not.
 double bounded_change(double own_per_ry, double changed_per_ry) {
   constexpr double kX_ry = 1.0;
   return (changed_per_ry - own_per_ry) * (1.0 + kX_ry * own_per_ry) /

@@ -35,7 +35,7 @@ struct SigmaChange {
 /// Changes at all outer k and spins, in the order of self_energy().
 using SigmaChanges = std::vector<SigmaChange>;
 
-/// Returns changes of 0 in the shape that the options ask for.
+/// Returns a change of Σ that is zero for every k, spin and outer state of the job.
 SigmaChanges no_change(const MeanField& field, const SigmaOptions& options);
 
 /// Poles of one q on one device, and some of their changes.

@@ -46,8 +46,8 @@ struct MeshModes {
   std::vector<std::complex<double>> gamma_vectors;  ///< [branch][3κ+α] of the first point, Γ
 };
 
-/// The steps of one iteration of self-consistent phonons on one device. `load` moves the problem
-/// there, which must outlive the object. One object serves one iteration at a time.
+/// The steps of one iteration of self-consistent phonons on one device. `load` copies the problem
+/// to the device. The problem must live as long as this object. Only one thread may use an object.
 /// See docs/theory/thermal.md 14 for the equations.
 class SelfConsistencyKernels {
  public:

@@ -23,7 +23,7 @@ class HalfMesh {
     }
   }
   std::int64_t size() const { return static_cast<std::int64_t>(weight_.size()); }
-  /// Returns the numbers of mesh points that the points stand for, 1 or 2.
+  /// Returns the weight of each point: 2 if it stands for q and −q, 1 if both are the same point.
   const std::vector<double>& weights() const { return weight_; }
   /// Returns the integer coordinates, [size()][3]. The first point is Γ.
   const std::vector<int>& points() const { return points_; }
