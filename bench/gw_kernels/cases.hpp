@@ -24,6 +24,8 @@ void time_diagonal(GwKernels& kernels, const CaseSizes& size);
 void time_offdiagonal(GwKernels& kernels, const CaseSizes& size, bool separable);
 /// Times the ways in which the off-diagonal sum can form its products.
 void time_products(GwKernels& kernels, const CaseSizes& size);
+/// Times the full matrix between two sets of pair products, as first orders of Σ need it.
+void time_two_sets(GwKernels& kernels, const CaseSizes& size);
 /// Times the products of the polarizability with pair products in memory.
 void time_chi(GwKernels& kernels, const CaseSizes& size);
 /// Times the polarizability from wavefunctions, complex and real, with the transforms beside the

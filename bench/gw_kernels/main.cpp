@@ -3,8 +3,8 @@
 //   gw_kernels [--device cuda:0] [--size small|si214] [--offdiagonal-bands N] [--outer-states N]
 //   [--hermitian] [case …]
 //
-// Cases: diagonal offdiagonal separable options chi chi-pairs fft inverse. Canonical flops are the
-// published counts (diagonal: 83.5 for each of N_Σ N_b N_G² N_E; off-diagonal: eq. 8 of
+// Cases: diagonal offdiagonal separable options two-sets chi chi-pairs fft inverse. Canonical flops
+// are the published counts (diagonal: 83.5 for each of N_Σ N_b N_G² N_E; off-diagonal: eq. 8 of
 // [zhang2025]). Issued flops are those of the products that were called. --hermitian gives the
 // off-diagonal cases a Hermitian model. Data are random; sizes `si214` are those of a 214-atom
 // silicon cell.
@@ -53,6 +53,7 @@ const std::map<std::string, TimeCase> kCases{
     {"offdiagonal", [](auto& kernels, auto& size) { gw::time_offdiagonal(kernels, size, false); }},
     {"separable", [](auto& kernels, auto& size) { gw::time_offdiagonal(kernels, size, true); }},
     {"options", gw::time_products},
+    {"two-sets", gw::time_two_sets},
     {"chi", gw::time_chi},
     {"chi-pairs", gw::time_chi_pairs},
     {"fft", gw::time_fft},

@@ -211,4 +211,32 @@ void time_products(GwKernels& kernels, const CaseSizes& size) {
   }
 }
 
+void time_two_sets(GwKernels& kernels, const CaseSizes& size) {
+  const std::int64_t n_g = size.n_g, n_b = std::min<std::int64_t>(size.n_bands_off, 4),
+                     n_e = std::min<std::int64_t>(size.n_energies_off, 48);
+  const auto poles = loaded_model(kernels, n_g, ModelSymmetry::kHermitian);
+  const OffDiagonalData data(n_e, n_b);
+  for (const std::int64_t n : size.n_sigma) {
+    const auto bra = loaded_block(kernels, n, n_b, n_g, 3),
+               ket = loaded_block(kernels, n, n_b, n_g, 4);
+    std::vector<Cplx> sigma(static_cast<std::size_t>(n_e * n * n));
+    OffDiagonalReport report;
+    const double seconds = best_seconds_of([&] {
+      report = poles->add_offdiagonal_between(*bra, *ket,
+                                              {{data.energies.data(), {n_e}},
+                                               {data.bands.data(), {n_b}},
+                                               {data.occupation.data(), {n_b}},
+                                               1.0},
+                                              {}, {sigma.data(), {n_e, n, n}});
+    });
+    std::printf(
+        "{\"case\": \"two-sets\", \"device\": \"%s\", \"n_g\": %ld, \"n_sigma\": %ld, "
+        "\"energies\": %ld, \"bands\": %ld, \"seconds\": %.4f, \"issued_tflop\": %.1f, "
+        "\"issued_tflops\": %.2f}\n",
+        kernels.device().name().c_str(), n_g, n, n_e, n_b, seconds, report.zgemm_flops / 1e12,
+        report.zgemm_flops / seconds / 1e12);
+    std::fflush(stdout);
+  }
+}
+
 }  // namespace quasi::gw

@@ -67,6 +67,9 @@ class CudaHamiltonianKernels final : public HamiltonianKernels {
  public:
   explicit CudaHamiltonianKernels(SharedContext context) : context_(std::move(context)) {}
   std::unique_ptr<LoadedHamiltonian> load(const HamiltonianOperator& h) override;
+  std::unique_ptr<const LoadedLocalPotentials> load_potentials(
+      const LocalPotentials& potentials) override;
+  std::unique_ptr<CouplingBlock> make_couplings() override;
 
  private:
   SharedContext context_;

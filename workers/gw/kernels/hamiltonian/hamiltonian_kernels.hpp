@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "workers/gw/kernels/hamiltonian/hamiltonian_operator.hpp"
+#include "workers/gw/kernels/hamiltonian/local_coupling.hpp"
 
 namespace quasi::gw {
 
@@ -60,6 +61,11 @@ class HamiltonianKernels {
   virtual ~HamiltonianKernels() = default;
   /// Copies H to the device. `h` outlives the result.
   virtual std::unique_ptr<LoadedHamiltonian> load(const HamiltonianOperator& h) = 0;
+  /// Copies states and first orders of a potential to the device.
+  virtual std::unique_ptr<const LoadedLocalPotentials> load_potentials(
+      const LocalPotentials& potentials) = 0;
+  /// Makes an empty block of elements of perturbations.
+  virtual std::unique_ptr<CouplingBlock> make_couplings() = 0;
 };
 
 }  // namespace quasi::gw

@@ -9,6 +9,9 @@ namespace quasi::gw {
 class CpuHamiltonianKernels final : public HamiltonianKernels {
  public:
   std::unique_ptr<LoadedHamiltonian> load(const HamiltonianOperator& h) override;
+  std::unique_ptr<const LoadedLocalPotentials> load_potentials(
+      const LocalPotentials& potentials) override;
+  std::unique_ptr<CouplingBlock> make_couplings() override;
 };
 
 }  // namespace quasi::gw

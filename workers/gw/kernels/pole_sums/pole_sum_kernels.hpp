@@ -6,6 +6,7 @@
 
 #include "workers/backend/view.hpp"
 #include "workers/gw/kernels/pair_products/pair_product_kernels.hpp"
+#include "workers/gw/kernels/pole_sums/first_order_kernels.hpp"
 #include "workers/gw/model/pole_options.hpp"
 
 namespace quasi::gw {
@@ -103,6 +104,28 @@ class LoadedPoleModel {
   virtual OffDiagonalReport add_offdiagonal(const PairBlock& block, const OffDiagonalTerms& terms,
                                             const OffDiagonalOptions& options,
                                             View<Cplx, 3> sigma) const = 0;
+  /// Full matrix between two sets of pair products with the same inner bands, for first orders of
+  /// Σ (docs/theory/gw.md 14.7):
+  ///
+  ///   sigma[e][l][m] += w Σ_n Σ_GG' M_ln(G) F_n,GG'(E_e − E_n) v̄(G') M'*_mn(G')
+  ///
+  /// Outer states of several perturbations may stand in one set M', so that they share M F. The
+  /// triangle of a Hermitian model saves nothing here.
+  /// @param bra  M, [n_l][n][n_g];  ket  M', [n_m][n][n_g]
+  /// @param sigma  [n_energies][n_l][n_m]
+  virtual OffDiagonalReport add_offdiagonal_between(const PairBlock& bra, const PairBlock& ket,
+                                                    const OffDiagonalTerms& terms,
+                                                    const OffDiagonalOptions& options,
+                                                    View<Cplx, 3> sigma) const = 0;
+  /// First order of Σ_c by divided differences (docs/theory/gw.md 14.2), the part of F_n of each
+  /// ket n, and the close pairs:
+  ///
+  ///   quotients += w Σ_n'n V_n'n Σ_GG' M_ln'(G) F_n,GG'(E − E_n) v̄(G') M*_mn(G')/(E_n − E_n')
+  ///
+  /// The part of F_n' follows from a call with bra and ket exchanged, V† and F†: it is the adjoint
+  /// in (l, m) of that result.
+  virtual void add_first_order(const FirstOrderProducts& products, const FirstOrderPairs& pairs,
+                               const FirstOrderTerms& terms, const FirstOrderSums& sums) const = 0;
 };
 
 /// Elements with imaginary poles on one device, until the object is destroyed.
@@ -136,6 +159,11 @@ class PoleSumKernels {
   virtual std::unique_ptr<const LoadedPoleChanges> load_changes(
       const std::shared_ptr<const LoadedPoleModel>& model,
       const std::vector<const PoleChange*>& changes) = 0;
+  /// First order of the exchange: K = −(f_n − f_n')/(E_n − E_n') v̄(G) δ_GG' of all n' and the kets
+  /// of the part. @param coulomb  v̄(q+G), [n_g]; sum  Ry/Bohr, [n_p][n_l][n_m]
+  virtual void add_first_order_exchange(const FirstOrderProducts& products,
+                                        View<const double, 1> coulomb, const FirstOrderPairs& pairs,
+                                        View<Cplx, 3> sum) = 0;
 };
 
 }  // namespace quasi::gw

@@ -8,6 +8,7 @@
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
 #include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cpu.hpp"
 #include "workers/gw/kernels/pole_sums/diagonal/pole_response_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/first_order/first_order_cpu.hpp"
 #include "workers/gw/kernels/pole_sums/offdiagonal/gpp_offdiagonal_cpu.hpp"
 
 namespace quasi::gw {
@@ -57,7 +58,25 @@ class CpuPoleModel final : public LoadedPoleModel {
     const std::int64_t n_g = block.n_g();
     const PlasmonPoleView model{
         {strength_.data(), {n_g, n_g}}, {pole_ry_.data(), {n_g, n_g}}, planes_.folded};
-    return add_gpp_offdiagonal_cpu(model, rules_, products_of(block), terms, options, sigma);
+    return add_gpp_offdiagonal_cpu(model, rules_, {products_of(block), products_of(block)}, terms,
+                                   options, sigma);
+  }
+
+  OffDiagonalReport add_offdiagonal_between(const PairBlock& bra, const PairBlock& ket,
+                                            const OffDiagonalTerms& terms,
+                                            const OffDiagonalOptions& options,
+                                            View<Cplx, 3> sigma) const override {
+    const std::int64_t n_g = bra.n_g();
+    const PlasmonPoleView model{{strength_.data(), {n_g, n_g}}, {pole_ry_.data(), {n_g, n_g}}};
+    return add_gpp_offdiagonal_cpu(model, rules_, {products_of(bra), products_of(ket)}, terms,
+                                   options, sigma);
+  }
+
+  void add_first_order(const FirstOrderProducts& products, const FirstOrderPairs& pairs,
+                       const FirstOrderTerms& terms, const FirstOrderSums& sums) const override {
+    const std::int64_t n_g = products.bra.n_g();
+    add_first_order_cpu({{strength_.data(), {n_g, n_g}}, {pole_ry_.data(), {n_g, n_g}}}, rules_,
+                        {products_of(products.bra), products_of(products.ket)}, pairs, terms, sums);
   }
 
   const PolePlanes& planes() const { return planes_; }
@@ -120,6 +139,13 @@ std::unique_ptr<const LoadedPoleChanges> CpuPoleSumKernels::load_changes(
   auto here = std::dynamic_pointer_cast<const CpuPoleModel>(model);
   if (here == nullptr) throw std::logic_error("the pole model belongs to another back end");
   return std::make_unique<const CpuPoleChanges>(std::move(here), changes);
+}
+
+void CpuPoleSumKernels::add_first_order_exchange(const FirstOrderProducts& products,
+                                                 View<const double, 1> coulomb,
+                                                 const FirstOrderPairs& pairs, View<Cplx, 3> sum) {
+  add_first_order_exchange_cpu({products_of(products.bra), products_of(products.ket)}, coulomb,
+                               pairs, sum);
 }
 
 std::unique_ptr<const LoadedImaginaryPoles> CpuPoleSumKernels::load_imaginary(

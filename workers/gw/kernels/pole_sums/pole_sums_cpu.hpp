@@ -17,6 +17,8 @@ class CpuPoleSumKernels final : public PoleSumKernels {
   std::unique_ptr<const LoadedPoleChanges> load_changes(
       const std::shared_ptr<const LoadedPoleModel>& model,
       const std::vector<const PoleChange*>& changes) override;
+  void add_first_order_exchange(const FirstOrderProducts& products, View<const double, 1> coulomb,
+                                const FirstOrderPairs& pairs, View<Cplx, 3> sum) override;
 };
 
 }  // namespace quasi::gw

@@ -9,6 +9,7 @@
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/diagonal/pole_response_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/first_order/first_order_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/offdiagonal/gpp_offdiagonal_cuda.cuh"
 
 namespace quasi::gw::cuda {
@@ -21,6 +22,10 @@ ScreenedExchange wanted(const Cplx* sx) {
 }
 ProductsOnDevice products_of(const PairBlock& block) {
   return {dynamic_cast<const CudaPairBlock&>(block).data(), block.n_left(), block.n_right()};
+}
+
+FirstOrderOnDevice on_device(const FirstOrderProducts& products) {
+  return {products_of(products.bra), products_of(products.ket), products.bra.n_g()};
 }
 
 /// The arrays of a model on one device.
@@ -75,12 +80,26 @@ class CudaPoleModel final : public LoadedPoleModel {
                                     const OffDiagonalOptions& options,
                                     View<Cplx, 3> sigma) const override {
     context_->use();
-    OffDiagonalPlan plan = plan_offdiagonal(terms, arrays_->rules, options, arrays_->finite_poles);
-    return add_gpp_offdiagonal_cuda({arrays_->view(), arrays_->rules, products_of(block)}, terms,
-                                    options,
-                                    {context_->stream(), context_->preparation(), context_->blas(),
-                                     context_->workspace_bytes()},
-                                    plan, sigma);
+    return offdiagonal({arrays_->view(), arrays_->rules, products_of(block), products_of(block)},
+                       terms, options, sigma);
+  }
+
+  OffDiagonalReport add_offdiagonal_between(const PairBlock& bra, const PairBlock& ket,
+                                            const OffDiagonalTerms& terms,
+                                            const OffDiagonalOptions& options,
+                                            View<Cplx, 3> sigma) const override {
+    context_->use();
+    PoleModelOnDevice whole = arrays_->view();
+    whole.folded = false;
+    return offdiagonal({whole, arrays_->rules, products_of(bra), products_of(ket)}, terms, options,
+                       sigma);
+  }
+
+  void add_first_order(const FirstOrderProducts& products, const FirstOrderPairs& pairs,
+                       const FirstOrderTerms& terms, const FirstOrderSums& sums) const override {
+    context_->use();
+    add_first_order_cuda(*context_, {arrays_->view(), arrays_->rules}, on_device(products), pairs,
+                         terms, sums);
   }
 
   const std::shared_ptr<const PoleArrays>& arrays() const { return arrays_; }
@@ -89,6 +108,14 @@ class CudaPoleModel final : public LoadedPoleModel {
   GroupSums sums_of(const PoleGroup& group, const PairBlock& block) const {
     return gpp_diagonal_cuda(arrays_->view(), arrays_->rules, group, products_of(block),
                              context_->stream());
+  }
+  OffDiagonalReport offdiagonal(const OffDiagonalInput& input, const OffDiagonalTerms& terms,
+                                const OffDiagonalOptions& options, View<Cplx, 3> sigma) const {
+    OffDiagonalPlan plan = plan_offdiagonal(terms, arrays_->rules, options, arrays_->finite_poles);
+    return add_gpp_offdiagonal_cuda(input, terms, options,
+                                    {context_->stream(), context_->preparation(), context_->blas(),
+                                     context_->workspace_bytes()},
+                                    plan, sigma);
   }
   SharedContext context_;
   std::shared_ptr<const PoleArrays> arrays_;
@@ -211,6 +238,13 @@ std::shared_ptr<const LoadedPoleModel> CudaPoleSumKernels::copy_of(
   bring(from.pole_ry, copy->pole_ry);
   check(cudaStreamSynchronize(context_->stream()), kWhat);
   return std::make_shared<const CudaPoleModel>(context_, std::move(copy));
+}
+
+void CudaPoleSumKernels::add_first_order_exchange(const FirstOrderProducts& products,
+                                                  View<const double, 1> coulomb,
+                                                  const FirstOrderPairs& pairs, View<Cplx, 3> sum) {
+  context_->use();
+  add_first_order_exchange_cuda(*context_, on_device(products), coulomb, pairs, sum);
 }
 
 std::unique_ptr<const LoadedImaginaryPoles> CudaPoleSumKernels::load_imaginary(

@@ -18,6 +18,8 @@ class CudaPoleSumKernels final : public PoleSumKernels {
   std::unique_ptr<const LoadedPoleChanges> load_changes(
       const std::shared_ptr<const LoadedPoleModel>& model,
       const std::vector<const PoleChange*>& changes) override;
+  void add_first_order_exchange(const FirstOrderProducts& products, View<const double, 1> coulomb,
+                                const FirstOrderPairs& pairs, View<Cplx, 3> sum) override;
 
  private:
   SharedContext context_;

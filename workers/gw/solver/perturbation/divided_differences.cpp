@@ -1,26 +1,15 @@
 #include "workers/gw/solver/perturbation/divided_differences.hpp"
 
-#include <cmath>
-
 #include "workers/gw/physics/pole_difference.hpp"
 #include "workers/gw/solver/mean_field/problem.hpp"
 
 namespace quasi::gw {
 namespace {
 
-/// How a pair (n', n) enters the sum.
-enum class PairKind {
-  kQuotient,  ///< by the difference of two factors over the difference of the energies
-  kClosed,    ///< in closed form, because the energies are close
-  kMultiplet  ///< in closed form, as a pair of one multiplet
-};
+static_assert(kMultipletEnergies_ry == kDegenerate_ry);
 
 PairKind kind_of(const CoupledProducts& products, std::int64_t bra, std::int64_t ket) {
-  const auto i = static_cast<std::size_t>(bra), j = static_cast<std::size_t>(ket);
-  if (products.bra.occupation[i] != products.ket.occupation[j]) return PairKind::kQuotient;
-  const double gap_ry = std::abs(products.bra.energy_ry[i] - products.ket.energy_ry[j]);
-  if (gap_ry < kDegenerate_ry) return PairKind::kMultiplet;
-  return gap_ry < kCloseEnergies_ry ? PairKind::kClosed : PairKind::kQuotient;
+  return pair_kind(products.bra, bra, products.ket, ket);
 }
 
 /// A matrix K_GG' in split form, so that products with it run on vectors of real numbers.

@@ -9,14 +9,6 @@
 // Sums of the derivative of Σ at one q, on the processor. Begin with sigma_derivative.hpp.
 namespace quasi::gw {
 
-/// States of one k-point that the first order of a perturbation couples to others.
-struct CoupledBands {
-  std::vector<double> energy_ry;   ///< [n]
-  std::vector<double> occupation;  ///< 1 or 0, [n]
-
-  std::int64_t size() const { return static_cast<std::int64_t>(energy_ry.size()); }
-};
-
 /// Pair products on both sides of the perturbation. A perturbation of wave vector p couples n at
 /// k − q with n' at k + p − q.
 struct CoupledProducts {

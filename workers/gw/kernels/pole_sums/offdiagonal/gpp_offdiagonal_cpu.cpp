@@ -55,18 +55,20 @@ double multiply(std::int64_t m, std::int64_t n_g, bool folded, ConstMatrix a, co
 /// S of all energies: Σ itself or, for a Hermitian model, the half of Σ = S + S†.
 class OffDiagonalSum {
  public:
-  OffDiagonalSum(const PlasmonPoleView& model, const PoleRules& rules, View<const Cplx, 3> products,
+  OffDiagonalSum(const PlasmonPoleView& model, const PoleRules& rules, const ProductSets& sets,
                  const OffDiagonalTerms& terms, View<Cplx, 3> sigma)
       : model_(model),
         rules_(rules),
-        products_(products),
+        products_(sets.bra),
+        ket_(sets.ket),
         terms_(terms),
         sigma_(sigma),
-        n_left_(products.extent[0]),
-        n_right_(products.extent[1]),
-        n_g_(products.extent[2]),
+        n_left_(sets.bra.extent[0]),
+        n_m_(sets.ket.extent[0]),
+        n_right_(sets.bra.extent[1]),
+        n_g_(sets.bra.extent[2]),
         p_(static_cast<std::size_t>(n_g_ * n_g_)),
-        t_(static_cast<std::size_t>(products.size())),
+        t_(static_cast<std::size_t>(sets.bra.size())),
         half_(static_cast<std::size_t>(model.hermitian ? sigma.size() : 0)) {}
 
   /// Adds the pairs (n, E) of one run by the two products.
@@ -85,8 +87,8 @@ class OffDiagonalSum {
       const Cplx* m = products_.data + run.band * n_g_;
       flops_ += multiply(n_left_, n_g_, model_.hermitian, {m, row}, p_.data(), t_.data()) +
                 flops_of_second();
-      zgemm({CblasConjTrans, n_left_, n_left_, n_g_, terms_.weight, kOne}, {t_.data(), n_g_},
-            {m, row}, {sum() + e * n_left_ * n_left_, n_left_});
+      zgemm({CblasConjTrans, n_left_, n_m_, n_g_, terms_.weight, kOne}, {t_.data(), n_g_},
+            {ket_.data + run.band * n_g_, row}, {sum() + e * n_left_ * n_m_, n_m_});
     }
   }
 
@@ -94,7 +96,7 @@ class OffDiagonalSum {
   void add_separable(const OffDiagonalPlan& plan) {
     const std::int64_t row = n_right_ * n_g_, n_energies = sigma_.extent[0];
     std::vector<Cplx> d(
-        static_cast<std::size_t>(plan.pole.size() > 0 ? n_right_ * n_left_ * n_left_ : 0));
+        static_cast<std::size_t>(plan.pole.size() > 0 ? n_right_ * n_left_ * n_m_ : 0));
     for (std::int64_t k = 0; k < plan.pole.size(); ++k) {
       const double node = plan.pole.node[static_cast<std::size_t>(k)];
       const double constant = plan.pole.constant;
@@ -107,11 +109,11 @@ class OffDiagonalSum {
                          p_.data(), t_.data()) +
                 static_cast<double>(n_right_) * flops_of_second();
       for (std::int64_t n = 0; n < n_right_; ++n)
-        zgemm({CblasConjTrans, n_left_, n_left_, n_g_, terms_.weight}, {t_.data() + n * n_g_, row},
-              {products_.data + n * n_g_, row}, {d.data() + n * n_left_ * n_left_, n_left_});
+        zgemm({CblasConjTrans, n_left_, n_m_, n_g_, terms_.weight}, {t_.data() + n * n_g_, row},
+              {ket_.data + n * n_g_, row}, {d.data() + n * n_left_ * n_m_, n_m_});
       // Σ[e] += Σ_n c[e][n] D[n] has real coefficients: one product serves real and imaginary
       // parts of all (l, m).
-      const std::int64_t width = 2 * n_left_ * n_left_;
+      const std::int64_t width = 2 * n_left_ * n_m_;
       const ThreadedBlas threads(2.0 * static_cast<double>(n_energies * width) *
                                  static_cast<double>(n_right_));
       cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<int>(n_energies),
@@ -137,15 +139,15 @@ class OffDiagonalSum {
  private:
   Cplx* sum() { return model_.hermitian ? half_.data() : sigma_.data; }
   double flops_of_second() const {
-    return 8.0 * static_cast<double>(n_left_ * n_left_) * static_cast<double>(n_g_);
+    return 8.0 * static_cast<double>(n_left_ * n_m_) * static_cast<double>(n_g_);
   }
 
   const PlasmonPoleView& model_;
   const PoleRules& rules_;
-  View<const Cplx, 3> products_;
+  View<const Cplx, 3> products_, ket_;
   const OffDiagonalTerms& terms_;
   View<Cplx, 3> sigma_;
-  std::int64_t n_left_, n_right_, n_g_;
+  std::int64_t n_left_, n_m_, n_right_, n_g_;
   std::vector<Cplx> p_, t_, half_;
   double flops_ = 0.0;
 };
@@ -153,8 +155,7 @@ class OffDiagonalSum {
 }  // namespace
 
 OffDiagonalReport add_gpp_offdiagonal_cpu(const PlasmonPoleView& model, const PoleRules& rules,
-                                          View<const Cplx, 3> products,
-                                          const OffDiagonalTerms& terms,
+                                          const ProductSets& sets, const OffDiagonalTerms& terms,
                                           const OffDiagonalOptions& options, View<Cplx, 3> sigma) {
   if (options.products != OffDiagonalOptions::Products::kNative)
     throw InvalidInput(
@@ -162,7 +163,7 @@ OffDiagonalReport add_gpp_offdiagonal_cpu(const PlasmonPoleView& model, const Po
         "native products");
   OffDiagonalPlan plan = plan_offdiagonal(terms, rules, options, finite_poles(model));
   fit_separable_pairs(plan, terms, rules, options);
-  OffDiagonalSum sum(model, rules, products, terms, sigma);
+  OffDiagonalSum sum(model, rules, sets, terms, sigma);
   for (const EnergyRun& run : plan.direct) sum.add_direct(run);
   sum.add_separable(plan);
   return {.pairs = plan.pairs,

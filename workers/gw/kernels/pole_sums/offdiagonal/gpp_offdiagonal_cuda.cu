@@ -59,10 +59,11 @@ OffDiagonalSum::OffDiagonalSum(const OffDiagonalInput& of, const OffDiagonalTerm
       options(how),
       work(workspace),
       n_left(of.products.n_left),
+      n_m(of.ket.n_left),
       n_right(of.products.n_right),
       n_g(of.model.n_g),
       n_energies(with.energies_ry.extent[0]),
-      sigma_(static_cast<std::size_t>(n_energies * n_left * n_left), kWhat) {
+      sigma_(static_cast<std::size_t>(n_energies * n_left * n_m), kWhat) {
   sigma_.zero(kWhat, work.products);
   prepare_makers();
   check(cudaDeviceSynchronize(), kWhat);
@@ -82,17 +83,17 @@ double OffDiagonalSum::fused_depths() const {
 void OffDiagonalSum::add_t(const double2* t, const EnergyRun& energies, double factor) {
   const std::int64_t count = energies.end - energies.begin;
   multiply_adjoint(work.blas, {.m = n_left,
-                               .n = n_left,
+                               .n = n_m,
                                .k = n_g,
                                .alpha = factor * terms.weight,
                                .beta = 1.0,
                                .a = {t, count * n_g},
-                               .b = bands_of(energies.band),
-                               .c = sigma_.data() + energies.begin * n_left * n_left,
-                               .c_stride = n_left,
+                               .b = ket_bands_of(energies.band),
+                               .c = sigma_.data() + energies.begin * n_left * n_m,
+                               .c_stride = n_m,
                                .a_step = n_g,
                                .b_step = 0,
-                               .c_step = n_left * n_left,
+                               .c_step = n_left * n_m,
                                .count = count});
   count_adjoint(count);
 }
@@ -100,7 +101,7 @@ void OffDiagonalSum::add_t(const double2* t, const EnergyRun& energies, double f
 void OffDiagonalSum::add_products(const double2* d, const double* c, std::int64_t count,
                                   std::int64_t stride) {
   const double one = 1.0;
-  const int width = static_cast<int>(2 * n_left * n_left);
+  const int width = static_cast<int>(2 * n_left * n_m);
   check(quasi::cuda::late::cublasDgemm(
             work.blas, CUBLAS_OP_N, CUBLAS_OP_N, width, static_cast<int>(n_energies),
             static_cast<int>(count), &one, reinterpret_cast<const double*>(d), width, c,
@@ -119,7 +120,7 @@ void OffDiagonalSum::measure_residual_once(const MatrixProduct& product) {
 }
 
 void OffDiagonalSum::count_adjoint(std::int64_t count) {
-  count_flops(8.0 * static_cast<double>(count * n_left * n_left) * static_cast<double>(n_g));
+  count_flops(8.0 * static_cast<double>(count * n_left * n_m) * static_cast<double>(n_g));
 }
 
 OffDiagonalReport OffDiagonalSum::finish(View<Cplx, 3> sigma) {

@@ -8,11 +8,13 @@
 
 namespace quasi::gw::cuda {
 
-/// The plasmon-pole model and pair products of an off-diagonal sum, in device memory.
+/// The plasmon-pole model and pair products of an off-diagonal sum, in device memory. If the two
+/// sets differ, the model is not folded.
 struct OffDiagonalInput {
   PoleModelOnDevice model;
   PoleRules rules;
-  ProductsOnDevice products;
+  ProductsOnDevice products;  ///< M of the bra
+  ProductsOnDevice ket;       ///< M' of the ket with the same inner bands; often M itself
 };
 
 /// Streams and memory of one sum. Matrices P are made on one stream while products run on the

@@ -20,10 +20,10 @@ class OffDiagonalSum {
                  const OffDiagonalOptions& options, const OffDiagonalWorkspace& workspace,
                  const OffDiagonalPlan& plan);
 
-  /// Adds T of energies [begin, end) of one band: Σ[e] += factor w T[e] M†.
+  /// Adds T of energies [begin, end) of one band: Σ[e] += factor w T[e] M'†.
   void add_t(const double2* t, const EnergyRun& energies, double factor);
   /// Σ[e] += Σ_p c[e][p] D[p] on both parts of all (l, m), as one real product.
-  /// @param d  [count][n_left][n_left];  c  [n_energies][count], rows `stride` apart
+  /// @param d  [count][n_left][n_m];  c  [n_energies][count], rows `stride` apart
   void add_products(const double2* d, const double* c, std::int64_t count, std::int64_t stride);
   /// Measures the residual of the first product that is not native.
   /// @throws NotConverged where it exceeds the limit of the options
@@ -42,6 +42,10 @@ class OffDiagonalSum {
   DeviceMatrix bands_of(std::int64_t band) const {
     return {input.products.products + band * n_g, n_right * n_g};
   }
+  /// M'_mn of band n for all m, as rows.
+  DeviceMatrix ket_bands_of(std::int64_t band) const {
+    return {input.ket.products + band * n_g, n_right * n_g};
+  }
   bool folded() const { return input.model.folded; }
   void wait() const;
 
@@ -50,10 +54,10 @@ class OffDiagonalSum {
   const OffDiagonalPlan& plan;
   const OffDiagonalOptions options;
   const OffDiagonalWorkspace work;
-  const std::int64_t n_left, n_right, n_g, n_energies;
+  const std::int64_t n_left, n_m, n_right, n_g, n_energies;
 
  private:
-  quasi::cuda::DeviceBuffer<double2> sigma_;  ///< [n_energies][n_left][n_left]
+  quasi::cuda::DeviceBuffer<double2> sigma_;  ///< [n_energies][n_left][n_m]
   bool measured_ = false;
   OffDiagonalReport report_;
 };

@@ -19,15 +19,14 @@ class TermByTerm {
  public:
   explicit TermByTerm(OffDiagonalSum& sum)
       : sum_(sum),
-        block_(
-            std::min(sum.n_right, items_that_fit(sum.work.bytes, 2 * 16 * sum.n_g * sum.n_g,
-                                                 16 * sum.n_left * (sum.n_g + sum.n_left), kWhat))),
+        block_(std::min(sum.n_right, items_that_fit(sum.work.bytes, 2 * 16 * sum.n_g * sum.n_g,
+                                                    16 * sum.n_left * (sum.n_g + sum.n_m), kWhat))),
         // Q is made once for so many rows that it and the products take turns. The last block of
         // bands may be a smaller one.
         rows_(block_ == sum.n_right ? sum.n_left * block_ : block_),
         width_(sum.folded() ? folded_columns(rows_, sum.n_g) : sum.n_g),
         t_(static_cast<std::size_t>(sum.n_left * block_ * sum.n_g), "T of a separable term"),
-        d_(static_cast<std::size_t>(sum.n_left * sum.n_left * block_), "D of a separable term"),
+        d_(static_cast<std::size_t>(sum.n_left * sum.n_m * block_), "D of a separable term"),
         coefficient_(sum.plan.coefficient, "coefficients of the separable terms") {
     for (DeviceBuffer<double2>& q : q_)
       q = DeviceBuffer<double2>(static_cast<std::size_t>(sum.n_g * sum.n_g),
@@ -59,17 +58,17 @@ class TermByTerm {
     const std::int64_t n_left = sum_.n_left, n_g = sum_.n_g, count = bands.size();
     multiply_rows(bands, q);
     multiply_adjoint(sum_.work.blas, {.m = n_left,
-                                      .n = n_left,
+                                      .n = sum_.n_m,
                                       .k = n_g,
                                       .alpha = sum_.terms.weight,
                                       .beta = 0.0,
                                       .a = {t_.data(), count * n_g},
-                                      .b = sum_.bands_of(bands.begin),
+                                      .b = sum_.ket_bands_of(bands.begin),
                                       .c = d_.data(),
-                                      .c_stride = n_left,
+                                      .c_stride = sum_.n_m,
                                       .a_step = n_g,
                                       .b_step = n_g,
-                                      .c_step = n_left * n_left,
+                                      .c_step = n_left * sum_.n_m,
                                       .count = count});
     sum_.add_products(d_.data(),
                       coefficient_.data() + k * sum_.n_energies * sum_.n_right + bands.begin, count,
@@ -129,13 +128,13 @@ class FusedTerms {
         block_(std::min(
             sum.n_right,
             items_that_fit(sum.work.bytes, 16 * groups_ * stored_size(sum.n_g),
-                           16 * (packed_count_ + most_terms_ * sum.n_left * (sum.n_g + sum.n_left)),
+                           16 * (packed_count_ + most_terms_ * sum.n_left * (sum.n_g + sum.n_m)),
                            kWhat))),
         terms_(static_cast<std::size_t>(groups_ * stored_size(sum.n_g)), "separable terms"),
         packed_(static_cast<std::size_t>(block_ * packed_count_), "M of a block of bands, packed"),
         t_(static_cast<std::size_t>(block_ * most_terms_ * sum.n_left * sum.n_g),
            "T of the separable terms"),
-        d_(static_cast<std::size_t>(block_ * most_terms_ * sum.n_left * sum.n_left),
+        d_(static_cast<std::size_t>(block_ * most_terms_ * sum.n_left * sum.n_m),
            "D of the separable terms"),
         node_(sum.plan.pole.node, "separable terms") {
     check(cudaDeviceSynchronize(), kWhat);
@@ -187,8 +186,8 @@ class FusedTerms {
                              sum_.work.products);
       for (std::int64_t k = 0; k < n_terms; ++k) {
         a.push_back(t_.data() + (n * n_left * n_terms + k) * n_g);
-        b.push_back(m.data);
-        to.push_back(d_.data() + (n * n_terms + k) * n_left * n_left);
+        b.push_back(sum_.ket_bands_of(bands.begin + n).data);
+        to.push_back(d_.data() + (n * n_terms + k) * n_left * sum_.n_m);
       }
     }
     launch_fused_product({.model = sum_.input.model,
@@ -203,12 +202,12 @@ class FusedTerms {
                          sum_.work.products);
     multiply_adjoint(sum_.work.blas,
                      {.m = n_left,
-                      .n = n_left,
+                      .n = sum_.n_m,
                       .k = n_g,
                       .alpha = sum_.terms.weight,
                       .a_stride = n_terms * n_g,
                       .b_stride = sum_.n_right * n_g,
-                      .c_stride = n_left,
+                      .c_stride = sum_.n_m,
                       .a = a,
                       .b = b,
                       .c = to},
