@@ -109,6 +109,37 @@ TEST_P(HamiltonianOnDevice, ExpandsFunctions) {
 }
 
 // An interval that lacks an eigenvalue lets the terms of the recursion grow.
+// x = y + Σ_s c_s s with y orthogonal to every state s gives y. The states are unit vectors
+// scaled by phases, so that all sums are known. 1e-14: one rounding of numbers of order 1.
+template <typename T>
+void check_remove(gw::LoadedHamiltonian& h, std::int64_t n, const std::vector<T>& random) {
+  constexpr std::int64_t kStates = 37, kRows = 5;
+  std::vector<T> states(static_cast<std::size_t>(kStates * n)),
+      x(random.begin(), random.begin() + kRows * n);
+  const auto place_of = [n](std::int64_t s) { return (s * 7) % n; };
+  for (std::int64_t s = 0; s < kStates; ++s)
+    states[static_cast<std::size_t>(s * n + place_of(s))] =
+        random[static_cast<std::size_t>(s)] / std::abs(random[static_cast<std::size_t>(s)]);
+  std::vector<T> expected = x;
+  for (std::int64_t s = 0; s < kStates; ++s)
+    for (std::int64_t row = 0; row < kRows; ++row)
+      expected[static_cast<std::size_t>(row * n + place_of(s))] = 0.0;
+  h.remove(view<const T>(states, kStates, n), view<T>(x, kRows, n));
+  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_LE(std::abs(x[i] - expected[i]), 1e-14) << i;
+}
+
+TEST_P(HamiltonianOnDevice, RemovesStates) {
+  for (const Kind kind : {Kind::kReal, Kind::kComplex}) {
+    const HamiltonianOperator h(parts_of(kind));
+    const auto loaded = kernels_->hamiltonian().load(h);
+    const auto random = test::random_complex(static_cast<std::size_t>(5 * h.size()), 77);
+    std::vector<double> real;
+    for (const Cplx& value : random) real.push_back(value.real());
+    check_remove<Cplx>(*loaded, h.size(), random);
+    check_remove<double>(*loaded, h.size(), real);
+  }
+}
+
 TEST_P(HamiltonianOnDevice, NoticesAnIntervalThatIsTooSmall) {
   const HamiltonianOperator h(parts_of(Kind::kComplex));
   const std::int64_t n = h.size();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -243,6 +244,39 @@ TEST_P(PartialChi, RealMatricesAreInverted) {
   } catch (const NotConverged& error) {
     EXPECT_NE(std::string(error.what()).find("leading minor 6"), std::string::npos) << error.what();
   }
+}
+
+// A real χ(0) passes as the triangle G ≤ G' to a device and back without a changed bit. 2,900 plane
+// waves take more than one piece of the device's buffer.
+TEST_P(PartialChi, TrianglesKeepTheirBits) {
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  gw::PolarizabilityKernels& chi = kernels->polarizability();
+  for (const std::int64_t n : {1, 37, 2900}) {
+    std::vector<double> triangle(static_cast<std::size_t>(gw::triangle_size(n)));
+    for (std::size_t i = 0; i < triangle.size(); ++i)
+      triangle[i] = std::sin(static_cast<double>(i));
+    const auto there = chi.load_triangle(n, triangle.data());
+    ASSERT_EQ(there->shape(), gw::ChiShape{.n_static = n});
+    const std::vector<Cplx> values = values_of(*there);
+    std::size_t at = 0, wrong = 0;
+    for (std::int64_t g = 0; g < n; ++g)
+      for (std::int64_t h = 0; h < n; ++h)
+        wrong += values[static_cast<std::size_t>(g * n + h)] != (h < g ? Cplx() : triangle[at++]);
+    EXPECT_EQ(wrong, 0u);
+    const auto packed = there->packed_triangle();
+    EXPECT_EQ(packed.has_value(), GetParam().backend != Backend::kCpu);
+    if (!packed) continue;
+    ASSERT_EQ(packed->size(), 1 + triangle.size());
+    EXPECT_EQ((*packed)[0], 1.0);
+    EXPECT_TRUE(std::equal(triangle.begin(), triangle.end(), packed->begin() + 1));
+  }
+}
+
+TEST_P(PartialChi, ComplexValuesAndFrequenciesAreNotPackedByADevice) {
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  EXPECT_FALSE(part(*kernels, 21)->packed_triangle());
+  const std::vector<Cplx> complex{1.0, {0.5, 0.25}, 0.0, 2.0};
+  EXPECT_FALSE(kernels->polarizability().load({.n_static = 2}, complex.data())->packed_triangle());
 }
 
 }  // namespace

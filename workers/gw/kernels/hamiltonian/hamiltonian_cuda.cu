@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workers/backend/device/launch_cuda.cuh"
+#include "workers/gw/kernels/hamiltonian/block_algebra_cuda.cuh"
 #include "workers/gw/model/memory_limits.hpp"
 
 namespace quasi::gw::cuda {
@@ -205,10 +206,14 @@ class CudaHamiltonian final : public LoadedHamiltonian {
                 View<double, 3> result) override {
     return expand_states(series, states, result);
   }
+  void remove(View<const Cplx, 2> states, View<Cplx, 2> x) override { remove_from(states, x); }
+  void remove(View<const double, 2> states, View<double, 2> x) override { remove_from(states, x); }
 
  private:
   template <typename T>
   double expand_states(const ChebyshevSeries& series, View<const T, 2> states, View<T, 3> result);
+  template <typename T>
+  void remove_from(View<const T, 2> states, View<T, 2> x);
 
   SharedContext context_;
   std::shared_ptr<CudaOperator> h_;
@@ -257,6 +262,27 @@ double CudaHamiltonian::expand_states(const ChebyshevSeries& series, View<const 
     }
   }
   return growth;
+}
+
+template <typename T>
+void CudaHamiltonian::remove_from(View<const T, 2> states, View<T, 2> x) {
+  context_->use();
+  using OnDevice = std::conditional_t<sizeof(T) == sizeof(double), double, double2>;
+  const cudaStream_t stream = context_->stream();
+  DeviceBuffer<OnDevice> fixed(static_cast<std::size_t>(states.size()), kWhat),
+      from(static_cast<std::size_t>(x.size()), kWhat),
+      onto(static_cast<std::size_t>(states.extent[0] * x.extent[0]), kWhat);
+  const auto bytes = [](std::int64_t count) {
+    return count * static_cast<std::int64_t>(sizeof(OnDevice));
+  };
+  context_->staging().to_device(states.data, bytes(states.size()), fixed.data(), stream, kWhat);
+  context_->staging().to_device(x.data, bytes(x.size()), from.data(), stream, kWhat);
+  const DeviceStates<const OnDevice> kept{fixed.data(), states.extent[0], states.extent[1]};
+  overlaps<OnDevice>(*context_, kept, {from.data(), x.extent[0], x.extent[1]}, onto.data());
+  combine<OnDevice>(*context_, {.states = kept, .c = onto.data(), .alpha = -1.0, .beta = 1.0},
+                    {from.data(), x.extent[0], x.extent[1]});
+  check(cudaStreamSynchronize(stream), kWhat);
+  context_->staging().to_host(from.data(), bytes(x.size()), x.data, stream, kWhat);
 }
 
 }  // namespace

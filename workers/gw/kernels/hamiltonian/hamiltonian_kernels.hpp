@@ -50,6 +50,9 @@ class LoadedHamiltonian {
                         View<Cplx, 3> result) = 0;
   virtual double expand(const ChebyshevSeries& series, View<const double, 2> states,
                         View<double, 3> result) = 0;
+  /// Makes x orthogonal to orthonormal states: x −= Σ_s ⟨s|x⟩ s; [n_states][n_pw] and [n][n_pw].
+  virtual void remove(View<const Cplx, 2> states, View<Cplx, 2> x) = 0;
+  virtual void remove(View<const double, 2> states, View<double, 2> x) = 0;
 };
 
 /// Begin here: the Hamiltonian as an operator on one device (docs/theory/gw.md 9.1, 9.2).

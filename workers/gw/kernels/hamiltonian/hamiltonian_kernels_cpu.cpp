@@ -83,8 +83,15 @@ class CpuHamiltonian final : public LoadedHamiltonian {
     const SingleThreadedBlas guard;
     return h_.expand(series, states, result);
   }
+  void remove(View<const Cplx, 2> states, View<Cplx, 2> x) override { remove_from(states, x); }
+  void remove(View<const double, 2> states, View<double, 2> x) override { remove_from(states, x); }
 
  private:
+  template <typename T>
+  static void remove_from(View<const T, 2> states, View<T, 2> x) {
+    const SingleThreadedBlas guard;
+    subtract(overlaps(View<const T, 2>{x.data, {x.extent[0], x.extent[1]}}, states), states, x);
+  }
   const HamiltonianOperator& h_;
 };
 

@@ -2,7 +2,11 @@
 
 #include <complex>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
+
+#include "workers/backend/unset_vector.hpp"
 
 namespace quasi::gw {
 
@@ -17,6 +21,9 @@ struct ChiShape {
   std::int64_t size() const { return static_size() + n_frequencies * n * n; }
   bool operator==(const ChiShape&) const = default;
 };
+
+/// Returns the number of elements of the triangle G ≤ G' of a matrix of edge n.
+inline std::int64_t triangle_size(std::int64_t n) { return n * (n + 1) / 2; }
 
 /// Returns the shape of χ. Its values at `count` frequencies fill matrices of edge n (0: there are
 /// none).
@@ -43,6 +50,10 @@ class PartialChi {
   virtual void add(const PartialChi& part) = 0;
   /// Copies all values to the host, [shape().size()].
   virtual void read(Cplx* to) const = 0;
+  /// Returns the triangle G ≤ G' of a real χ(0), row by row, if the device packs it: 1, then
+  /// triangle_size(n_static) numbers. Empty where a value is complex, where there are other
+  /// frequencies, and for χ in host memory.
+  virtual std::optional<UnsetVector<double>> packed_triangle() const { return std::nullopt; }
   /// Returns χ_GG(0), [n_static].
   virtual std::vector<Cplx> diagonal() const = 0;
   /// Returns χ_GG'(0) of the first `edge` plane waves, [edge][edge], with the triangle G ≤ G'

@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "workers/backend/device/launch_cuda.cuh"
+#include "workers/gw/kernels/dense/dense_cuda.cuh"
 #include "workers/gw/kernels/peer_copy.cuh"
 #include "workers/gw/kernels/polarizability/partial_chi_cuda.cuh"
 #include "workers/gw/physics/dielectric.hpp"
@@ -60,6 +61,22 @@ struct MakeDielectric {
   }
 };
 
+/// Makes one element of each triangle.
+struct MakeDielectricInPlace {
+  double2* matrix;
+  const double* coulomb;
+  std::int64_t n;
+  __device__ void operator()(std::int64_t index) const {
+    const std::int64_t g = index / n, h = index % n;
+    if (g > h) return;
+    const double2 value = matrix[index];
+    const double factor = dielectric_factor(coulomb[g], coulomb[h], true);
+    const double2 element = {(g == h ? 1.0 : 0.0) - factor * value.x, -factor * value.y};
+    matrix[index] = element;
+    if (g < h) matrix[h * n + g] = {element.x, -element.y};
+  }
+};
+
 struct ScaleInverse {
   const double* coulomb;
   double2* inverse;
@@ -95,6 +112,89 @@ void CudaChi::read(Cplx* to) const {
   }
 }
 
+namespace {
+
+/// Rows [first, end) of the triangle G ≤ G' of a matrix of edge n, and where they are packed.
+struct TriangleRows {
+  std::int64_t first, end, n;
+  __host__ __device__ std::int64_t place(std::int64_t row) const {
+    return row * n - row * (row - 1) / 2;
+  }
+  __host__ __device__ std::int64_t size() const { return place(end) - place(first); }
+  __host__ __device__ std::int64_t elements() const { return (end - first) * n; }
+};
+/// Packed values that pass through a buffer at a time, 32 MiB; a longer row passes alone.
+constexpr std::int64_t kValues = std::int64_t{1} << 22;
+DeviceBuffer<double> buffer_of_rows(std::int64_t n) {
+  return {static_cast<std::size_t>(std::min(triangle_size(n), std::max(kValues, n))), kWhat};
+}
+/// Returns the next rows that fill the buffer.
+TriangleRows rows_from(std::int64_t first, std::int64_t n) {
+  TriangleRows rows{first, first + 1, n};
+  while (rows.end < n && TriangleRows{first, rows.end + 1, n}.size() <= kValues) ++rows.end;
+  return rows;
+}
+
+struct PackTriangle {
+  TriangleRows rows;
+  const double2* matrix;
+  double* packed;
+  __device__ void operator()(std::int64_t index) const {
+    const std::int64_t row = rows.first + index / rows.n, column = index % rows.n;
+    if (column >= row)
+      packed[rows.place(row) - rows.place(rows.first) + column - row] =
+          matrix[row * rows.n + column].x;
+  }
+};
+struct UnpackTriangle {
+  TriangleRows rows;
+  const double* packed;
+  double2* matrix;
+  __device__ void operator()(std::int64_t index) const {
+    const std::int64_t row = rows.first + index / rows.n, column = index % rows.n;
+    const double value =
+        column >= row ? packed[rows.place(row) - rows.place(rows.first) + column - row] : 0.0;
+    matrix[row * rows.n + column] = {value, 0.0};
+  }
+};
+
+}  // namespace
+
+std::optional<UnsetVector<double>> CudaChi::packed_triangle() const {
+  context_->use();
+  const std::int64_t n = shape().n_static;
+  if (n == 0 || shape().n_frequencies > 0) return std::nullopt;
+  const cudaStream_t stream = context_->stream();
+  if (!is_real(values_.data(), n * n, stream)) return std::nullopt;
+  UnsetVector<double> packed(static_cast<std::size_t>(1 + triangle_size(n)));
+  packed[0] = 1.0;
+  const DeviceBuffer<double> piece = buffer_of_rows(n);
+  for (std::int64_t first = 0; first < n;) {
+    const TriangleRows rows = rows_from(first, n);
+    for_each_index(rows.elements(), PackTriangle{rows, values_.data(), piece.data()}, kWhat,
+                   stream);
+    context_->staging().to_host(piece.data(),
+                                rows.size() * static_cast<std::int64_t>(sizeof(double)),
+                                packed.data() + 1 + rows.place(first), stream, kWhat);
+    first = rows.end;
+  }
+  return packed;
+}
+
+void unpack_triangle(CudaContext& context, std::int64_t n, const double* values, double2* matrix) {
+  const cudaStream_t stream = context.stream();
+  const DeviceBuffer<double> piece = buffer_of_rows(n);
+  for (std::int64_t first = 0; first < n;) {
+    const TriangleRows rows = rows_from(first, n);
+    context.staging().to_device(values + rows.place(first),
+                                rows.size() * static_cast<std::int64_t>(sizeof(double)),
+                                piece.data(), stream, kWhat);
+    for_each_index(rows.elements(), UnpackTriangle{rows, piece.data(), matrix}, kWhat, stream);
+    check(cudaStreamSynchronize(stream), kWhat);
+    first = rows.end;
+  }
+}
+
 std::vector<Cplx> CudaChi::diagonal() const {
   context_->use();
   const auto n = static_cast<std::size_t>(shape().n_static);
@@ -120,6 +220,11 @@ void make_dielectric(const double2* chi, const double* coulomb, const Dielectric
   for_each_index(shape.n * shape.n,
                  MakeDielectric{chi, coulomb, epsilon, shape.n, shape.triangle, shape.positive},
                  "dielectric matrix", stream);
+}
+
+void make_dielectric_in_place(double2* chi, const double* coulomb, std::int64_t n,
+                              cudaStream_t stream) {
+  for_each_index(n * n, MakeDielectricInPlace{chi, coulomb, n}, "dielectric matrix", stream);
 }
 
 void scale_inverse(const double* coulomb, bool positive, std::int64_t n, double2* inverse,

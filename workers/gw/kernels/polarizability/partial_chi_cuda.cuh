@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "workers/gw/kernels/cuda_context.cuh"
 #include "workers/gw/kernels/polarizability/partial_chi.hpp"
@@ -20,6 +21,7 @@ class CudaChi final : public PartialChi {
         further_(std::move(further)) {}
   void add(const PartialChi& part) override;
   void read(Cplx* to) const override;
+  std::optional<UnsetVector<double>> packed_triangle() const override;
   std::vector<Cplx> diagonal() const override;
   std::vector<Cplx> corner(std::int64_t edge) const override;
   const Device& device() const { return context_->device(); }
@@ -31,10 +33,17 @@ class CudaChi final : public PartialChi {
                      (frequency - (shape().n_static > 0 ? 1 : 0)) * shape().n * shape().n;
   }
 
+  /// Returns χ(0), which is gone from this object afterwards.
+  quasi::cuda::DeviceBuffer<double2> take_static() { return std::move(values_); }
+
  private:
   SharedContext context_;
   quasi::cuda::DeviceBuffer<double2> values_, further_;
 };
+
+/// Copies the triangle G ≤ G' of a real matrix of edge n to a device, row by row, and sets the
+/// other triangle to 0. @param values  [triangle_size(n)] @param matrix  on the device, [n][n]
+void unpack_triangle(CudaContext& context, std::int64_t n, const double* values, double2* matrix);
 
 /// Edge and properties of the matrices of make_dielectric.
 struct DielectricShape {
@@ -45,6 +54,9 @@ struct DielectricShape {
 /// Makes ε̃_GG' = δ_GG' − factor χ_GG' with dielectric_factor() (docs/theory/gw.md 4).
 void make_dielectric(const double2* chi, const double* coulomb, const DielectricShape& shape,
                      double2* epsilon, cudaStream_t stream);
+/// Makes the whole ε̃ from the triangle G ≤ G' of χ(0) in its place; v > 0 everywhere.
+void make_dielectric_in_place(double2* chi, const double* coulomb, std::int64_t n,
+                              cudaStream_t stream);
 /// Multiplies inverse_GG' by inverse_factor().
 void scale_inverse(const double* coulomb, bool positive, std::int64_t n, double2* inverse,
                    cudaStream_t stream);

@@ -164,18 +164,39 @@ std::unique_ptr<PartialChi> CpuPolarizabilityKernels::load(const ChiShape& shape
   return std::make_unique<HostChi>(shape, std::vector<Cplx>(values, values + shape.size()));
 }
 
-void CpuPolarizabilityKernels::invert_dielectric(const PartialChi& chi, std::int64_t frequency,
-                                                 const Inversion& how, View<Cplx, 2> inverse) {
-  const auto& values = dynamic_cast<const HostChi&>(chi);
-  const std::int64_t n = inverse.extent[0];
-  const Cplx* from = values.values() + frequency * n * n;
+std::unique_ptr<PartialChi> CpuPolarizabilityKernels::load_triangle(std::int64_t n,
+                                                                    const double* values) {
+  std::vector<Cplx> whole(static_cast<std::size_t>(n * n));
+#pragma omp parallel for schedule(static, 16)
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = g; h < n; ++h)
+      whole[static_cast<std::size_t>(g * n + h)] = values[g * n - g * (g + 1) / 2 + h];
+  return std::make_unique<HostChi>(ChiShape{.n_static = n}, std::move(whole));
+}
+
+namespace {
+
+/// Makes ε of a matrix of χ, of which only the triangle G ≤ G' need be filled.
+void make_dielectric(const Cplx* chi, bool triangle, const PolarizabilityKernels::Inversion& how,
+                     View<Cplx, 2> epsilon) {
+  const std::int64_t n = epsilon.extent[0];
   const auto& v = how.coulomb;
 #pragma omp parallel for schedule(static)
   for (std::int64_t g = 0; g < n; ++g)
     for (std::int64_t h = 0; h < n; ++h) {
-      const Cplx element = frequency > 0 || g <= h ? from[g * n + h] : std::conj(from[h * n + g]);
-      inverse(g, h) = (g == h ? 1.0 : 0.0) - dielectric_factor(v(g), v(h), how.positive) * element;
+      const Cplx element = !triangle || g <= h ? chi[g * n + h] : std::conj(chi[h * n + g]);
+      epsilon(g, h) = (g == h ? 1.0 : 0.0) - dielectric_factor(v(g), v(h), how.positive) * element;
     }
+}
+
+}  // namespace
+
+void CpuPolarizabilityKernels::invert_dielectric(const PartialChi& chi, std::int64_t frequency,
+                                                 const Inversion& how, View<Cplx, 2> inverse) {
+  const auto& values = dynamic_cast<const HostChi&>(chi);
+  const std::int64_t n = inverse.extent[0];
+  const auto& v = how.coulomb;
+  make_dielectric(values.values() + frequency * n * n, frequency == 0, how, inverse);
   if (how.definite)
     dense_.invert_positive_definite(inverse);
   else
@@ -183,6 +204,17 @@ void CpuPolarizabilityKernels::invert_dielectric(const PartialChi& chi, std::int
 #pragma omp parallel for schedule(static)
   for (std::int64_t g = 0; g < n; ++g)
     for (std::int64_t h = 0; h < n; ++h) inverse(g, h) *= inverse_factor(v(g), v(h), how.positive);
+}
+
+std::unique_ptr<const DielectricInverse> CpuPolarizabilityKernels::invert_definite(
+    std::unique_ptr<PartialChi> chi, View<const double, 1> coulomb) {
+  const std::int64_t n = coulomb.extent[0];
+  UnsetVector<Cplx> values(static_cast<std::size_t>(n * n));
+  const auto matrix = view<Cplx>(values, n, n);
+  make_dielectric(dynamic_cast<const HostChi&>(*chi).values(), true, {.coulomb = coulomb}, matrix);
+  chi = {};
+  dense_.invert_positive_definite(matrix);
+  return std::make_unique<const HostInverse>(n, std::move(values));
 }
 
 }  // namespace quasi::gw

@@ -17,8 +17,11 @@ class CpuPolarizabilityKernels final : public PolarizabilityKernels {
       : pair_products_(pair_products) {}
   std::unique_ptr<ChiSum> start(const ChiShape& shape) override;
   std::unique_ptr<PartialChi> load(const ChiShape& shape, const Cplx* values) override;
+  std::unique_ptr<PartialChi> load_triangle(std::int64_t n, const double* values) override;
   void invert_dielectric(const PartialChi& chi, std::int64_t frequency, const Inversion& how,
                          View<Cplx, 2> inverse) override;
+  std::unique_ptr<const DielectricInverse> invert_definite(std::unique_ptr<PartialChi> chi,
+                                                           View<const double, 1> coulomb) override;
 
  private:
   CpuPairProductKernels& pair_products_;

@@ -10,6 +10,7 @@
 #include "workers/gw/kernels/dense/dense_cuda.cuh"
 #include "workers/gw/kernels/pair_products/pair_block_cuda.cuh"
 #include "workers/gw/kernels/polarizability/chi_pairs_cuda.cuh"
+#include "workers/gw/kernels/polarizability/dielectric_inverse_cuda.cuh"
 #include "workers/gw/kernels/polarizability/partial_chi_cuda.cuh"
 #include "workers/gw/model/memory_limits.hpp"
 
@@ -163,6 +164,15 @@ std::unique_ptr<PartialChi> CudaPolarizabilityKernels::load(const ChiShape& shap
   return std::make_unique<CudaChi>(context_, shape, std::move(fixed), std::move(further));
 }
 
+std::unique_ptr<PartialChi> CudaPolarizabilityKernels::load_triangle(std::int64_t n,
+                                                                     const double* values) {
+  context_->use();
+  DeviceBuffer<double2> matrix(static_cast<std::size_t>(n * n), kStatic);
+  unpack_triangle(*context_, n, values, matrix.data());
+  return std::make_unique<CudaChi>(context_, ChiShape{.n_static = n}, std::move(matrix),
+                                   DeviceBuffer<double2>{});
+}
+
 void CudaPolarizabilityKernels::invert_dielectric(const PartialChi& chi, std::int64_t frequency,
                                                   const Inversion& how, View<Cplx, 2> inverse) {
   context_->use();
@@ -191,6 +201,28 @@ void CudaPolarizabilityKernels::invert_dielectric(const PartialChi& chi, std::in
     epsilon = cuda::invert_general(context_->solver(), context_->stream(), epsilon.data(), n);
   scale_inverse(coulomb.data(), how.positive, n, epsilon.data(), context_->stream());
   context_->to_host(epsilon.data(), n * n, inverse.data, "inverse dielectric matrix");
+}
+
+std::unique_ptr<const DielectricInverse> CudaPolarizabilityKernels::invert_definite(
+    std::unique_ptr<PartialChi> chi, View<const double, 1> coulomb) {
+  context_->use();
+  const std::int64_t n = coulomb.extent[0];
+  DeviceBuffer<double2> matrix;
+  if (auto* there = dynamic_cast<CudaChi*>(chi.get())) {
+    if (there->device().index != context_->device().index)
+      throw std::logic_error("χ and its inversion must be on one device");
+    matrix = there->take_static();
+  } else {
+    matrix = context_->to_device(dynamic_cast<const HostChi&>(*chi).values(), n * n, kStatic);
+  }
+  chi = {};
+  const DeviceBuffer<double> v(std::vector<double>(coulomb.data, coulomb.data + n),
+                               "Coulomb interaction");
+  check(cudaDeviceSynchronize(), "Coulomb interaction");
+  make_dielectric_in_place(matrix.data(), v.data(), n, context_->stream());
+  cuda::invert_positive_definite(context_->libraries(), matrix.data(), n);
+  check(cudaStreamSynchronize(context_->stream()), "inverse dielectric matrix");
+  return std::make_unique<const CudaInverse>(context_, n, std::move(matrix));
 }
 
 }  // namespace quasi::gw::cuda

@@ -5,6 +5,7 @@
 
 #include "workers/backend/view.hpp"
 #include "workers/gw/kernels/pair_products/pair_product_kernels.hpp"
+#include "workers/gw/kernels/polarizability/dielectric_inverse.hpp"
 #include "workers/gw/kernels/polarizability/partial_chi.hpp"
 
 namespace quasi::gw {
@@ -63,6 +64,8 @@ class PolarizabilityKernels {
   virtual std::unique_ptr<ChiSum> start(const ChiShape& shape) = 0;
   /// Copies values of PartialChi::read back to this device. [shape.size()]
   virtual std::unique_ptr<PartialChi> load(const ChiShape& shape, const Cplx* values) = 0;
+  /// Copies the triangle of a real χ(0) of edge n to this device; [triangle_size(n)].
+  virtual std::unique_ptr<PartialChi> load_triangle(std::int64_t n, const double* values) = 0;
 
   /// Options by which ε is made of χ and inverted (docs/theory/gw.md 4).
   struct Inversion {
@@ -75,6 +78,11 @@ class PolarizabilityKernels {
   /// should be
   virtual void invert_dielectric(const PartialChi& chi, std::int64_t frequency,
                                  const Inversion& how, View<Cplx, 2> inverse) = 0;
+  /// Computes ε̃⁻¹ of χ(0) in place of χ, which is gone afterwards, and leaves it on this device.
+  /// @param coulomb  v(q+G) > 0, [n_static]
+  /// @throws NotConverged naming the leading minor if ε̃ is not positive definite
+  virtual std::unique_ptr<const DielectricInverse> invert_definite(
+      std::unique_ptr<PartialChi> chi, View<const double, 1> coulomb) = 0;
 };
 
 }  // namespace quasi::gw

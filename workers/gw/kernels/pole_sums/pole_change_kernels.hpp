@@ -2,11 +2,14 @@
 
 #include <complex>
 #include <cstdint>
+#include <vector>
 
 #include "workers/backend/unset_vector.hpp"
 #include "workers/gw/kernels/pole_sums/pole_sum_kernels.hpp"
 
 namespace quasi::gw {
+
+struct DifferenceBox;
 
 /// A small change of a plasmon-pole model: of B = ½ I v̄ (Bohr³ Ry) and of τ = 1/ω̃ (1/Ry). A
 /// Hermitian model has the elements of its lower triangle, row by row; other models have all of
@@ -47,6 +50,12 @@ class LoadedPoleChanges {
   /// ∂f/∂x in place of f − f*. All changes share the sums over n.
   virtual void add_response(const PairBlock& block, const ResponseTerms& terms,
                             const ResponseSums& sums) const = 0;
+  /// Returns w(D) = Σ_{G−G'=D} of the first order of F_GG'(x) v̄(G') of an empty band in one
+  /// change, for all D of the box, 1/Ry. The known closed sum of a state is Σ_D w(D) ρ_ll(D)
+  /// (docs/theory/gw.md 9.4).
+  /// @param x_ry  x = E − E_n < 0, where no rule near poles acts
+  virtual std::vector<Cplx> sums_by_difference(std::int64_t change, double x_ry,
+                                               const DifferenceBox& box) const = 0;
 };
 
 }  // namespace quasi::gw

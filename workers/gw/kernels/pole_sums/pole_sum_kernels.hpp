@@ -141,6 +141,8 @@ class LoadedImaginaryPoles {
 
 struct PoleChange;
 class LoadedPoleChanges;
+class DielectricInverse;
+struct ScreenedElements;
 
 /// Brings plasmon-pole models to one device.
 class PoleSumKernels {
@@ -164,6 +166,10 @@ class PoleSumKernels {
   virtual void add_first_order_exchange(const FirstOrderProducts& products,
                                         View<const double, 1> coulomb, const FirstOrderPairs& pairs,
                                         View<Cplx, 3> sum) = 0;
+  /// Returns the change of a Hermitian model of this device to the model that another ε̃⁻¹ of
+  /// this device gives (changes/screened_elements.hpp).
+  virtual PoleChange change_of_poles(const LoadedPoleModel& model, const DielectricInverse& inverse,
+                                     const ScreenedElements& elements) = 0;
 };
 
 }  // namespace quasi::gw

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "workers/gw/kernels/pair_products/pair_block_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/changes/change_of_poles_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/changes/closed_sums_cpu.hpp"
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
 #include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cpu.hpp"
 #include "workers/gw/kernels/pole_sums/diagonal/pole_response_cpu.hpp"
@@ -55,10 +57,7 @@ class CpuPoleModel final : public LoadedPoleModel {
   OffDiagonalReport add_offdiagonal(const PairBlock& block, const OffDiagonalTerms& terms,
                                     const OffDiagonalOptions& options,
                                     View<Cplx, 3> sigma) const override {
-    const std::int64_t n_g = block.n_g();
-    const PlasmonPoleView model{
-        {strength_.data(), {n_g, n_g}}, {pole_ry_.data(), {n_g, n_g}}, planes_.folded};
-    return add_gpp_offdiagonal_cpu(model, rules_, {products_of(block), products_of(block)}, terms,
+    return add_gpp_offdiagonal_cpu(view(), rules_, {products_of(block), products_of(block)}, terms,
                                    options, sigma);
   }
 
@@ -77,6 +76,11 @@ class CpuPoleModel final : public LoadedPoleModel {
     const std::int64_t n_g = products.bra.n_g();
     add_first_order_cpu({{strength_.data(), {n_g, n_g}}, {pole_ry_.data(), {n_g, n_g}}}, rules_,
                         {products_of(products.bra), products_of(products.ket)}, pairs, terms, sums);
+  }
+
+  PlasmonPoleView view() const {
+    const std::int64_t n_g = planes_.n_g;
+    return {{strength_.data(), {n_g, n_g}}, {pole_ry_.data(), {n_g, n_g}}, planes_.folded};
   }
 
   const PolePlanes& planes() const { return planes_; }
@@ -98,6 +102,11 @@ class CpuPoleChanges final : public LoadedPoleChanges {
                     const ResponseSums& sums) const override {
     add_pole_response_cpu(model_->planes(), model_->rules(), changes_, products_of(block), terms,
                           sums);
+  }
+  std::vector<Cplx> sums_by_difference(std::int64_t change, double x_ry,
+                                       const DifferenceBox& box) const override {
+    return sums_by_difference_cpu(model_->view(), *changes_[static_cast<std::size_t>(change)], x_ry,
+                                  box);
   }
 
  private:
@@ -151,6 +160,15 @@ void CpuPoleSumKernels::add_first_order_exchange(const FirstOrderProducts& produ
 std::unique_ptr<const LoadedImaginaryPoles> CpuPoleSumKernels::load_imaginary(
     View<const ImaginaryPole, 1> poles, const PoleRules& rules) {
   return std::make_unique<const CpuImaginaryPoles>(poles, rules);
+}
+
+PoleChange CpuPoleSumKernels::change_of_poles(const LoadedPoleModel& model,
+                                              const DielectricInverse& inverse,
+                                              const ScreenedElements& elements) {
+  const PlasmonPoleView own = dynamic_cast<const CpuPoleModel&>(model).view();
+  if (!own.hermitian || own.pole_ry.extent[0] != elements.size())
+    throw std::logic_error("elements of ε⁻¹ belong to another pole model");
+  return change_of_poles_cpu(own, dynamic_cast<const HostInverse&>(inverse), elements);
 }
 
 }  // namespace quasi::gw

@@ -19,6 +19,8 @@ class CpuPoleSumKernels final : public PoleSumKernels {
       const std::vector<const PoleChange*>& changes) override;
   void add_first_order_exchange(const FirstOrderProducts& products, View<const double, 1> coulomb,
                                 const FirstOrderPairs& pairs, View<Cplx, 3> sum) override;
+  PoleChange change_of_poles(const LoadedPoleModel& model, const DielectricInverse& inverse,
+                             const ScreenedElements& elements) override;
 };
 
 }  // namespace quasi::gw

@@ -5,6 +5,8 @@
 
 #include "workers/gw/kernels/pair_products/pair_block_cuda.cuh"
 #include "workers/gw/kernels/peer_copy.cuh"
+#include "workers/gw/kernels/pole_sums/changes/change_of_poles_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/changes/closed_sums_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cuda.cuh"
@@ -149,16 +151,22 @@ class CudaPoleChanges final : public LoadedPoleChanges {
                     const ResponseSums& sums) const override {
     context_->use();
     const ResponsesOnHost found = pole_response_cuda(
-        {model_->view(), model_->rules, strength_.data(), tau_per_ry_.data(), n_changes_,
-         n_elements_},
-        products_of(block), terms, sums.slope.data != nullptr, context_->stream());
+        on_device(), products_of(block), terms, sums.slope.data != nullptr, context_->stream());
     for (std::size_t i = 0; i < found.total.size(); ++i)
       sums.total.data[i] += terms.weight * found.total[i];
     for (std::size_t i = 0; i < found.slope.size(); ++i)
       sums.slope.data[i] += terms.weight * found.slope[i];
   }
+  std::vector<Cplx> sums_by_difference(std::int64_t change, double x_ry,
+                                       const DifferenceBox& box) const override {
+    return sums_by_difference_cuda(on_device(), change, x_ry, box, *context_);
+  }
 
  private:
+  PoleChangesOnDevice on_device() const {
+    return {model_->view(),     model_->rules, strength_.data(),
+            tau_per_ry_.data(), n_changes_,    n_elements_};
+  }
   SharedContext context_;
   std::shared_ptr<const PoleArrays> model_;
   std::int64_t n_elements_, n_changes_;
@@ -258,6 +266,18 @@ std::unique_ptr<const LoadedPoleChanges> CudaPoleSumKernels::load_changes(
   const auto here = std::dynamic_pointer_cast<const CudaPoleModel>(model);
   if (here == nullptr) throw std::logic_error("the pole model belongs to another back end");
   return std::make_unique<const CudaPoleChanges>(context_, here->arrays(), changes);
+}
+
+PoleChange CudaPoleSumKernels::change_of_poles(const LoadedPoleModel& model,
+                                               const DielectricInverse& inverse,
+                                               const ScreenedElements& elements) {
+  const PoleArrays& own = *dynamic_cast<const CudaPoleModel&>(model).arrays();
+  const auto& there = dynamic_cast<const CudaInverse&>(inverse);
+  const int here = context_->device().index;
+  if (!own.folded || own.n_g != elements.size() || own.device.index != here ||
+      there.device().index != here)
+    throw std::logic_error("elements of ε⁻¹ belong to another pole model or device");
+  return change_of_poles_cuda(own.view(), there, elements, *context_);
 }
 
 }  // namespace quasi::gw::cuda

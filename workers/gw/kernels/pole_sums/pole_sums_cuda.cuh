@@ -20,6 +20,8 @@ class CudaPoleSumKernels final : public PoleSumKernels {
       const std::vector<const PoleChange*>& changes) override;
   void add_first_order_exchange(const FirstOrderProducts& products, View<const double, 1> coulomb,
                                 const FirstOrderPairs& pairs, View<Cplx, 3> sum) override;
+  PoleChange change_of_poles(const LoadedPoleModel& model, const DielectricInverse& inverse,
+                             const ScreenedElements& elements) override;
 
  private:
   SharedContext context_;

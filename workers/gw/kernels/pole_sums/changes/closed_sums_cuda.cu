@@ -1,0 +1,119 @@
+#include "workers/gw/kernels/pole_sums/changes/closed_sums_cuda.cuh"
+
+#include "workers/backend/device/launch_cuda.cuh"
+
+namespace quasi::gw::cuda {
+namespace {
+
+using quasi::cuda::check_launch;
+using quasi::cuda::DeviceBuffer;
+
+constexpr const char* kWhat = "sums of changes by difference";
+constexpr int kThreads = 128;
+
+struct Wave {
+  std::int32_t g[3];
+};
+
+struct DifferenceWork {
+  PoleModelOnDevice model;
+  const float2* strength;
+  const float* tau_per_ry;
+  double x_ry;
+  const Wave* waves;          ///< [n_g]
+  const std::int32_t* index;  ///< position of G in `waves`, or −1; box of all G
+  std::int32_t extent[3];     ///< of the box of differences
+  double2* sums;              ///< [differences]
+
+  __device__ Complex<double> element(std::int64_t g, std::int64_t h) const {
+    const bool mirrored = model.folded && h > g;
+    const std::int64_t row = mirrored ? h : g, column = mirrored ? g : h,
+                       at = model.folded ? row * (row + 1) / 2 + column : row * model.n_g + column,
+                       of_own = row * model.n_g + column;
+    const double2 own = model.strength[of_own];
+    const float2 change = strength[at];
+    const Complex<double> found =
+        change_of_empty_band(x_ry, pole_terms({own.x, own.y}, model.pole_ry[of_own]),
+                             {{change.x, change.y}, tau_per_ry[at]});
+    return mirrored ? conj(found) : found;
+  }
+};
+
+__global__ void sum_differences(const DifferenceWork work) {
+  __shared__ double2 partial[kThreads];
+  std::int64_t rest = blockIdx.x;
+  std::int32_t d[3], half[3];
+  for (int i = 2; i >= 0; --i) {
+    const std::int32_t edge = 2 * work.extent[i] + 1;
+    d[i] = static_cast<std::int32_t>(rest % edge) - work.extent[i];
+    rest /= edge;
+    half[i] = work.extent[i] / 2;
+  }
+  double2 sum = {0.0, 0.0};
+  for (std::int64_t g = threadIdx.x; g < work.model.n_g; g += kThreads) {
+    const Wave wave = work.waves[g];
+    std::int64_t at = 0;
+    bool inside = true;
+    for (int i = 0; i < 3; ++i) {
+      const std::int32_t other = wave.g[i] - d[i];
+      inside = inside && other >= -half[i] && other <= half[i];
+      at = at * (2 * half[i] + 1) + other + half[i];
+    }
+    const std::int32_t h = inside ? work.index[at] : -1;
+    if (h < 0) continue;
+    const Complex<double> value = work.element(g, h);
+    sum.x += value.re;
+    sum.y += value.im;
+  }
+  partial[threadIdx.x] = sum;
+  __syncthreads();
+  for (int step = kThreads / 2; step > 0; step /= 2) {
+    if (threadIdx.x < step) {
+      partial[threadIdx.x].x += partial[threadIdx.x + step].x;
+      partial[threadIdx.x].y += partial[threadIdx.x + step].y;
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) work.sums[blockIdx.x] = partial[0];
+}
+
+}  // namespace
+
+std::vector<Cplx> sums_by_difference_cuda(const PoleChangesOnDevice& changes, std::int64_t change,
+                                          double x_ry, const DifferenceBox& box,
+                                          const CudaContext& context) {
+  context.use();
+  std::vector<Wave> waves;
+  std::int64_t n_index = 1;
+  for (const std::int32_t e : box.extent) n_index *= e + 1;  // edges of 2 (e/2) + 1
+  std::vector<std::int32_t> index(static_cast<std::size_t>(n_index), -1);
+  for (std::size_t g = 0; g < box.waves.size(); ++g) {
+    const IVec3& v = box.waves[g];
+    waves.push_back({{v[0], v[1], v[2]}});
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < 3; ++i) at = at * (box.extent[i] + 1) + v[i] + box.extent[i] / 2;
+    index[static_cast<std::size_t>(at)] = static_cast<std::int32_t>(g);
+  }
+  const DeviceBuffer<Wave> waves_there(waves, kWhat);
+  const DeviceBuffer<std::int32_t> index_there(index, kWhat);
+  DeviceBuffer<double2> sums(static_cast<std::size_t>(box.size()), kWhat);
+  check(cudaDeviceSynchronize(), kWhat);
+  const DifferenceWork work{.model = changes.model,
+                            .strength = changes.strength + change * changes.n_elements,
+                            .tau_per_ry = changes.tau_per_ry + change * changes.n_elements,
+                            .x_ry = x_ry,
+                            .waves = waves_there.data(),
+                            .index = index_there.data(),
+                            .extent = {box.extent[0], box.extent[1], box.extent[2]},
+                            .sums = sums.data()};
+  sum_differences<<<static_cast<unsigned>(box.size()), kThreads, 0, context.stream()>>>(work);
+  check_launch(kWhat);
+  check(cudaStreamSynchronize(context.stream()), kWhat);
+  const std::vector<double2> found = quasi::cuda::to_host(sums, kWhat);
+  std::vector<Cplx> values;
+  values.reserve(found.size());
+  for (const double2& value : found) values.emplace_back(value.x, value.y);
+  return values;
+}
+
+}  // namespace quasi::gw::cuda
