@@ -102,8 +102,7 @@ std::int64_t planned_bytes(const Deck& deck, const Structure& s, double points,
   const double poisson = 3.0 * 8.0 * nodes * s.nz;  // responses, blocks and inverses of the columns
   if (!has_pdf(deck)) return static_cast<std::int64_t>(poisson);
   if (deck.run.scheme == StreamingScheme::kBeam)
-    return static_cast<std::int64_t>(beam_bytes(points / 2, points / 2 / deck.mesh.n_kappa) +
-                                     poisson);
+    return static_cast<std::int64_t>(beam_point_bytes(deck, s) + poisson);
   if (device.backend == Backend::kCpu)
     return static_cast<std::int64_t>(bytes_of_point(points, nodes, device.backend) + poisson);
   return static_cast<std::int64_t>(bytes_of_point(points, nodes, device.backend));

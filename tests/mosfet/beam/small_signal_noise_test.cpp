@@ -58,7 +58,7 @@ TEST(SmallSignalNoise, TransposedEquationsGiveTheSameY) {
   const BiasPoint bias{0.4, 0.3};
   const BeamSteadyState state = small.steady(bias);
   const BeamFieldNoise noise(device, bias, state);
-  const BeamSmallSignal forward(device, bias, state, BeamOrder::kFirst);
+  const BeamSmallSignal forward(device, bias, state, {.order = BeamOrder::kFirst});
   for (const double frequency_hz : {0.0, 1e12})
     EXPECT_LT(difference(noise.at(frequency_hz).y, forward.at(frequency_hz).y), 1e-6)
         << frequency_hz;

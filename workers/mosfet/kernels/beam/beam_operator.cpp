@@ -235,6 +235,37 @@ std::vector<double> BeamOperator::face_currents(const std::vector<double>& g) co
   return current;
 }
 
+BeamOperator::AreaSlopes BeamOperator::area_slopes(const std::vector<double>& g) const {
+  const BeamGrid& grid = geometry_.grid;
+  const int nx = grid.nx, nj = grid.n_kappa, nk = grid.n_h;
+  const std::size_t branch = g.size() / 2;
+  AreaSlopes slopes{std::vector<double>(g.size()), std::vector<double>(g.size())};
+#pragma omp parallel
+  {
+    FaceValues face;
+#pragma omp for schedule(dynamic)
+    for (int line = 0; line < geometry_.n_states * nk; ++line) {
+      const int state = line / nk, k = line % nk;
+      const double scale = geometry_.speed_factor[static_cast<std::size_t>(state)] / grid.dx_nm;
+      face_values(g, true, state, k, &face);
+      for (int i = 0; i < nx; ++i)
+        for (int j = 0; j < nj; ++j) {
+          const std::size_t at = cell(state, i, k) + j, left = static_cast<std::size_t>(i) * nj + j,
+                            right = left + nj;
+          const double closing = area(state, i, k, j) - area(state, i + 1, k, j);
+          const double turning = closing > 0.0   ? g[at]
+                                 : closing < 0.0 ? g[branch + at]
+                                                 : 0.5 * (g[at] + g[branch + at]);
+          slopes.before[at] = scale * (face.forward[left] - turning);
+          slopes.behind[at] = scale * (turning - face.forward[right]);
+          slopes.before[branch + at] = scale * (turning - face.backward[left]);
+          slopes.behind[branch + at] = scale * (face.backward[right] - turning);
+        }
+    }
+  }
+  return slopes;
+}
+
 double BeamOperator::largest_step_fs() const {
   const BeamGrid& grid = geometry_.grid;
   double fastest = 0.0;

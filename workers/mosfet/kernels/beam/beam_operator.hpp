@@ -51,6 +51,15 @@ class BeamOperator {
   /// and in units of g [n_states][nx+1][n_h], 1/(nm fs).
   std::vector<double> face_currents(const std::vector<double>& g) const;
 
+  /// Derivatives of rate() by the areas of the faces before and behind each cell, at fixed g and
+  /// face values, in the layout of g, 1/(fs √eV).
+  struct AreaSlopes {
+    std::vector<double> before, behind;
+  };
+  /// Returns these derivatives. Where both areas are equal, the turning point has the mean of its
+  /// one-sided derivatives.
+  AreaSlopes area_slopes(const std::vector<double>& g) const;
+
   /// Returns the largest explicit time step, fs.
   double largest_step_fs() const;
 

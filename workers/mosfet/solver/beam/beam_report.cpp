@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "workers/mosfet/kernels/wave/wave_kernels.hpp"
 #include "workers/mosfet/physics/beam/face_energies.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/beam/source_drain_tunnelling.hpp"
@@ -193,6 +194,23 @@ double beam_cells(const Deck& deck, const Structure& s) {
   constexpr double kBelow_ev = 0.1 + 0.2;
   const double cells_of_h = (deck.mesh.window_ev + drop_v + kBelow_ev) / deck.mesh.dh_ev;
   return 2.0 * s.n_valleys() * s.subbands * s.nx * cells_of_h * deck.mesh.n_kappa;
+}
+
+double beam_point_bytes(const Deck& deck, const Structure& s) {
+  constexpr int kDirections = 60;  // of GMRES; six subbands take 30 to 50
+  const double cells = 0.5 * beam_cells(deck, s), rows = cells / deck.mesh.n_kappa;
+  const double bytes = beam_bytes(cells, rows);
+  if (deck.small_signal.frequencies_hz.empty()) return bytes;
+  const int states = s.n_valleys() * s.subbands;
+  const WaveShape shape{.n_states = states,
+                        .nx = s.nx,
+                        .n_h = static_cast<int>(std::ceil(rows / states / s.nx)),
+                        .n_kappa = deck.mesh.n_kappa,
+                        .nz = s.nz,
+                        .n_levels = s.n_families() * s.subbands,
+                        .subbands = s.subbands,
+                        .neutral = deck.neutral_inflow};
+  return bytes + wave_bytes(shape, kDirections);
 }
 
 }  // namespace quasi::mosfet

@@ -16,5 +16,8 @@ std::string log_of_beam_point(const PointResult& point, const BeamSteadyState& s
 
 /// Returns the number of cells of phase space of one bias point, both signs of k_x.
 double beam_cells(const Deck& deck, const Structure& structure);
+/// Returns the bytes that the kernels of one bias point hold on their device, with those of its
+/// small-signal response.
+double beam_point_bytes(const Deck& deck, const Structure& structure);
 
 }  // namespace quasi::mosfet

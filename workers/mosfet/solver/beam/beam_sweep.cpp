@@ -43,7 +43,7 @@ BeamSteadyState solve_from(const std::vector<BeamStart>& before, const BeamDevic
 }
 
 // Solves the points of a chain that an earlier attempt has left.
-void run_chain(int chain, const BeamDevice& device, BeamKernels& kernels,
+void run_chain(int chain, const BeamDevice& device, const Device& processor, BeamKernels& kernels,
                const std::atomic<bool>& stop, SweepState& sweep) {
   const Deck& deck = sweep.deck;
   const std::vector<int>& points = sweep.chains[static_cast<std::size_t>(chain)];
@@ -64,7 +64,7 @@ void run_chain(int chain, const BeamDevice& device, BeamKernels& kernels,
     const BiasPoint& bias = deck.points[static_cast<std::size_t>(point)];
     BeamSteadyState state = solve_from(before, device, bias, kernels, sweep);
     PointResult result = report_beam_point(deck, device, bias, state);
-    add_small_signal(deck.small_signal, device, state, sweep.progress, &result);
+    add_small_signal(deck.small_signal, device, processor, state, sweep.progress, &result);
     for (const std::string& remark : judge_point(deck.run, result).remarks)
       sweep.log(name_of(bias) + ": " + remark);
     before.push_back(std::move(state.passed_on));
@@ -91,10 +91,9 @@ std::size_t beam_points_at_once(const SweepState& sweep) {
       points, 1,
       std::max<std::size_t>(1, (sweep.queue.size() + devices.size() - 1) / devices.size()));
   if (sweep.options.memory_budget_bytes <= 0) return points;
-  const double cells = 0.5 * beam_cells(deck, sweep.structure), rows = cells / deck.mesh.n_kappa;
-  return std::min(points, static_cast<std::size_t>(items_that_fit(
-                              sweep.options.memory_budget_bytes, 0,
-                              static_cast<std::int64_t>(beam_bytes(cells, rows)), "a bias point")));
+  const auto bytes = static_cast<std::int64_t>(beam_point_bytes(deck, sweep.structure));
+  return std::min(points, static_cast<std::size_t>(items_that_fit(sweep.options.memory_budget_bytes,
+                                                                  0, bytes, "a bias point")));
 }
 
 void run_beam_on_device(SweepState* sweep, const Device& device, std::size_t n_beside,
@@ -107,8 +106,8 @@ void run_beam_on_device(SweepState* sweep, const Device& device, std::size_t n_b
   if (needs_host)
     sweep->log("roughness and impurities of the beam scheme run on the CPU, not on " +
                device.name());
-  const std::unique_ptr<BeamKernels> kernels =
-      make_beam_kernels(needs_host ? find_device("cpu") : device);
+  const Device processor = needs_host ? find_device("cpu") : device;
+  const std::unique_ptr<BeamKernels> kernels = make_beam_kernels(processor);
   const BeamDevice shared{.model = deck,
                           .structure = sweep->structure,
                           .problem = sweep->problem,
@@ -121,7 +120,7 @@ void run_beam_on_device(SweepState* sweep, const Device& device, std::size_t n_b
   while (!stop) {
     const std::optional<int> chain = next_chain(*sweep);
     if (!chain) return;
-    run_chain(*chain, shared, *kernels, stop, *sweep);
+    run_chain(*chain, shared, processor, *kernels, stop, *sweep);
   }
 }
 

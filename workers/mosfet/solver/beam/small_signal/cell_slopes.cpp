@@ -90,11 +90,29 @@ CellSlopes::CellSlopes(const BeamGeometry& base, const BeamLevels& levels) : bas
   }
 }
 
+CellSlopes::VolumeSlopes CellSlopes::volume_slopes() const {
+  VolumeSlopes slopes;
+  for (std::vector<double>* each : {&slopes.before, &slopes.node, &slopes.behind})
+    each->assign(base_.volume.size(), 0.0);
+#pragma omp parallel for schedule(static)
+  for (int column = 0; column < base_.n_states * base_.grid.nx; ++column)
+    for (std::int64_t line = 0; line < base_.lines(); ++line) {
+      const int state = column / base_.grid.nx, i = column % base_.grid.nx;
+      const auto at = static_cast<std::size_t>(base_.node(state, i) + line);
+      if (!(base_.volume[at] > 0.0)) continue;
+      slopes.before[at] = face_[static_cast<std::size_t>(base_.face(state, i) + line)] / 6.0;
+      slopes.node[at] = 4.0 * node_[at] / 6.0;
+      slopes.behind[at] = face_[static_cast<std::size_t>(base_.face(state, i + 1) + line)] / 6.0;
+    }
+  return slopes;
+}
+
 BeamGeometry CellSlopes::shifted(const LevelShift& shift, double factor) const {
   BeamGeometry out = base_;
-  for (int state = 0; state < out.n_states; ++state) {
-    const double* faces = &shift.face[static_cast<std::size_t>(state) * (base_.grid.nx + 1)];
-    for (int i = 0; i <= base_.grid.nx; ++i)
+#pragma omp parallel for collapse(2) schedule(static)
+  for (int state = 0; state < out.n_states; ++state)
+    for (int i = 0; i <= base_.grid.nx; ++i) {
+      const double* faces = &shift.face[static_cast<std::size_t>(state) * (base_.grid.nx + 1)];
       for (std::int64_t line = 0; line < out.lines(); ++line) {
         const auto at = static_cast<std::size_t>(out.face(state, i) + line);
         out.area[at] += factor * area_[at] * faces[i];
@@ -110,7 +128,7 @@ BeamGeometry CellSlopes::shifted(const LevelShift& shift, double factor) const {
                face_[after] * faces[i + 1]) /
               6.0;
       }
-  }
+    }
   return out;
 }
 

@@ -36,6 +36,15 @@ class CellSlopes {
   /// Computes the slopes of every cell by central differences of 1e-6 eV. `base` must outlive this.
   CellSlopes(const BeamGeometry& base, const BeamLevels& levels);
 
+  /// Derivatives of the volumes by the band edges of the face before the cell, of its node and of
+  /// the face behind it, in the layout of BeamGeometry::volume; zero for closed cells.
+  struct VolumeSlopes {
+    std::vector<double> before, node, behind;
+  };
+  VolumeSlopes volume_slopes() const;
+  /// Returns the derivatives of the areas, in the layout of BeamGeometry::area, √eV.
+  const std::vector<double>& area_slopes() const { return area_; }
+
   /// Returns the geometry with volumes and areas changed by `factor` times a shift.
   BeamGeometry shifted(const LevelShift& shift, double factor) const;
   /// Returns δV g plus the sweep of a shift: rising levels lift electrons through the upper edges

@@ -337,6 +337,26 @@ double FieldResponse::excess_drive(bool source) const {
   return grid_.shape.kt_ev * slope / wanted_nm2_[side];
 }
 
+FieldResponse::WantedElectrons FieldResponse::wanted_electrons(bool source, int nodes) const {
+  constexpr double kStep_ev = kStep_v * kShareOfStep;
+  const std::size_t side = source ? 0 : 1;
+  WantedElectrons wanted{wanted_nm2_[side], std::vector<double>(level_of_.size() * nodes, 0.0)};
+  if (!neutral_) return wanted;
+#pragma omp parallel for schedule(dynamic)
+  for (int number = 0; number < static_cast<int>(wanted.slope.size()); ++number) {
+    const int state = number / nodes, inward = number % nodes;
+    const auto at =
+        static_cast<std::size_t>(state * grid_.nx + (source ? inward : grid_.nx - 1 - inward));
+    BeamLevels low = base_->levels, high = low;
+    low.edge_ev[at] -= kStep_ev;
+    high.edge_ev[at] += kStep_ev;
+    wanted.slope[static_cast<std::size_t>(number)] =
+        (neutral_->wanted_nm2(grid_, high)[side] - neutral_->wanted_nm2(grid_, low)[side]) /
+        (2.0 * kStep_ev);
+  }
+  return wanted;
+}
+
 ColumnMatrix FieldResponse::gummel_matrix() const {
   const Structure& s = device_.structure;
   const int n = s.interior(), nf = s.n_families(), states = static_cast<int>(level_of_.size());

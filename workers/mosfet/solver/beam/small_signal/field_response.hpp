@@ -49,6 +49,15 @@ class FieldResponse {
   /// states them, per V at a contact and at fixed levels. E_F moves in the cells of H, whose error
   /// belongs to the wanted density. It vanishes for Maxwell statistics and fixed inflow.
   double excess_drive(bool source) const;
+  /// Electrons that a contact column wants at the levels of the steady state, Σ 2ϱ in nm⁻², and
+  /// their derivatives by the band edges of each state at the first nodes from the contact inward
+  /// [n_states][nodes], nm⁻²/eV.
+  struct WantedElectrons {
+    double sum_nm2 = 1.0;
+    std::vector<double> slope;
+  };
+  /// Returns these electrons of the source or the drain. The derivatives vanish for fixed inflow.
+  WantedElectrons wanted_electrons(bool source, int nodes) const;
   /// Returns the factorised Newton matrix of a Gummel step, in which ϱ follows the levels.
   ColumnMatrix gummel_matrix() const;
 
@@ -65,6 +74,9 @@ class FieldResponse {
   const std::vector<double>& occupations() const { return g_; }
   /// Returns the level of a state, its index in the subbands and overlaps [n_states].
   const std::vector<int>& level_of() const { return level_of_; }
+  const std::vector<ScatteringProcess>& processes() const { return device_.problem.processes; }
+  /// Returns the overlaps of the steady state [pairs of levels][nx], 1/nm.
+  const std::vector<double>& overlap() const { return tables_.overlap; }
   bool has_neutral_inflow() const { return neutral_.has_value(); }
 
  private:

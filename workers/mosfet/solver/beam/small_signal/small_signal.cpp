@@ -8,9 +8,11 @@
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/kernels/beam/beam_wave.hpp"
 #include "workers/mosfet/kernels/beam/gmres.hpp"
+#include "workers/mosfet/kernels/wave/wave_kernels.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/beam/small_signal/field_response.hpp"
 #include "workers/mosfet/solver/beam/small_signal/terminal_field.hpp"
+#include "workers/mosfet/solver/beam/small_signal/wave_equations.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -29,6 +31,22 @@ std::vector<double> joined(const Wave& means, const Wave& fields) {
   for (const Wave* part : {&means, &fields})
     for (const Complex& value : *part) out.push_back(value.imag());
   return out;
+}
+
+double omega_of(double frequency_hz) { return 2.0 * units::kPi * frequency_hz * 1e-15; }  // 1/fs
+
+// Returns the currents into the device, A/m. @param electrons  through the faces next to source and
+// drain, 1/(nm fs)
+std::array<Complex, kTerminals> terminal_currents(const TransportProblem& problem, double omega,
+                                                  const std::array<Complex, 2>& electrons,
+                                                  const Wave& potential_v) {
+  const auto q = terminal_charges(problem, real_part(potential_v)),
+             r = terminal_charges(problem, imaginary_part(potential_v));
+  const Complex i_omega(0.0, omega);
+  std::array<Complex, kTerminals> current{-electrons[0], electrons[1], 0.0};
+  for (std::size_t n = 0; n < current.size(); ++n)
+    current[n] = kCurrentUnit_a_m * (current[n] + i_omega * Complex(q[n], r[n]));
+  return current;
 }
 
 }  // namespace
@@ -52,16 +70,23 @@ double Admittance::unilateral_gain() const {
 /// A linearised steady state.
 class BeamSmallSignal::Linearised {
  public:
-  Linearised(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
-             BeamOrder order)
+  virtual ~Linearised() = default;
+  virtual Admittance at(double frequency_hz) const = 0;
+};
+
+/// Takes differences along each direction of the field.
+class BeamSmallSignal::Differences : public Linearised {
+ public:
+  Differences(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
+              BeamOrder order)
       : device_(device), response_(device, bias, state, order), matrix_(response_.gummel_matrix()) {
     if (response_.has_neutral_inflow())
       inflow_ = {response_.inflow_drive(true), response_.inflow_drive(false)};
   }
 
-  Admittance at(double frequency_hz) const {
+  Admittance at(double frequency_hz) const override {
     Admittance out{.frequency_hz = frequency_hz};
-    const double omega = 2.0 * units::kPi * frequency_hz * 1e-15;  // 1/fs
+    const double omega = omega_of(frequency_hz);
     const BeamWave wave(response_.transport(), response_.scattering(), omega,
                         response_.occupations());
     for (int terminal = 0; terminal < kTerminals; ++terminal) {
@@ -208,13 +233,7 @@ class BeamSmallSignal::Linearised {
     for (std::size_t at = 0; at < x.field.size(); ++at) x.field[at] += lift.field[at];
     const Reaction last = react(wave, omega, x, driven, true);
     x.field.resize(raised.size());
-    const auto q = terminal_charges(device_.problem, real_part(x.field)),
-               r = terminal_charges(device_.problem, imaginary_part(x.field));
-    const Complex i_omega(0.0, omega);
-    std::array<Complex, kTerminals> current{-last.current[0], last.current[1], 0.0};
-    for (std::size_t n = 0; n < current.size(); ++n)
-      current[n] = kCurrentUnit_a_m * (current[n] + i_omega * Complex(q[n], r[n]));
-    return current;
+    return terminal_currents(device_.problem, omega, last.current, x.field);
   }
 
   const BeamDevice& device_;
@@ -223,9 +242,39 @@ class BeamSmallSignal::Linearised {
   std::vector<std::vector<double>> inflow_;  ///< drives of source and drain; empty: fixed inflow
 };
 
+/// Has the derivatives as tables on a device.
+class BeamSmallSignal::Tables : public Linearised {
+ public:
+  Tables(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
+         const SmallSignalMethod& method)
+      : device_(device),
+        kernels_(make_wave_kernels(
+            make_wave_problem(FieldResponse(device, bias, state, method.order)), method.device)) {}
+
+  Admittance at(double frequency_hz) const override {
+    const double omega = omega_of(frequency_hz);
+    const WaveResponses found = kernels_->respond(omega);
+    Admittance out{.frequency_hz = frequency_hz, .field_products = kTerminals * found.products};
+    for (std::size_t from = 0; from < kTerminals; ++from) {
+      const WaveResponse& one = found.of[from];
+      const auto column = terminal_currents(device_.problem, omega, one.current, one.potential_v);
+      for (std::size_t to = 0; to < kTerminals; ++to) out.y[to][from] = column[to];
+    }
+    return out;
+  }
+
+ private:
+  const BeamDevice& device_;
+  std::unique_ptr<WaveKernels> kernels_;
+};
+
 BeamSmallSignal::BeamSmallSignal(const BeamDevice& device, const BiasPoint& bias,
-                                 const BeamSteadyState& state, BeamOrder order)
-    : linearised_(std::make_unique<Linearised>(device, bias, state, order)) {}
+                                 const BeamSteadyState& state, const SmallSignalMethod& method) {
+  if (method.takes_differences || !has_wave_tables(device))
+    linearised_ = std::make_unique<Differences>(device, bias, state, method.order);
+  else
+    linearised_ = std::make_unique<Tables>(device, bias, state, method);
+}
 BeamSmallSignal::~BeamSmallSignal() = default;
 
 Admittance BeamSmallSignal::at(double frequency_hz) const { return linearised_->at(frequency_hz); }

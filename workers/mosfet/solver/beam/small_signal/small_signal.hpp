@@ -28,18 +28,31 @@ struct Admittance {
   double unilateral_gain() const;
 };
 
+/// Choices of a BeamSmallSignal.
+struct SmallSignalMethod {
+  BeamOrder order = BeamOrder::kThird;
+  Device device = {};  ///< on which products with the tables run; default: the CPU
+  /// Takes differences along each direction even where tables exist, as a check of the tables.
+  bool takes_differences = false;
+};
+
 /// Begin here: small-signal response of a steady state of the beam scheme with the field's feedback
 /// (docs/theory/mosfet.md 17.8). Levels, wave functions, overlaps, volumes and areas respond to δV;
 /// the distribution responds to all of them; Poisson's equation closes the loop. GMRES solves for
 /// δV, preconditioned with the Newton matrix of a Gummel step. With neutral inflow the unknowns
 /// include the shifts of E_F that keep the charge of the contact columns.
 ///
+/// The derivatives are tables that are made once (WaveProblem), and all products run on a device.
+/// Blocking, roughness and impurities have no tables. Their derivatives are differences along each
+/// direction (FieldResponse::along()), on the host.
+///
 /// Equal calls give equal bits, in any order of the frequencies. Not thread-safe.
 class BeamSmallSignal {
  public:
-  /// Linearises at `state`. @throws NotConverged if transport does not converge
+  /// Linearises at `state`. @throws NotConverged if transport does not converge, DeviceOutOfMemory
+  /// if the tables do not fit
   BeamSmallSignal(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
-                  BeamOrder order = BeamOrder::kThird);
+                  const SmallSignalMethod& method = {});
   ~BeamSmallSignal();
   BeamSmallSignal(const BeamSmallSignal&) = delete;
   BeamSmallSignal& operator=(const BeamSmallSignal&) = delete;
@@ -49,7 +62,9 @@ class BeamSmallSignal {
 
  private:
   class Linearised;
-  std::unique_ptr<Linearised> linearised_;
+  class Differences;
+  class Tables;
+  std::unique_ptr<const Linearised> linearised_;
 };
 
 }  // namespace quasi::mosfet

@@ -160,10 +160,11 @@ GainFigures gain_figures(const std::vector<Admittance>& y) {
 }
 
 void add_small_signal(const SmallSignalSettings& settings, const BeamDevice& device,
-                      const BeamSteadyState& state, Progress& progress, PointResult* point) {
+                      const Device& processor, const BeamSteadyState& state, Progress& progress,
+                      PointResult* point) {
   const std::vector<double>& frequencies = settings.frequencies_hz;
   if (frequencies.empty()) return;
-  const BeamSmallSignal response(device, point->bias, state);
+  const BeamSmallSignal response(device, point->bias, state, {.device = processor});
   const SweptValues swept = rational_sweep(
       frequencies,
       [&](double frequency_hz) {

@@ -21,10 +21,12 @@ struct GainFigures {
 /// gain is linear in that of the frequency.
 GainFigures gain_figures(const std::vector<Admittance>& y);
 
-/// Computes Y of a steady point at all frequencies of the deck. It adds the arrays
+/// Computes Y of a steady point at all frequencies of the deck, on `processor` where it has tables
+/// (BeamSmallSignal). It adds the arrays
 /// `small_signal/*` and the numbers of docs/reference/mosfet.md to the point, or nothing without
 /// frequencies. @throws NotConverged, Cancelled
 void add_small_signal(const SmallSignalSettings& settings, const BeamDevice& device,
-                      const BeamSteadyState& state, Progress& progress, PointResult* point);
+                      const Device& processor, const BeamSteadyState& state, Progress& progress,
+                      PointResult* point);
 
 }  // namespace quasi::mosfet

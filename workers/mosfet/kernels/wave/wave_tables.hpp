@@ -1,0 +1,207 @@
+#pragma once
+
+#include "workers/mosfet/kernels/wave/wave_problem.hpp"
+
+namespace quasi::mosfet {
+
+/// Addresses of the tables of a WaveProblem (docs/theory/mosfet.md 17.8), on the host or on a
+/// device.
+struct WaveTables {
+  WaveShape shape;
+  bool third = false;
+  int n_branches = 0;
+  const double *volume = nullptr, *area = nullptr, *full = nullptr, *speed = nullptr, *g = nullptr,
+               *loss = nullptr, *cell_slopes = nullptr;
+  const double *states = nullptr, *electrons = nullptr, *states_slopes = nullptr,
+               *electrons_slopes = nullptr, *states_factor = nullptr, *density_weight = nullptr,
+               *overlap = nullptr, *inverse_full = nullptr;
+  const WaveBranch* branches = nullptr;
+  const int* level_of = nullptr;
+  const double *level_slope = nullptr, *face_slope = nullptr, *overlap_slope = nullptr;
+  const char* fixed = nullptr;
+  const double *stencil = nullptr, *psi_square = nullptr, *density_slope = nullptr,
+               *charge = nullptr, *inverse = nullptr;
+  const double *entering = nullptr, *wanted_slope = nullptr, *current_weight = nullptr,
+               *current_slope = nullptr, *weights = nullptr;
+  double excess_scale[kWaveContacts] = {}, excess_drive[kWaveContacts] = {};
+};
+
+/// A vector of unknowns [kWaveColumns][size], and whether 1 V at each terminal acts beside it.
+struct WaveInput {
+  const WaveValue* x = nullptr;
+  bool driven = false;
+
+  /// Returns δV of a column at the nodes of one x.
+  QUASI_HD const WaveValue* potential(const WaveShape& s, int column, int i) const {
+    return x + column * s.size() + s.rows() + static_cast<std::int64_t>(i) * s.nz;
+  }
+  /// Returns the shift of E_F of a contact against its voltage, with the sign of the voltage.
+  QUASI_HD WaveValue fermi_drop(const WaveShape& s, int column, int contact) const {
+    WaveValue drop{driven && column == contact ? 1.0 : 0.0, 0.0};
+    if (s.neutral) drop -= x[column * s.size() + s.rows() + s.nodes() + contact];
+    return drop;
+  }
+};
+
+/// Changes that follow from the potential.
+struct WaveShifts {
+  WaveValue* node = nullptr;     ///< δε of nodes [kWaveColumns][n_states][nx]
+  WaveValue* face = nullptr;     ///< δε of faces [kWaveColumns][n_states][nx+1]
+  WaveValue* overlap = nullptr;  ///< δW [kWaveColumns][pairs][nx]
+
+  QUASI_HD WaveValue sum(const WaveShape& s, int column, int state, int i, const double* slopes,
+                         std::int64_t stride) const {
+    const std::int64_t at = static_cast<std::int64_t>(column) * s.n_states + state;
+    const WaveValue* faces = face + at * (s.nx + 1) + i;
+    return slopes[0] * faces[0] + slopes[stride] * node[at * s.nx + i] +
+           slopes[2 * stride] * faces[1];
+  }
+};
+
+/// Computes δε of the nodes, first order in δV.
+struct WaveNodeShifts {
+  WaveTables t;
+  WaveInput input;
+  WaveValue* node;
+  QUASI_HD void operator()(std::int64_t number) const {
+    const WaveShape& s = t.shape;
+    const auto i = static_cast<int>(number % s.nx),
+               state = static_cast<int>(number / s.nx % s.n_states),
+               column = static_cast<int>(number / s.nx / s.n_states);
+    const WaveValue* v = input.potential(s, column, i);
+    const double* slope =
+        t.level_slope + (static_cast<std::int64_t>(t.level_of[state]) * s.nx + i) * s.nz;
+    WaveValue sum;
+    for (int j = 0; j < s.nz; ++j) sum += slope[j] * v[j];
+    node[number] = sum;
+  }
+};
+
+/// Computes δε of the faces from that of the nodes.
+struct WaveFaceShifts {
+  WaveTables t;
+  const WaveValue* node;
+  WaveValue* face;
+  QUASI_HD void operator()(std::int64_t number) const {
+    const WaveShape& s = t.shape;
+    const auto n = static_cast<int>(number % (s.nx + 1));
+    const std::int64_t column_state = number / (s.nx + 1);
+    const double* slope = t.face_slope + (column_state % s.n_states * (s.nx + 1) + n) * kFaceNodes;
+    WaveValue sum;
+    for (int o = 0; o < kFaceNodes; ++o) {
+      const int i = n - kFacesAhead + o;
+      if (i >= 0 && i < s.nx) sum += slope[o] * node[column_state * s.nx + i];
+    }
+    face[number] = sum;
+  }
+};
+
+/// Computes δW of all pairs of levels.
+struct WaveOverlapShifts {
+  WaveTables t;
+  WaveInput input;
+  WaveValue* overlap;
+  QUASI_HD void operator()(std::int64_t number) const {
+    const WaveShape& s = t.shape;
+    const std::int64_t per_column = s.pairs() * s.nx, at = number % per_column;
+    const WaveValue* v =
+        input.potential(s, static_cast<int>(number / per_column), static_cast<int>(at % s.nx));
+    const double* slope = t.overlap_slope + at * s.nz;
+    WaveValue sum;
+    for (int j = 0; j < s.nz; ++j) sum += slope[j] * v[j];
+    overlap[number] = sum;
+  }
+};
+
+/// A cell of H of one column of right sides.
+struct WaveRow {
+  std::int64_t at;  ///< in [n_states][nx][n_h]
+  int column, state, i, k;
+  QUASI_HD WaveRow(const WaveShape& s, std::int64_t number)
+      : at(number % s.rows()),
+        column(static_cast<int>(number / s.rows())),
+        state(static_cast<int>(at / s.n_h / s.nx)),
+        i(static_cast<int>(at / s.n_h % s.nx)),
+        k(static_cast<int>(at % s.n_h)) {}
+};
+
+/// Changes of 4√(m_x m_y) D and of 4√(m_x m_y) D ḡ in every cell of H [kWaveColumns][rows].
+struct WavePartners {
+  WaveTables t;
+  WaveInput input;
+  WaveShifts shifts;
+  WaveValue *states, *electrons;
+  QUASI_HD void operator()(std::int64_t number) const {
+    const WaveShape& s = t.shape;
+    const WaveRow row(s, number);
+    const double factor = t.states_factor[row.state];
+    states[number] =
+        factor * shifts.sum(s, row.column, row.state, row.i, t.states_slopes + row.at, s.rows());
+    electrons[number] = factor * (shifts.sum(s, row.column, row.state, row.i,
+                                             t.electrons_slopes + row.at, s.rows()) +
+                                  t.states[row.at] * input.x[row.column * s.size() + row.at]);
+  }
+};
+
+/// Changes of the sums over the partners of a state that a process may reach, with their overlaps
+/// (ScatteringSums): [kWaveColumns][rows] for partners of the same pair, then for other pairs.
+struct WavePartnerSums {
+  WaveTables t;
+  WaveShifts shifts;
+  const WaveValue *states, *electrons;
+  WaveValue *of_states, *of_electrons;
+  QUASI_HD void operator()(std::int64_t number) const {
+    const WaveShape& s = t.shape;
+    const WaveRow row(s, number);
+    const std::int64_t all = kWaveColumns * s.rows();
+    WaveValue lost[2], gained[2];
+    for (int partner = 0; partner < s.n_states; ++partner) {
+      const int other = partner / s.subbands != row.state / s.subbands ? 1 : 0;
+      const std::int64_t at = (static_cast<std::int64_t>(partner) * s.nx + row.i) * s.n_h + row.k,
+                         moved = row.column * s.rows() + at;
+      const std::int64_t pair =
+          (static_cast<std::int64_t>(t.level_of[row.state]) * s.n_levels + t.level_of[partner]) *
+              s.nx +
+          row.i;
+      const double overlap = t.overlap[pair], factor = t.states_factor[partner];
+      const WaveValue change = shifts.overlap[row.column * s.pairs() * s.nx + pair];
+      lost[other] += overlap * states[moved] + (factor * t.states[at]) * change;
+      gained[other] += overlap * electrons[moved] + (factor * t.electrons[at]) * change;
+    }
+    for (int other = 0; other < 2; ++other) {
+      of_states[other * all + number] = lost[other];
+      of_electrons[other * all + number] = gained[other];
+    }
+  }
+};
+
+/// Computes δλ and δG of every cell of H [kWaveColumns][rows], 1/fs; zero in closed cells.
+struct WaveRates {
+  WaveTables t;
+  const WaveValue *of_states, *of_electrons;
+  WaveValue *loss, *gain;
+  QUASI_HD void operator()(std::int64_t number) const {
+    const WaveShape& s = t.shape;
+    const WaveRow row(s, number);
+    const std::int64_t all = kWaveColumns * s.rows();
+    WaveValue lost, gained;
+    for (int n = 0; n < t.n_branches && t.states[row.at] > 0.0; ++n) {
+      const WaveBranch branch = t.branches[n];
+      const std::int64_t at = branch.other_pair * all + number;
+      if (row.k + branch.shift < s.n_h) {
+        const double rate = branch.strength * t.inverse_full[row.k + branch.shift];
+        lost += rate * of_states[at + branch.shift];
+        gained += rate * of_electrons[at + branch.shift];
+      }
+      if (row.k >= branch.shift) {
+        const double rate = branch.strength * t.inverse_full[row.k] * branch.rise;
+        lost += rate * of_states[at - branch.shift];
+        gained += rate * of_electrons[at - branch.shift];
+      }
+    }
+    loss[number] = lost;
+    gain[number] = gained;
+  }
+};
+
+}  // namespace quasi::mosfet
