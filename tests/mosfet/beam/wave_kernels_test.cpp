@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <complex>
+#include <memory>
+#include <vector>
 
 #include "tests/mosfet/beam/small_device.hpp"
 #include "tests/support/every_device.hpp"
+#include "workers/mosfet/kernels/wave/wave_solver.hpp"
 #include "workers/mosfet/solver/beam/small_signal/small_signal.hpp"
 #include "workers/mosfet/solver/beam/small_signal/wave_equations.hpp"
 
@@ -109,6 +112,47 @@ TEST_P(WaveKernelsOn, RepeatTheirBitsInAnyOrderOfFrequencies) {
 }
 
 QUASI_ON_EVERY_DEVICE(WaveKernelsOn);
+
+/// The host as the machine of a WaveSolver, which counts the bytes that it hands out.
+struct CountingMachine {
+  template <typename T>
+  struct Array {
+    std::shared_ptr<std::vector<T>> values = std::make_shared<std::vector<T>>();
+    T* data() const { return values->data(); }
+    std::size_t size() const { return values->size(); }
+  };
+  template <typename T>
+  Array<T> make(std::size_t count, const char* what) const {
+    return upload(std::vector<T>(count), what);
+  }
+  template <typename T>
+  Array<T> upload(const std::vector<T>& values, const char*) const {
+    *bytes += static_cast<double>(values.size() * sizeof(T));
+    return {std::make_shared<std::vector<T>>(values)};
+  }
+  template <typename T>
+  std::vector<T> download(const T* from, std::size_t count, const char*) const {
+    return std::vector<T>(from, from + count);
+  }
+  template <typename Body>
+  void run(std::int64_t count, const Body& body, const char*) const {
+    for (std::int64_t number = 0; number < count; ++number) body(number);
+  }
+  double* bytes = nullptr;
+};
+
+// Every product of the joint GMRES takes a direction. Small tables of states are not planned.
+TEST(WaveBytes, AreThoseThatTheKernelsHold) {
+  const SmallDevice small(film({}));
+  const BiasPoint bias{0.4, 0.3};
+  const BeamDevice device = small.device();
+  const WaveProblem problem = make_wave_problem(FieldResponse(device, bias, small.steady(bias)));
+  double held = 0.0;
+  WaveSolver<CountingMachine> solver(problem, {&held});
+  const WaveResponses found = solver.respond(0.01);
+  EXPECT_LT(held, 1.001 * wave_bytes(problem.shape, found.products));
+  EXPECT_GT(held, 0.8 * wave_bytes(problem.shape, found.products));
+}
 
 }  // namespace
 }  // namespace quasi::mosfet

@@ -51,12 +51,16 @@ double wave_bytes(const WaveShape& s, int directions) {
   constexpr double kReal = sizeof(double), kComplex = sizeof(WaveValue);
   const auto cells = static_cast<double>(s.cells()), rows = static_cast<double>(s.rows()),
              nodes = static_cast<double>(s.nodes()), pairs = static_cast<double>(s.pairs()) * s.nx;
+  const double faces = cells * (s.nx + 1) / s.nx, lines = cells / s.nx;
   // V, A, g and the slopes of cells; tables of cells of H; levels and field.
-  const double tables = kReal * ((4.0 + kCellSlopes) * cells + (3.0 + 2.0 * kCellEdges) * rows +
-                                 nodes * nodes + pairs * (1.0 + s.nz) + nodes * (s.nz + 5.0));
+  const double tables =
+      kReal * ((3.0 + kCellSlopes) * cells + faces + 3.0 * lines + (3.0 + 2.0 * kCellEdges) * rows +
+               nodes * nodes + pairs * (1.0 + s.nz) + nodes * (s.nz + 2.0 * s.n_levels + 8.0) +
+               static_cast<double>(s.size()));
   const double work =
-      kComplex * (static_cast<double>(kWaveWork + kWaveColumns) * cells +
-                  kWaveColumns * (9.0 * rows + pairs + (kInverseParts + 1) * nodes));
+      kComplex *
+      (static_cast<double>(kWaveWork + kWaveColumns) * cells +
+       kWaveColumns * (kWaveEnds * lines + 9.0 * rows + pairs + (kInverseParts + 1) * nodes));
   const double products =
       kComplex * kWaveRestart * kWaveColumns * static_cast<double>(kWaveDotParts + kWaveDotsAtOnce);
   return tables + work + products +

@@ -153,7 +153,7 @@ class WaveSolver : public WaveKernels {
                  WaveOverlapShifts{tables_, input, overlap_.data()}, "overlaps");
     machine_.run(rows, WavePartners{tables_, input, shifts(), of_row_[0].data(), of_row_[1].data()},
                  "scattering");
-    machine_.run(rows,
+    machine_.run(2 * rows,
                  WavePartnerSums{tables_, shifts(), of_row_[0].data(), of_row_[1].data(),
                                  sums_[0].data(), sums_[1].data()},
                  "scattering");

@@ -144,7 +144,7 @@ struct WavePartners {
 };
 
 /// Changes of the sums over the partners of a state that a process may reach, with their overlaps
-/// (ScatteringSums): [kWaveColumns][rows] for partners of the same pair, then for other pairs.
+/// (ScatteringSums): [2][kWaveColumns][rows], for partners of the same pair and of other pairs.
 struct WavePartnerSums {
   WaveTables t;
   WaveShifts shifts;
@@ -152,11 +152,13 @@ struct WavePartnerSums {
   WaveValue *of_states, *of_electrons;
   QUASI_HD void operator()(std::int64_t number) const {
     const WaveShape& s = t.shape;
-    const WaveRow row(s, number);
     const std::int64_t all = kWaveColumns * s.rows();
-    WaveValue lost[2], gained[2];
+    const WaveRow row(s, number % all);
+    const bool joins_others = number >= all;
+    const WaveValue* overlap_change = shifts.overlap + row.column * s.pairs() * s.nx;
+    WaveValue lost, gained;
     for (int partner = 0; partner < s.n_states; ++partner) {
-      const int other = partner / s.subbands != row.state / s.subbands ? 1 : 0;
+      if ((partner / s.subbands != row.state / s.subbands) != joins_others) continue;
       const std::int64_t at = (static_cast<std::int64_t>(partner) * s.nx + row.i) * s.n_h + row.k,
                          moved = row.column * s.rows() + at;
       const std::int64_t pair =
@@ -164,14 +166,12 @@ struct WavePartnerSums {
               s.nx +
           row.i;
       const double overlap = t.overlap[pair], factor = t.states_factor[partner];
-      const WaveValue change = shifts.overlap[row.column * s.pairs() * s.nx + pair];
-      lost[other] += overlap * states[moved] + (factor * t.states[at]) * change;
-      gained[other] += overlap * electrons[moved] + (factor * t.electrons[at]) * change;
+      const WaveValue change = overlap_change[pair];
+      lost += overlap * states[moved] + (factor * t.states[at]) * change;
+      gained += overlap * electrons[moved] + (factor * t.electrons[at]) * change;
     }
-    for (int other = 0; other < 2; ++other) {
-      of_states[other * all + number] = lost[other];
-      of_electrons[other * all + number] = gained[other];
-    }
+    of_states[number] = lost;
+    of_electrons[number] = gained;
   }
 };
 
