@@ -55,4 +55,22 @@ full_matrix = true
 matrix_step_ev = 4.0
 )";
 
+/// First orders in displacements of two of eight atoms, by two parts of the bands at the one q.
+inline const std::string kGwPerturbation = R"(
+kind = "gw"
+checkpoint_interval_s = 0.0
+[meanfield]
+source = "epm"
+cell = "cubic"
+cutoff_ry = 3.0
+bands = 70
+[epsilon]
+cutoff_ry = 1.5
+[sigma]
+band_min = 15
+band_max = 18
+[perturbation]
+atoms = [1, 2]
+)";
+
 }  // namespace quasi::test

@@ -25,10 +25,11 @@ class DisplacementLaws : public testing::Test {
     SigmaOptions options = silicon.options();
     options.kpoints = {0};
     SilentProgress silent;
+    DeviceTeam team(*silicon.kernels);
     Checkpoint none;
-    found_ = std::make_unique<DisplacementElements>(displacement_elements(
-        {SmallSilicon::small_crystal(), {.wanted = true}}, silicon.field, silicon.epsilon, options,
-        {silicon.coulomb, *silicon.kernels, silent}, none));
+    found_ = std::make_unique<DisplacementElements>(
+        displacement_elements({SmallSilicon::small_crystal(), {.wanted = true}}, silicon.field,
+                              silicon.epsilon, options, {silicon.coulomb, team, none, silent}));
     ASSERT_EQ(found_->band_max, 8);
   }
   static void TearDownTestSuite() { found_.reset(); }

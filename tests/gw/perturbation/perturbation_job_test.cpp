@@ -140,16 +140,18 @@ TEST(PerturbationJob, AgreesWithTheDerivativeAtOneEnergy) {
   SigmaOptions options = silicon.options();
   options.kpoints = {1};
   SilentProgress silent;
-  const DeviceContext context{silicon.coulomb, *silicon.kernels, silent};
+  const DeviceContext one{silicon.coulomb, *silicon.kernels, silent};
+  DeviceTeam team(*silicon.kernels);
   Checkpoint none;
+  const StepContext context{silicon.coulomb, team, none, silent};
   const EmpiricalCrystal crystal = SmallSilicon::small_crystal();
   const DisplacementElements found =
       displacement_elements({crystal, {.wanted = true, .atoms = {2}, .directions = "z"}},
-                            silicon.field, silicon.epsilon, options, context, none);
+                            silicon.field, silicon.epsilon, options, context);
   EXPECT_FALSE(found.acoustic_sigma_ry);
   // With inversion the acoustic sum of Σ vanishes, too.
   EXPECT_LT(displacement_elements({crystal, {.wanted = true, .directions = "z"}}, silicon.field,
-                                  silicon.epsilon, options, context, none)
+                                  silicon.epsilon, options, context)
                 .acoustic_sigma_ry.value_or(1.0),
             1e-12);
   const std::int64_t l = 2, m = 5;
@@ -158,7 +160,7 @@ TEST(PerturbationJob, AgreesWithTheDerivativeAtOneEnergy) {
     return sigma_derivatives(
         silicon.field, silicon.epsilon, options,
         {atom_displacement(crystal, silicon.field.crystal(), 1, {0.0, 0.0, 1.0})},
-        {silicon.field.waves.energy(0, 1, static_cast<int>(band))}, context)[0][0];
+        {silicon.field.waves.energy(0, 1, static_cast<int>(band))}, one)[0][0];
   };
   const SigmaDerivativeAtK bra = at_energy_of(l), ket = at_energy_of(m);
   const auto i = static_cast<std::size_t>(l * bra.n + m);
@@ -167,21 +169,22 @@ TEST(PerturbationJob, AgreesWithTheDerivativeAtOneEnergy) {
   EXPECT_EQ(found.at[0][0].mean_field[i], bra.mean_field[i]);
 }
 
-// A finished k comes from the checkpoint: another cut-off of the exchange changes nothing then.
-// Other displacements do not take its place.
-TEST(PerturbationJob, AFinishedPointIsNotCalculatedAgain) {
+// Finished parts come from the checkpoint: another cut-off of the exchange changes nothing then.
+// Other displacements do not take their place.
+TEST(PerturbationJob, FinishedPartsAreNotCalculatedAgain) {
   SmallSilicon silicon;
   SigmaOptions options = silicon.options();
   options.kpoints = {1};
   SilentProgress silent;
   const quasi::test::TemporaryDirectory directory;
+  DeviceTeam team(*silicon.kernels);
   const auto elements = [&](double bare_cutoff_ry, const std::string& directions) {
     options.bare_cutoff_ry = bare_cutoff_ry;
     Checkpoint checkpoint(directory.path(), 7, 0.0, silent);
     return displacement_elements({SmallSilicon::small_crystal(),
                                   {.wanted = true, .atoms = {1}, .directions = directions}},
                                  silicon.field, silicon.epsilon, options,
-                                 {silicon.coulomb, *silicon.kernels, silent}, checkpoint)
+                                 {silicon.coulomb, team, checkpoint, silent})
         .at[0][0];
   };
   const ElementsAtK first = elements(6.0, "x"), resumed = elements(4.0, "x");
@@ -204,11 +207,11 @@ TEST(PerturbationJob, AViolatedAcousticSumEndsTheJob) {
     for (std::size_t g = 0; g < at.g.size(); ++g)
       c[g] += Cplx(0.0, 0.3) * c[band * at.g.size() + g];
   SilentProgress silent;
+  DeviceTeam team(*silicon.kernels);
   Checkpoint none;
   try {
     displacement_elements({SmallSilicon::small_crystal(), {.wanted = true}}, silicon.field,
-                          silicon.epsilon, options, {silicon.coulomb, *silicon.kernels, silent},
-                          none);
+                          silicon.epsilon, options, {silicon.coulomb, team, none, silent});
     FAIL() << "the sum was accepted";
   } catch (const NotConverged& error) {
     EXPECT_NE(std::string(error.what()).find("acoustic sum of the mean field"), std::string::npos);

@@ -7,7 +7,7 @@
 #include "workers/gw/kernels/dense/zgemm_cpu.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
-#include "workers/gw/solver/perturbation/divided_differences.hpp"
+#include "workers/gw/solver/perturbation/sigma_derivative.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -56,19 +56,19 @@ struct DisplacedSiliconFiles {
     return vectors;
   }
   /// V_n'n between the states at rest.
-  Coupling coupling() {
+  std::vector<Cplx> coupling() {
     const std::vector<Cplx> up = hamiltonian(plus), down = hamiltonian(minus);
     std::vector<Cplx> dh(up.size()), applied(up.size()), conjugate(up.size());
     for (std::size_t i = 0; i < up.size(); ++i) {
       dh[i] = (up[i] - down[i]) / (2.0 * kStep_bohr);
       conjugate[i] = std::conj(states()[i]);
     }
-    Coupling v{std::vector<Cplx>(up.size())};
+    std::vector<Cplx> v(up.size());
     constexpr std::int64_t n = kStates;
     zgemm({.transpose_b = CblasTrans, .m = n, .n = n, .k = n}, {dh.data(), n}, {states().data(), n},
           {applied.data(), n});
     zgemm({.transpose_b = CblasNoTrans, .m = n, .n = n, .k = n}, {conjugate.data(), n},
-          {applied.data(), n}, {v.elements.data(), n});
+          {applied.data(), n}, {v.data(), n});
     return v;
   }
 
@@ -187,25 +187,42 @@ std::vector<double> occupations() {
   return f;
 }
 
-/// ∂Σ between the six states of both triplets, Ry/Bohr.
+/// ∂Σ between the six states of both triplets, Ry/Bohr. W of the tables is not Hermitian, so that
+/// the terms of both sides are summed.
 DerivativeSums derivative_of(DisplacedSiliconFiles& files, const TabulatedPoles& poles,
-                             const Coupling& coupling, double energy_ry) {
+                             const std::vector<Cplx>& coupling, double energy_ry) {
+  const std::int64_t n_g = poles.sphere.size();
   const std::vector<Cplx> m =
       files.products(kFirstOuter, kOuterStates, files.states(), poles.sphere);
-  CoupledProducts products;
-  products.bra = {{files.waves.energy_ry.begin(), files.waves.energy_ry.begin() + kStates},
-                  occupations()};
-  products.ket = products.bra;
-  products.left = view<const Cplx>(m, kOuterStates, kStates, poles.sphere.size());
-  products.right = products.left;
-  constexpr std::size_t kSize = kOuterStates * kOuterStates;
-  std::vector<DerivativeSums> sums{
-      {std::vector<Cplx>(kSize), std::vector<Cplx>(kSize), std::vector<Cplx>(kSize)}};
+  GwKernels& kernels = *files.kernels;
+  const auto block = kernels.pair_products().make_block();
+  block->load(view<const Cplx>(m, kOuterStates, kStates, n_g));
+  const auto v = kernels.hamiltonian().make_couplings();
+  v->load(view<const Cplx>(coupling, 1, kStates, kStates));  // Hermitian: V† on the other side too
+  const CoupledBands bands{{files.waves.energy_ry.begin(), files.waves.energy_ry.begin() + kStates},
+                           occupations()};
   const double weight = 1.0 / files.waves.header.crystal.volume_bohr3;
-  add_correlation_derivative(poles.model(), kNoRules, products, {coupling}, {{energy_ry}, weight},
-                             sums);
-  add_exchange_derivative(poles.coulomb, products, {coupling}, weight, sums);
-  return sums[0];
+  const FirstOrderPairs pairs{bands, bands, {0, kStates}, *v, weight};
+  constexpr std::size_t kSize = kOuterStates * kOuterStates;
+  std::vector<Cplx> forth(kSize), back(kSize), closed(kSize), multiplets(kSize);
+  const auto shaped = [](std::vector<Cplx>& values) {
+    return view<Cplx>(values, 1, 1, kOuterStates, kOuterStates);
+  };
+  const auto loaded = kernels.pole_sums().load(poles.model(), kNoRules);
+  const View<const double, 1> energies{&energy_ry, {1}};
+  loaded->add_first_order({*block, *block}, pairs, {energies},
+                          {shaped(forth), shaped(closed), shaped(multiplets)});
+  loaded->add_first_order({*block, *block}, pairs, {energies, true, false}, {shaped(back), {}, {}});
+  DerivativeSums sums{forth, {}, std::vector<Cplx>(kSize)};
+  for (std::size_t l = 0; l < kOuterStates; ++l)
+    for (std::size_t k = 0; k < kOuterStates; ++k) {
+      const std::size_t at = l * kOuterStates + k;
+      sums.correlation[at] += std::conj(back[k * kOuterStates + l]) + closed[at] + multiplets[at];
+    }
+  kernels.pole_sums().add_first_order_exchange(
+      {*block, *block}, view<const double>(poles.coulomb, n_g), pairs,
+      view<Cplx>(sums.exchange, 1, kOuterStates, kOuterStates));
+  return sums;
 }
 
 /// Σ_x + Σ_c between the six states at rest with the inner states of a displaced crystal, Ry.
@@ -244,9 +261,9 @@ TEST(ReferenceDerivative, OfADisplacedAtomAgreesWithTheTables) {
   QUASI_NEED_REFERENCE("gw/gwpt");
   DisplacedSiliconFiles files;
   const TabulatedPoles poles(files);
-  const Coupling coupling = files.coupling();
+  const std::vector<Cplx> coupling = files.coupling();
   const auto mean_field = [&](int a, int b) {
-    return coupling.elements[static_cast<std::size_t>(a * kStates + b)] * kRydberg_ev;
+    return coupling[static_cast<std::size_t>(a * kStates + b)] * kRydberg_ev;
   };
   // The members of a triplet are chosen by splittings of 1e-8 eV, to about 1e-5.
   EXPECT_LT(std::abs(mean_field(3, 3) - 1.99089740e+00), 5e-5);
@@ -307,7 +324,7 @@ TEST(ReferenceDerivative, TheChangeOfTheCouplingAgreesWithTheTables) {
   QUASI_NEED_REFERENCE("gw/gwpt");
   DisplacedSiliconFiles files;
   const TabulatedPoles poles(files);
-  const Coupling coupling = files.coupling();
+  const std::vector<Cplx> coupling = files.coupling();
   const double energy_ry = 0.5 * (files.waves.energy(0, 0, 3) + files.waves.energy(0, 0, 4));
   const DerivativeSums sums = derivative_of(files, poles, coupling, energy_ry);
   const auto change = [&](int a, int b) {
@@ -316,7 +333,7 @@ TEST(ReferenceDerivative, TheChangeOfTheCouplingAgreesWithTheTables) {
            exchange_correlation_derivative(files, a, b);
   };
   const auto enhancement = [&](int band) {
-    const Cplx g = coupling.elements[static_cast<std::size_t>(band * (kStates + 1))] * kRydberg_ev;
+    const Cplx g = coupling[static_cast<std::size_t>(band * (kStates + 1))] * kRydberg_ev;
     return ((g + change(band, band)) / g).real();
   };
   EXPECT_LT(std::abs(exchange_correlation_derivative(files, 3, 3) - 4.24037948e-01), 5e-5);

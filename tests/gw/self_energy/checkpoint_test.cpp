@@ -51,12 +51,24 @@ void expect_same_bits(const Calculation& a, const Calculation& b) {
     EXPECT_EQ(a.matrices[i].correlation_ry, b.matrices[i].correlation_ry) << i;
   }
   EXPECT_EQ(a.matrix_report.pairs, b.matrix_report.pairs);
+  ASSERT_EQ(a.displacements.has_value(), b.displacements.has_value());
+  if (!a.displacements) return;
+  ASSERT_EQ(a.displacements->at.size(), b.displacements->at.size());
+  for (std::size_t d = 0; d < a.displacements->at.size(); ++d)
+    for (std::size_t k = 0; k < a.displacements->at[d].size(); ++k) {
+      const ElementsAtK &x = a.displacements->at[d][k], &y = b.displacements->at[d][k];
+      EXPECT_EQ(x.mean_field, y.mean_field) << d;
+      EXPECT_EQ(x.sigma_bra, y.sigma_bra) << d;
+      EXPECT_EQ(x.sigma_ket, y.sigma_ket) << d;
+      EXPECT_EQ(x.fixed_energies, y.fixed_energies) << d;
+    }
 }
 
 // Two and five devices give the bits of one.
 TEST(DeviceTeam, AnyNumberOfDevicesGivesTheSameBits) {
   SilentProgress silent;
-  for (const std::string& deck : {test::kGwGamma, test::kGwGrid, test::kGwMatrix}) {
+  for (const std::string& deck :
+       {test::kGwGamma, test::kGwGrid, test::kGwMatrix, test::kGwPerturbation}) {
     const Calculation one = run(deck, 1, silent);
     ASSERT_FALSE(one.quasiparticles.empty());
     ASSERT_EQ(one.matrices.empty(), deck != test::kGwMatrix);
@@ -129,7 +141,8 @@ TEST(DeviceTeam, IdleDevicesTakeWhatIsLeftOfOthers) {
 // bits of the undisturbed job, and no checkpoint is left.
 TEST(Checkpoint, AResumedJobGivesTheSameBits) {
   SilentProgress silent;
-  for (const std::string& deck : {test::kGwGamma, test::kGwGrid, test::kGwMatrix}) {
+  for (const std::string& deck :
+       {test::kGwGamma, test::kGwGrid, test::kGwMatrix, test::kGwPerturbation}) {
     const Calculation whole = run(deck, 1, silent);
     int interruptions = 0;
     for (int after = 1; after < 200; after += 7) {

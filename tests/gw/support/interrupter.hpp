@@ -14,7 +14,8 @@ class Interrupter : public SilentProgress {
 
  protected:
   void on_report(std::string_view phase, std::int64_t, std::int64_t) override {
-    if (phase == "polarizability" || phase == "self-energy" || phase == "full-matrix self-energy")
+    if (phase == "polarizability" || phase == "self-energy" || phase == "full-matrix self-energy" ||
+        phase == "first order of the self-energy")
       --left_;
   }
 

@@ -13,16 +13,14 @@ void solve_displacements(const Deck& deck, const StepContext& context, Calculati
   note(
       "g^GW = g - <dV_xc> + <dSigma> is not available: the built-in crystals have no V_xc. The job "
       "writes g and <dSigma> apart");
-  if (context.team.first().device().backend == Backend::kCuda)
-    note("the first order of Σ is calculated on the processor");
-  const auto kernels = make_gw_kernels(find_device("cpu"));
-  run.displacements = displacement_elements(
-      {deck.mean_field.crystal, deck.perturbation}, run.field, run.epsilon, run.plan.sigma,
-      {context.coulomb, *kernels, context.progress}, context.checkpoint);
+  run.displacements = displacement_elements({deck.mean_field.crystal, deck.perturbation}, run.field,
+                                            run.epsilon, run.plan.sigma, context);
   if (deck.perturbation.modes)
     run.phonons = mode_elements(zero_point_modes(*deck.perturbation.modes, run.field.crystal()),
                                 *run.displacements, run.field.waves);
   run.seconds["perturbation"] = clock.seconds();
+  for (const auto& [step, seconds] : run.displacements->seconds)
+    run.seconds["perturbation_" + step] = seconds;
 }
 
 }  // namespace quasi::gw

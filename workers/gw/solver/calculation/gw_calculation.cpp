@@ -367,8 +367,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     const auto blocks = block_energies(deck, ready.vxc, context, screening.groups(), run);
     add_block_errors(deck, *blocks, progress, run);
   }
-  if (deck.perturbation.wanted && place.team.ranks().leads())
-    solve_displacements(deck, context, run);
+  if (deck.perturbation.wanted) solve_displacements(deck, context, run);
   if (wants_path(deck) && place.team.ranks().leads()) {
     const PhaseClock clock(&run.seconds["band_path"]);
     bands_along_path(deck.sigma.path, ready.path, progress, run);

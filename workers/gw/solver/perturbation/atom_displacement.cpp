@@ -73,17 +73,18 @@ Perturbation atom_displacement(const EmpiricalCrystal& wanted, const Crystal& cr
   check(wanted, crystal, atom);
   Perturbation perturbation;
   perturbation.name = "atom " + std::to_string(atom + 1);
-  perturbation.potential =
-      [elements = derivative_elements(form_factors(wanted.name), crystal, atom, direction)](
-          const Vec3& /*k*/, const std::vector<IVec3>& bra, const std::vector<IVec3>& ket) {
-        const GIndex index(ket);
-        std::vector<Cplx> matrix(bra.size() * ket.size());
-        for (std::size_t i = 0; i < bra.size(); ++i)
-          for (const auto& [difference, value] : elements)
-            if (const std::int32_t j = index.find(bra[i] - difference); j >= 0)
-              matrix[i * ket.size() + static_cast<std::size_t>(j)] = value;
-        return matrix;
-      };
+  perturbation.elements = derivative_elements(form_factors(wanted.name), crystal, atom, direction);
+  perturbation.potential = [elements = perturbation.elements](const Vec3& /*k*/,
+                                                              const std::vector<IVec3>& bra,
+                                                              const std::vector<IVec3>& ket) {
+    const GIndex index(ket);
+    std::vector<Cplx> matrix(bra.size() * ket.size());
+    for (std::size_t i = 0; i < bra.size(); ++i)
+      for (const auto& [difference, value] : elements)
+        if (const std::int32_t j = index.find(bra[i] - difference); j >= 0)
+          matrix[i * ket.size() + static_cast<std::size_t>(j)] = value;
+    return matrix;
+  };
   return perturbation;
 }
 

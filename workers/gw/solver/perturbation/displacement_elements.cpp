@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <utility>
 
 #include "workers/backend/error.hpp"
@@ -43,36 +42,6 @@ ElementsAtK at_bra_and_ket(const SigmaDerivativeAtK& all) {
   return elements;
 }
 
-std::vector<std::vector<Cplx>*> matrices_of(ElementsAtK& elements) {
-  return {&elements.mean_field, &elements.sigma_bra, &elements.sigma_ket, &elements.fixed_energies};
-}
-
-/// Keeps the elements of all displacements at one k, one matrix after the other.
-void keep(const std::string& key, std::vector<ElementsAtK>& list, Checkpoint& checkpoint) {
-  if (!checkpoint.keeps()) return;
-  std::vector<Cplx> values;
-  for (ElementsAtK& elements : list)
-    for (const std::vector<Cplx>* matrix : matrices_of(elements))
-      values.insert(values.end(), matrix->begin(), matrix->end());
-  checkpoint.put(key, piece_of(std::make_shared<const std::vector<Cplx>>(std::move(values))));
-}
-
-/// Returns the kept elements of all displacements at one k, or nothing.
-std::vector<ElementsAtK> kept(const std::string& key, std::size_t n_displacements, std::size_t size,
-                              const Checkpoint& checkpoint) {
-  const auto piece = checkpoint.find(key);
-  if (!piece || piece->count != n_displacements * 4 * size * 2) return {};
-  std::vector<ElementsAtK> list(n_displacements);
-  const double* next = piece->data;
-  for (ElementsAtK& elements : list)
-    for (std::vector<Cplx>* matrix : matrices_of(elements)) {
-      matrix->resize(size);
-      for (std::size_t i = 0; i < size; ++i) (*matrix)[i] = {next[2 * i], next[2 * i + 1]};
-      next += 2 * size;
-    }
-  return list;
-}
-
 std::vector<double> outer_energies_ry(const MeanField& field, const SigmaOptions& options) {
   std::vector<double> energies_ry;
   for (int band = options.band_min; band <= options.band_max; ++band)
@@ -85,10 +54,11 @@ std::vector<ElementsAtK> calculate(const MeanField& field,
                                    const std::vector<DielectricMatrix>& epsilon,
                                    const SigmaOptions& options,
                                    const std::vector<Perturbation>& perturbations,
-                                   const DeviceContext& context) {
+                                   const StepContext& context, StepTimes& times) {
   std::vector<ElementsAtK> list;
-  for (const auto& derivative : sigma_derivatives(field, epsilon, options, perturbations,
-                                                  outer_energies_ry(field, options), context))
+  const std::vector<double> energies_ry = outer_energies_ry(field, options);
+  for (const auto& derivative : sigma_derivatives(
+           field, epsilon, options, DerivativeRequest{perturbations, energies_ry, &times}, context))
     list.push_back(at_bra_and_ket(derivative.front()));
   return list;
 }
@@ -204,37 +174,32 @@ void check_displacements(const PerturbationRequest& request, const Crystal& crys
 DisplacementElements displacement_elements(const DisplacedCrystal& displaced,
                                            const MeanField& field,
                                            const std::vector<DielectricMatrix>& epsilon,
-                                           SigmaOptions options, const DeviceContext& context,
-                                           Checkpoint& checkpoint) {
+                                           SigmaOptions options, const StepContext& context) {
   DisplacementElements found{.displacements = displacements_of(displaced.request, field.crystal()),
                              .k_index = std::exchange(options.kpoints, {}),
                              .band_min = options.band_min,
                              .band_max = options.band_max};
   options.slope = false;
   std::vector<Perturbation> perturbations;
-  std::string names;
   for (const Displacement& d : found.displacements) {
     perturbations.push_back(atom_displacement(displaced.crystal, field.crystal(), d.atom - 1,
                                               unit_vector(d.direction)));
-    names += ", " + d.name();
+    perturbations.back().name = d.name();
   }
   found.at.resize(perturbations.size());
-  const int n = options.band_max - options.band_min + 1;
+  StepTimes times;
   for (const int ik : found.k_index) {
     options.kpoints = {ik};
-    const std::string key = "first order of Σ at k " + std::to_string(ik) + names;
-    auto list = kept(key, perturbations.size(), static_cast<std::size_t>(n) * n, checkpoint);
-    if (list.empty()) {
-      list = calculate(field, epsilon, options, perturbations, context);
-      keep(key, list, checkpoint);
-    }
+    auto list = calculate(field, epsilon, options, perturbations, context, times);
     if (displaced.request.check_step_bohr > 0.0)
-      add_differences({displaced, found.displacements}, field, epsilon, options, context, list);
+      add_differences({displaced, found.displacements}, field, epsilon, options,
+                      {context.coulomb, context.team.first(), context.progress}, list);
     for (std::size_t d = 0; d < list.size(); ++d) found.at[d].push_back(std::move(list[d]));
   }
   if (displaced.request.atoms.empty() ||
       displaced.request.atoms.size() == field.crystal().atoms.size())
     examine_acoustic_sums(found);
+  found.seconds = times.seconds();
   return found;
 }
 

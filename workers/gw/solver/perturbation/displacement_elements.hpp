@@ -1,10 +1,10 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "workers/backend/checkpoint/checkpoint.hpp"
 #include "workers/gw/model/empirical_crystal.hpp"
 #include "workers/gw/model/perturbation_request.hpp"
 #include "workers/gw/solver/perturbation/sigma_derivative.hpp"
@@ -40,6 +40,7 @@ struct DisplacementElements {
   /// Largest diagonal element of the sum over all atoms, Ry/Bohr (docs/theory/gw.md 14.4). That of
   /// the mean field is 0. They are absent unless all atoms are displaced.
   std::optional<double> acoustic_mean_field_ry, acoustic_sigma_ry;
+  std::map<std::string, double> seconds;  ///< of all devices, by step of sigma_derivatives()
 };
 
 /// Returns the largest deviation of ∂Σ from finite displacements, Ry/Bohr; 0 without them.
@@ -58,14 +59,13 @@ struct DisplacedCrystal {
   const PerturbationRequest& request;
 };
 
-/// Calculates the first orders at every k of the options, at the energies of the outer states. A
-/// finished k is kept in the checkpoint.
+/// Calculates the first orders at every k of the options, at the energies of the outer states, on
+/// the devices of the team. The checkpoint keeps finished parts. Collective.
 /// @throws InvalidInput as sigma_derivatives() does
 /// @throws NotConverged if the acoustic sum of the mean field exceeds 1e-6 eV/Bohr
 DisplacementElements displacement_elements(const DisplacedCrystal& displaced,
                                            const MeanField& field,
                                            const std::vector<DielectricMatrix>& epsilon,
-                                           SigmaOptions options, const DeviceContext& context,
-                                           Checkpoint& checkpoint);
+                                           SigmaOptions options, const StepContext& context);
 
 }  // namespace quasi::gw

@@ -1,12 +1,12 @@
 #include "workers/gw/solver/perturbation/sigma_derivative.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/solver/perturbation/screened_poles.hpp"
-#include "workers/gw/solver/perturbation/state_coupling.hpp"
-#include "workers/gw/solver/self_energy/sigma_sum.hpp"
+#include "workers/gw/solver/part_runner.hpp"
+#include "workers/gw/solver/perturbation/derivative_at_point.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -32,180 +32,166 @@ void check(const MeanField& field, const SigmaOptions& options,
                          perturbations.front().name + "'; calculate each wave vector by itself");
 }
 
-/// Inner states on one side, on the device too.
-struct InnerStates {
-  WavesAtPoint waves;
-  std::unique_ptr<const LoadedBands> loaded;
-  CoupledBands bands;
+/// Bands of one part, apart from the last one. Parts are small, so that the devices end together
+/// and checkpoints are frequent; the products of fewer bands leave a device idle.
+constexpr std::int64_t kBandsOfPart = 32;
+
+/// Some bands at one q.
+struct DerivativePart {
+  DerivativePoint point;
+  BandRange bands;
 };
 
-/// The derivative at one outer k, as a sum over all q of the zone.
-class DerivativeAtK {
- public:
-  DerivativeAtK(const MeanField& field, const SigmaOptions& options,
-                const std::vector<Perturbation>& perturbations, int k_index, const FftBox& box,
-                GwKernels& kernels)
-      : field_(field),
-        options_(options),
-        perturbations_(perturbations),
-        box_(box),
-        kernels_(kernels),
-        k_(field.waves.k[static_cast<std::size_t>(k_index)]),
-        bra_(bra_point(k_, perturbations.front().p)),
-        left_(outer(bra_.k)),
-        right_(outer(k_)),
-        left_loaded_(load(kernels, left_)),
-        right_loaded_(load(kernels, right_)),
-        products_(kernels.pair_products().make_block()) {}
-
-  std::vector<Cplx> outer_coupling(const Perturbation& perturbation) const {
-    return state_coupling(perturbation.potential, k_, left_, bra_.umklapp, right_);
-  }
-
-  /// Loads the inner states at k − q and k + p − q for the sums that follow.
-  void load_inner(const Vec3& q) {
-    const Vec3 k = k_ - q;
-    const InnerStates ket = inner(k), bra = inner(bra_.k - q);
-    couplings_.clear();
-    for (const Perturbation& perturbation : perturbations_)
-      couplings_.push_back(
-          {state_coupling(perturbation.potential, k, bra.waves, bra_.umklapp, ket.waves)});
-    inner_ = {bra.bands, ket.bands, {}, {}};
-    bra_loaded_ = load(kernels_, bra.waves);
-    ket_loaded_ = load(kernels_, ket.waves);
-  }
-
-  /// Makes the products on both sides at one q.
-  const CoupledProducts& fill(const Vec3& q, const GSphere& sphere, bool with_phases) {
-    const SphereAtPoint rotated = rotated_sphere(field_, q, sphere, box_);
-    const auto n_g = static_cast<std::int64_t>(rotated.box_index.size());
-    const auto on_device = kernels_.pair_products().load_sphere(
-        box_, view<const std::int32_t>(rotated.box_index, n_g),
-        with_phases ? view<const Cplx>(rotated.factor, n_g) : View<const Cplx, 1>{});
-    inner_.left = products(*left_loaded_, *bra_loaded_, *on_device, left_values_);
-    inner_.right = products(*right_loaded_, *ket_loaded_, *on_device, right_values_);
-    return inner_;
-  }
-  const std::vector<Coupling>& couplings() const { return couplings_; }
-
- private:
-  WavesAtPoint outer(const Vec3& k) const {
-    return waves_at(field_, k, 0, options_.band_min - 1, options_.band_max, box_);
-  }
-  InnerStates inner(const Vec3& k) const {
-    InnerStates states{.waves = waves_at(field_, k, 0, 0, options_.bands, box_)};
-    for (int n = 0; n < options_.bands; ++n) {
-      states.bands.energy_ry.push_back(
-          field_.waves.energy(0, states.waves.rotation.irreducible, n));
-      states.bands.occupation.push_back(n < field_.n_occupied ? 1.0 : 0.0);
+/// Lists all parts at one k. The list depends on the problem alone.
+std::vector<DerivativePart> parts_at(const DerivativeProblem& problem, int k_index) {
+  const std::int64_t n_bands = problem.options.bands,
+                     count = std::max<std::int64_t>(1, n_bands / kBandsOfPart);
+  std::vector<DerivativePart> parts;
+  for (std::size_t iq = 0; iq < problem.epsilon.size(); ++iq)
+    for (const ZonePoint& point : problem.field.transfers().points()) {
+      if (point.irreducible != static_cast<int>(iq)) continue;
+      for (std::int64_t b = 0; b < count; ++b)
+        parts.push_back({{k_index, iq, point.k}, {b * n_bands / count, (b + 1) * n_bands / count}});
     }
-    return states;
-  }
-  View<const Cplx, 3> products(const LoadedBands& outer, const LoadedBands& inner,
-                               const LoadedSphere& sphere, std::vector<Cplx>& values) {
-    const std::int64_t n_l = options_.band_max - options_.band_min + 1;
-    kernels_.pair_products().fill({outer, {0, n_l}}, {inner, {0, options_.bands}}, sphere,
-                                  *products_);
-    values.resize(static_cast<std::size_t>(products_->n_pairs() * products_->n_g()));
-    products_->read(view<Cplx>(values, n_l, options_.bands, products_->n_g()));
-    return view<const Cplx>(values, n_l, options_.bands, products_->n_g());
-  }
-
-  const MeanField& field_;
-  const SigmaOptions& options_;
-  const std::vector<Perturbation>& perturbations_;
-  FftBox box_;
-  GwKernels& kernels_;
-  Vec3 k_;
-  BraPoint bra_;
-  WavesAtPoint left_, right_;
-  std::unique_ptr<const LoadedBands> left_loaded_, right_loaded_, bra_loaded_, ket_loaded_;
-  std::unique_ptr<PairBlock> products_;
-  std::vector<Coupling> couplings_;
-  CoupledProducts inner_;
-  std::vector<Cplx> left_values_, right_values_;
-};
-
-/// Makes the results of all perturbations at one k, with sums of the right shape that are 0.
-std::vector<SigmaDerivativeAtK> empty_derivatives(int k_index, const SigmaOptions& options,
-                                                  std::vector<double> energies_ry,
-                                                  std::size_t n_perturbations) {
-  const std::int64_t n = options.band_max - options.band_min + 1;
-  const auto size = static_cast<std::size_t>(n * n);
-  SigmaDerivativeAtK empty{.k_index = k_index,
-                           .n = n,
-                           .energy_ry = std::move(energies_ry),
-                           .mean_field = {},
-                           .sigma = {}};
-  empty.sigma.exchange.resize(size);
-  empty.sigma.correlation.resize(size * empty.energy_ry.size());
-  empty.sigma.fixed_energies.resize(size * empty.energy_ry.size());
-  return std::vector<SigmaDerivativeAtK>(n_perturbations, empty);
+  return parts;
 }
 
-/// The step, with what all its sums share.
-struct Step {
-  const MeanField& field;
-  const std::vector<DielectricMatrix>& epsilon;
-  const SigmaOptions& options;
-  const std::vector<Perturbation>& perturbations;
-  const DeviceContext& context;
+/// The point at which a device works. It stays from one part to the next.
+struct PointOnDevice {
+  const DerivativePart* part = nullptr;  ///< a part of the point
+  std::unique_ptr<const DerivativeAtPoint> at;
 
-  GSphere bare_sphere(std::size_t iq) const {
-    return make_g_sphere(field.crystal().bdot, epsilon[iq].at_gamma ? Vec3{} : epsilon[iq].q,
-                         options.bare_cutoff_ry);
+  bool is_of(const DerivativePart& other) const {
+    return part != nullptr && part->point.iq == other.point.iq && part->point.q == other.point.q;
   }
-  /// Adds all q of the star of one irreducible q.
-  void add_star(std::size_t iq, DerivativeAtK& at_k, const std::vector<double>& energies_ry,
-                std::vector<DerivativeSums>& sums) const;
 };
 
-void Step::add_star(std::size_t iq, DerivativeAtK& at_k, const std::vector<double>& energies_ry,
-                    std::vector<DerivativeSums>& sums) const {
-  ScreenedPoles w(field, epsilon[iq], options, context.coulomb);
-  const GSphere bare = bare_sphere(iq);
-  const std::vector<double> coulomb = averaged_coulomb(epsilon[iq], bare, context.coulomb);
-  const double weight = 1.0 / field.zone_volume_bohr3();
-  for (const ZonePoint& point : field.transfers().points()) {
-    if (point.irreducible != static_cast<int>(iq)) continue;
-    at_k.load_inner(point.k);
-    add_correlation_derivative(w.at_point(point.k).view(), options.rules,
-                               at_k.fill(point.k, w.sphere(), true), at_k.couplings(),
-                               {energies_ry, weight}, sums);
-    add_exchange_derivative(coulomb, at_k.fill(point.k, bare, false), at_k.couplings(), weight,
-                            sums);
-    context.progress.throw_if_cancelled();
-  }
+/// Calls visit(values) for every array of the sums, in one order.
+template <typename Sums, typename Visit>
+void for_each_array(Sums& sums, const Visit& visit) {
+  for (auto& sum : sums)
+    for (auto* values : {&sum.correlation, &sum.fixed_energies, &sum.exchange}) visit(*values);
+}
+
+std::vector<double> packed(const std::vector<DerivativeSums>& sums) {
+  std::vector<double> values;
+  for_each_array(sums, [&](const std::vector<Cplx>& list) {
+    const auto* flat = reinterpret_cast<const double*>(list.data());
+    values.insert(values.end(), flat, flat + 2 * list.size());
+  });
+  return values;
+}
+
+void add_packed(const Piece& values, std::vector<DerivativeSums>& sums) {
+  const double* next = values.data;
+  for_each_array(sums, [&](std::vector<Cplx>& list) {
+    for (Cplx& value : list) {
+      value += Cplx(next[0], next[1]);
+      next += 2;
+    }
+  });
+}
+
+/// Makes sums of the right shape that are 0, for all perturbations.
+std::vector<DerivativeSums> empty_sums(const DerivativeProblem& problem) {
+  const auto size = static_cast<std::size_t>(problem.n_outer() * problem.n_outer()),
+             all = size * problem.energies_ry.size();
+  return std::vector<DerivativeSums>(
+      problem.perturbations.size(),
+      {std::vector<Cplx>(all), std::vector<Cplx>(all), std::vector<Cplx>(size)});
+}
+
+/// Calculates the sums of all perturbations at one k on the devices of the team.
+std::vector<DerivativeSums> sums_at(const DerivativeProblem& problem, int k_index,
+                                    const StepContext& context, StepTimes* times) {
+  const std::vector<DerivativePart> parts = parts_at(problem, k_index);
+  std::map<const GwKernels*, PointOnDevice> points;
+  for (GwKernels* member : context.team.members()) points[member] = {};
+  ProblemDigest names;
+  for (const Perturbation& perturbation : problem.perturbations)
+    names.add(perturbation.name.data(), perturbation.name.size());
+  PartedSum sum{.name = "first order of Σ " + std::to_string(names.value()) + " at k " +
+                        std::to_string(k_index),
+                .phase = "first order of the self-energy",
+                .parts = std::ssize(parts),
+                .make = {},
+                .running = {}};
+  sum.make = [&](std::int64_t i, GwKernels& kernels, Progress& inside) {
+    const DerivativePart& part = parts[static_cast<std::size_t>(i)];
+    PointOnDevice& here = points.at(&kernels);
+    if (!here.is_of(part)) {
+      here = {};  // Two points need not fit into the memory of a device.
+      here = {&part, std::make_unique<const DerivativeAtPoint>(problem, part.point, context.coulomb,
+                                                               kernels, times)};
+    }
+    std::vector<double> values = packed(here.at->part(part.bands));
+    inside.throw_if_cancelled();
+    return values;
+  };
+  std::vector<DerivativeSums> sums = empty_sums(problem);
+  for (const Piece& piece : run_parts(sum, context.team, context.checkpoint, context.progress))
+    add_packed(piece, sums);
+  return sums;
+}
+
+/// Calculates ⟨l|∂V|m⟩ between the outer states at one k, of each perturbation.
+std::vector<std::vector<Cplx>> outer_couplings(const DerivativeProblem& problem, int k_index,
+                                               GwKernels& kernels) {
+  const Vec3 k = problem.field.waves.k[static_cast<std::size_t>(k_index)];
+  const BraPoint bra = bra_point(k, problem.perturbations.front().p);
+  const WavesAtPoint left = problem.outer_waves(bra.k), right = problem.outer_waves(k);
+  const std::int64_t n = problem.n_outer(), size = n * n, n_p = std::ssize(problem.perturbations);
+  const auto block = kernels.hamiltonian().make_couplings();
+  coupling_parts(problem.perturbations, k, left, bra.umklapp, right, kernels)
+      ->of_kets({0, n}, *block);
+  std::vector<Cplx> all(static_cast<std::size_t>(n_p * size));
+  block->read(view<Cplx>(all, n_p, n, n));
+  std::vector<std::vector<Cplx>> elements;
+  for (std::int64_t p = 0; p < n_p; ++p)
+    elements.emplace_back(all.begin() + p * size, all.begin() + (p + 1) * size);
+  return elements;
 }
 
 }  // namespace
 
 std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
     const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
-    const SigmaOptions& options, const std::vector<Perturbation>& perturbations,
-    const std::vector<double>& energies_ry, const DeviceContext& context) {
+    const SigmaOptions& options, const DerivativeRequest& wanted, const StepContext& context) {
+  const std::vector<Perturbation>& perturbations = wanted.perturbations;
   check(field, options, perturbations);
-  const Step step{field, epsilon, options, perturbations, context};
-  const std::vector<double> energies =
-      options.method == SigmaMethod::kCohsex ? std::vector<double>{0.0} : energies_ry;
+  DerivativeProblem problem{
+      field,
+      epsilon,
+      options,
+      perturbations,
+      options.method == SigmaMethod::kCohsex ? std::vector<double>{0.0} : wanted.energies_ry,
+      {}};
   std::vector<IVec3> kept;
   for (std::size_t iq = 0; iq < epsilon.size(); ++iq)
-    for (const IVec3& g : step.bare_sphere(iq).g) kept.push_back(g);
-  const FftBox box = sum_box(field, kept);
+    for (const IVec3& g : problem.bare_sphere(iq).g) kept.push_back(g);
+  problem.box = sum_box(field, kept);
   std::vector<std::vector<SigmaDerivativeAtK>> results(perturbations.size());
   for (const int ik : options.kpoints) {
-    DerivativeAtK at_k(field, options, perturbations, ik, box, context.kernels);
-    auto derivatives = empty_derivatives(ik, options, energies, perturbations.size());
-    std::vector<DerivativeSums> sums;
-    for (const SigmaDerivativeAtK& derivative : derivatives) sums.push_back(derivative.sigma);
-    for (std::size_t iq = 0; iq < epsilon.size(); ++iq) step.add_star(iq, at_k, energies, sums);
-    for (std::size_t p = 0; p < perturbations.size(); ++p) {
-      derivatives[p].mean_field = at_k.outer_coupling(perturbations[p]);
-      derivatives[p].sigma = std::move(sums[p]);
-      results[p].push_back(std::move(derivatives[p]));
-    }
+    std::vector<std::vector<Cplx>> elements = outer_couplings(problem, ik, context.team.first());
+    std::vector<DerivativeSums> sums = sums_at(problem, ik, context, wanted.times);
+    for (std::size_t p = 0; p < perturbations.size(); ++p)
+      results[p].push_back({.k_index = ik,
+                            .n = problem.n_outer(),
+                            .energy_ry = problem.energies_ry,
+                            .mean_field = std::move(elements[p]),
+                            .sigma = std::move(sums[p])});
   }
   return results;
+}
+
+std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
+    const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+    const SigmaOptions& options, const std::vector<Perturbation>& perturbations,
+    const std::vector<double>& energies_ry, const DeviceContext& context) {
+  DeviceTeam team(context.kernels);
+  Checkpoint none;
+  return sigma_derivatives(field, epsilon, options, DerivativeRequest{perturbations, energies_ry},
+                           StepContext{context.coulomb, team, none, context.progress});
 }
 
 }  // namespace quasi::gw

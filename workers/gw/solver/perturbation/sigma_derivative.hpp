@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "workers/gw/model/sigma_options.hpp"
-#include "workers/gw/solver/perturbation/divided_differences.hpp"
+#include "workers/gw/solver/mean_field/eigensolver/operator_states.hpp"
 #include "workers/gw/solver/self_energy/sigma.hpp"
+#include "workers/gw/solver/step_times.hpp"
 
 // The folder workers/gw/solver/perturbation calculates the first order of Σ in a displacement of
 // atoms, with W fixed (docs/theory/gw.md 14). Begin here: sigma_derivatives() is the whole step.
-// Then read atom_displacement.hpp for ∂V of an atom, state_coupling.hpp for its elements between
-// states, and divided_differences.hpp for the sums at one q.
+// Then read atom_displacement.hpp for ∂V of an atom, coupling_parts.hpp for its elements between
+// states, and derivative_at_point.hpp for the sums at one q.
 namespace quasi::gw {
 
 /// Calculates ⟨k+p+G|∂V|k+G'⟩ between plane waves, Ry/Bohr; [n_bra][n_ket].
@@ -26,6 +27,18 @@ struct Perturbation {
   std::string name;  ///< of the coordinate, for messages and tables
   Vec3 p{};          ///< wave vector, reduced
   PotentialDerivative potential;
+  /// ∂V(G), Ry/Bohr, of a real local potential with the period of the lattice; empty: ∂V is another
+  /// kind, and `potential` alone has its elements.
+  PotentialElements elements = {};
+};
+
+/// Derivatives of one perturbation, Ry/Bohr.
+struct DerivativeSums {
+  std::vector<Cplx> correlation;  ///< [n_energies][n_l][n_m]
+  /// The correlation without the shifts of energies: pairs of one multiplet are left out
+  /// (docs/theory/gw.md 14.3). [n_energies][n_l][n_m]
+  std::vector<Cplx> fixed_energies;
+  std::vector<Cplx> exchange;  ///< [n_l][n_m]
 };
 
 /// First order of ⟨l, k+p| · |m, k⟩ in one perturbation, Ry/Bohr; matrices are [l][m].
@@ -45,13 +58,26 @@ struct SigmaDerivativeAtK {
   }
 };
 
+/// Perturbations and energies of one call.
+struct DerivativeRequest {
+  /// All of one wave vector p, which is a difference of two k-points.
+  const std::vector<Perturbation>& perturbations;
+  const std::vector<double>& energies_ry;  ///< E of Σ_lm(E), common to all elements
+  StepTimes* times = nullptr;  ///< seconds of the devices by step are added here; null: nowhere
+};
+
 /// Calculates the first order of Σ between the outer states of the options at every k of their
 /// list, [perturbation][k]. All bands of the inner sum enter the first order of the states, too.
-/// Energies and the occupied bands at k + p are those of the mean field. One spin.
-/// @param perturbations  all of one wave vector p, which is a difference of two k-points
-/// @param energies_ry    E of Σ_lm(E), common to all elements
+/// Energies and the occupied bands at k + p are those of the mean field. One spin. The devices of
+/// the team share parts of the bands, and the checkpoint keeps finished parts: bits do not depend
+/// on the number of devices, nor on an interruption. Collective.
 /// @throws InvalidInput for methods without a first order, for imaginary poles, for two spins, and
 /// for a p that does not lead from each k-point to another
+std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
+    const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+    const SigmaOptions& options, const DerivativeRequest& wanted, const StepContext& context);
+
+/// The same on one device, without a checkpoint.
 std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
     const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
     const SigmaOptions& options, const std::vector<Perturbation>& perturbations,

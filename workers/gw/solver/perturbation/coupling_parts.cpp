@@ -1,0 +1,92 @@
+#include "workers/gw/solver/perturbation/coupling_parts.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "workers/gw/physics/g_sphere.hpp"
+
+namespace quasi::gw {
+namespace {
+
+/// Elements of local potentials between the states of one k-point, on the device.
+class LocalParts final : public CouplingParts {
+ public:
+  LocalParts(const std::vector<Perturbation>& perturbations, const WavesAtPoint& states,
+             GwKernels& kernels) {
+    std::map<IVec3, std::size_t> differences;
+    for (const Perturbation& perturbation : perturbations)
+      for (const auto& element : perturbation.elements)
+        differences.emplace(element.first, differences.size());
+    const std::vector<IVec3>& g = states.waves.g;
+    const GIndex index(g);
+    std::vector<std::int32_t> source(differences.size() * g.size());
+    for (const auto& [difference, d] : differences)
+      for (std::size_t i = 0; i < g.size(); ++i)
+        source[d * g.size() + i] = index.find(g[i] - difference);
+    std::vector<Cplx> values(perturbations.size() * differences.size());
+    for (std::size_t p = 0; p < perturbations.size(); ++p)
+      for (const auto& [difference, value] : perturbations[p].elements)
+        values[p * differences.size() + differences.at(difference)] += value;
+    const auto n_d = std::ssize(differences), n_pw = std::ssize(g);
+    loaded_ = kernels.hamiltonian().load_potentials(
+        {states.waves.coefficients, view<const std::int32_t>(source, n_d, n_pw),
+         view<const Cplx>(values, std::ssize(perturbations), n_d)});
+  }
+
+  void of_kets(BandRange kets, CouplingBlock& block) const override {
+    loaded_->couple(kets, block);
+  }
+  // V is Hermitian: V*_n'n = V_nn'.
+  void of_bras(BandRange bras, CouplingBlock& block) const override { of_kets(bras, block); }
+
+ private:
+  std::unique_ptr<const LoadedLocalPotentials> loaded_;
+};
+
+/// Elements of any potentials, [n_bra][n_ket] of each.
+class WholeElements final : public CouplingParts {
+ public:
+  WholeElements(const std::vector<Perturbation>& perturbations, const Vec3& k,
+                const WavesAtPoint& bra, const IVec3& umklapp, const WavesAtPoint& ket)
+      : n_bra_(bra.waves.coefficients.extent[0]), n_ket_(ket.waves.coefficients.extent[0]) {
+    for (const Perturbation& perturbation : perturbations)
+      elements_.push_back(state_coupling(perturbation.potential, k, bra, umklapp, ket));
+  }
+  void of_kets(BandRange kets, CouplingBlock& block) const override {
+    std::vector<Cplx> part;
+    for (const std::vector<Cplx>& v : elements_)
+      for (std::int64_t bra = 0; bra < n_bra_; ++bra)
+        for (std::int64_t n = kets.begin; n < kets.end; ++n)
+          part.push_back(v[static_cast<std::size_t>(bra * n_ket_ + n)]);
+    block.load(view<const Cplx>(part, std::ssize(elements_), n_bra_, kets.size()));
+  }
+  void of_bras(BandRange bras, CouplingBlock& block) const override {
+    std::vector<Cplx> part;
+    for (const std::vector<Cplx>& v : elements_)
+      for (std::int64_t ket = 0; ket < n_ket_; ++ket)
+        for (std::int64_t bra = bras.begin; bra < bras.end; ++bra)
+          part.push_back(std::conj(v[static_cast<std::size_t>(bra * n_ket_ + ket)]));
+    block.load(view<const Cplx>(part, std::ssize(elements_), n_ket_, bras.size()));
+  }
+
+ private:
+  std::int64_t n_bra_, n_ket_;
+  std::vector<std::vector<Cplx>> elements_;
+};
+
+}  // namespace
+
+bool are_local(const std::vector<Perturbation>& perturbations) {
+  return std::all_of(perturbations.begin(), perturbations.end(),
+                     [](const Perturbation& p) { return p.p == Vec3{} && !p.elements.empty(); });
+}
+
+std::unique_ptr<const CouplingParts> coupling_parts(const std::vector<Perturbation>& perturbations,
+                                                    const Vec3& k, const WavesAtPoint& bra,
+                                                    const IVec3& umklapp, const WavesAtPoint& ket,
+                                                    GwKernels& kernels) {
+  if (are_local(perturbations)) return std::make_unique<LocalParts>(perturbations, ket, kernels);
+  return std::make_unique<WholeElements>(perturbations, k, bra, umklapp, ket);
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "workers/gw/solver/perturbation/coupling_parts.hpp"
+#include "workers/gw/solver/perturbation/screened_poles.hpp"
+#include "workers/gw/solver/perturbation/sigma_derivative.hpp"
+#include "workers/gw/solver/step_times.hpp"
+
+// The derivative of Σ at one q on one device. Begin with sigma_derivative.hpp.
+namespace quasi::gw {
+
+/// What all parts of a derivative share.
+struct DerivativeProblem {
+  const MeanField& field;
+  const std::vector<DielectricMatrix>& epsilon;
+  const SigmaOptions& options;
+  const std::vector<Perturbation>& perturbations;
+  std::vector<double> energies_ry;  ///< E, common to all elements
+  FftBox box{};
+
+  std::int64_t n_outer() const { return options.band_max - options.band_min + 1; }
+  GSphere bare_sphere(std::size_t iq) const;
+  WavesAtPoint outer_waves(const Vec3& k) const;
+};
+
+/// One q of one outer k.
+struct DerivativePoint {
+  int k_index = 0;
+  std::size_t iq = 0;  ///< irreducible q
+  Vec3 q{};
+};
+
+/// States, products, W and couplings of one point on one device.
+class DerivativeAtPoint {
+ public:
+  /// @param times  null: no times are recorded
+  DerivativeAtPoint(const DerivativeProblem& problem, const DerivativePoint& point,
+                    const CoulombInteraction& coulomb, GwKernels& kernels, StepTimes* times);
+
+  /// Calculates the terms of F_n for n in `bands` of the ket, and those of F_n' for n' in the same
+  /// range of the bra. The sum over all ranges is the derivative at this q.
+  /// @return  of each perturbation
+  std::vector<DerivativeSums> part(BandRange bands) const;
+
+ private:
+  /// States of the inner sum on one side.
+  struct Inner {
+    WavesAtPoint waves;
+    CoupledBands bands;
+  };
+  Inner inner(const Vec3& k) const;
+  std::unique_ptr<PairBlock> products(const LoadedBands& outer, const LoadedBands& inner,
+                                      const LoadedSphere& sphere) const;
+  void add_correlation(BandRange bands, std::vector<DerivativeSums>& sums) const;
+  void add_exchange(BandRange bands, std::vector<DerivativeSums>& sums) const;
+  const PairBlock& ket_block(const std::unique_ptr<PairBlock>& bra,
+                             const std::unique_ptr<PairBlock>& ket) const {
+    return one_side_ ? *bra : *ket;
+  }
+
+  const DerivativeProblem& problem_;
+  GwKernels& kernels_;
+  StepTimes* times_;
+  double weight_;
+  std::int64_t n_p_, n_e_, n_;
+  bool one_side_;  ///< states and products of bra and ket are the same
+  bool mirrored_;  ///< the terms of F_n' are the adjoints of those of F_n
+  CoupledBands bra_, ket_;
+  std::unique_ptr<const CouplingParts> couplings_;
+  /// V of the part: V_n'n of its kets, and V*_n'n of its bras.
+  std::unique_ptr<CouplingBlock> of_kets_, of_bras_;
+  std::shared_ptr<const LoadedPoleModel> poles_;
+  std::vector<double> coulomb_;
+  /// M of both sides, on the plane waves of W and on those of the exchange; no ket if one side.
+  std::unique_ptr<PairBlock> screened_bra_, screened_ket_, bare_bra_, bare_ket_;
+};
+
+}  // namespace quasi::gw
