@@ -11,11 +11,9 @@
 #include <vector>
 
 #include "tests/gw/support/bars_of_jobs.hpp"
-#include "tests/gw/support/pseudoband_crystals.hpp"
-#include "tests/gw/support/small_silicon.hpp"
+#include "tests/gw/support/weighted_blocks.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/pseudoband_errors/sigma_response.hpp"
-#include "workers/gw/solver/screening/grouped_screening.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -124,56 +122,12 @@ TEST(FirstOrderBlocks, SameBitsOnThreeDevicesAndAfterInterruptions) {
   test::expect_same_bars_on_any_devices_and_after_interruptions(deck_of());
 }
 
-/// χ of eight atoms by blocks of vectors, and Σ of all their vectors.
-struct WeightedBlocks {
-  test::SmallSilicon silicon{test::eight_atoms()};
-  SilentProgress silent;
-  DeviceTeam team{*silicon.kernels};
-  Checkpoint checkpoint{{}, 0, 1e9, silent};
-  StepContext context{silicon.coulomb, team, checkpoint, silent};
-  PseudobandPlan plan =
-      plan_pseudobands(silicon.field, {.vectors = 8, .protected_ry = 0.3, .blocks = 4}, true);
-  MeanField of_chi = replaced(PseudobandUse::kScreening),
-            of_sigma = replaced(PseudobandUse::kSelfEnergy);
-  GroupedScreening screening{
-      of_chi,
-      {.epsilon_cutoff_ry = 3.0, .bands = plan.bands(), .frequencies_ry = {Cplx{}}},
-      context,
-      nullptr};
-  SigmaOptions options = silicon.options(silicon.field.n_occupied);
-
-  WeightedBlocks() {
-    options.bands = plan.bands();
-    options.band_min = 14;
-    std::vector<EmptyBands> groups{{"protected", {0, plan.kept}}};
-    for (int block = 0; block < plan.blocks; ++block) {
-      const auto [begin, end] = plan.bands_of_block(block);
-      groups.push_back({std::to_string(block), {begin, end}, false});
-    }
-    screening.add(groups);
-  }
-  MeanField replaced(PseudobandUse use) const {
-    MeanField field = silicon.field;
-    field.waves = pseudobands(silicon.field.waves, plan, use);
-    return field;
-  }
-  std::vector<DielectricMatrix> epsilon(double weight_of_first_block) {
-    std::vector<double> weights(static_cast<std::size_t>(plan.blocks) + 1, 1.0);
-    weights[1] = weight_of_first_block;
-    return screening.dielectric_matrices(weights);
-  }
-  PlasmonPoleModel poles(const DielectricMatrix& epsilon, ScreeningAtQ* at) const {
-    *at = screening_at(of_sigma, epsilon, options.screened_cutoff_ry, silicon.coulomb, {0});
-    return plasmon_poles(of_sigma, *at, options, silicon.coulomb, wing_factors(at->epsilon));
-  }
-};
-
 // The exact Σ with χ of a block weighted by 1 ± h against the response of its poles. The
 // quotient of differences errs by h² = 1e-6 and by elements whose ω̃² changes its sign inside
 // ±h. Changes are rounded to single precision. Deviations of 2e-7 were found; the limit is 1e-5.
 TEST(FirstOrderBlocks, DerivativeByTheWeightOfABlock) {
   constexpr double kStep = 1e-3;
-  WeightedBlocks blocks;
+  test::WeightedBlocks blocks;
   std::vector<ChangingPoles> at(1);
   at[0].model = blocks.poles(blocks.epsilon(1.0)[0], &at[0].at);
   std::vector<std::vector<SelfEnergyAtK>> exact;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "workers/backend/device/launch_cuda.cuh"
+#include "workers/backend/unset_vector.hpp"
 #include "workers/gw/kernels/dense/dense_cuda.cuh"
 #include "workers/gw/kernels/hamiltonian/block_algebra_cuda.cuh"
 #include "workers/gw/kernels/hamiltonian/hamiltonian_cuda.cuh"
@@ -170,11 +171,14 @@ template <typename T>
 std::vector<Cplx> CudaStateBlock<T>::read(std::int64_t count) const {
   use();
   using OnHost = std::conditional_t<std::is_same_v<T, double>, double, Cplx>;
-  std::vector<OnHost> states(static_cast<std::size_t>(count * n_));
+  UnsetVector<OnHost> states(static_cast<std::size_t>(count * n_));
   check(cudaStreamSynchronize(context().stream()), kWhat);
   context().staging().to_host(block_.data(), static_cast<std::int64_t>(states.size() * sizeof(T)),
                               states.data(), context().stream(), kWhat);
-  return {states.begin(), states.end()};
+  std::vector<Cplx> complex(states.size());
+#pragma omp parallel for schedule(static)
+  for (std::size_t i = 0; i < states.size(); ++i) complex[i] = states[i];
+  return complex;
 }
 
 }  // namespace

@@ -11,12 +11,14 @@
 
 namespace quasi::gw {
 
+ScreeningChecks::ScreeningChecks(const std::vector<DielectricMatrix>& epsilon)
+    : epsilon_(epsilon), threads_(std::max(1, omp_get_max_threads() / 2)) {}
+
 void ScreeningChecks::start() {
   if (checks_.valid()) return;
-  const int threads = std::max(1, omp_get_max_threads() / 2);
-  checks_ = std::async(std::launch::async, [this, threads] {
+  checks_ = std::async(std::launch::async, [this] {
     const PhaseClock clock(&seconds_);
-    omp_set_num_threads(threads);
+    omp_set_num_threads(threads_);
     return check_screening(epsilon_);
   });
 }

@@ -12,7 +12,9 @@ namespace quasi::gw {
 /// Checks ε⁻¹ by a few threads of the host while the devices work.
 class ScreeningChecks {
  public:
-  explicit ScreeningChecks(const std::vector<DielectricMatrix>& epsilon) : epsilon_(epsilon) {}
+  /// Takes half of the threads that the caller has. A device that starts the checks later has
+  /// only a share of them.
+  explicit ScreeningChecks(const std::vector<DielectricMatrix>& epsilon);
   /// To be called after W is made, because both are bound by the memory of the host.
   void start();
   std::vector<SelfCheck> take();
@@ -21,6 +23,7 @@ class ScreeningChecks {
 
  private:
   const std::vector<DielectricMatrix>& epsilon_;
+  int threads_;
   double seconds_ = 0.0;
   std::future<std::vector<SelfCheck>> checks_;
 };

@@ -1,7 +1,5 @@
 #include "workers/gw/solver/calculation/self_test.hpp"
 
-#include <lapacke.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +8,7 @@
 #include "workers/backend/device/memory_budget.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/mean_field/density.hpp"
+#include "workers/gw/solver/screening/dielectric_spectrum.hpp"
 #include "workers/gw/solver/self_energy/sigma_subspace.hpp"
 
 namespace quasi::gw {
@@ -29,71 +28,6 @@ double largest_density_error(const MeanField& field) {
     shortest_bohr = std::min(
         shortest_bohr, std::max(1, field.waves.k_grid[i]) * std::sqrt(field.crystal().adot[i][i]));
   return std::max(0.01, 0.5 * std::exp(-shortest_bohr / 6.0));
-}
-
-/// Returns v^−½ ε⁻¹(0) v^½ and its largest departure from its adjoint.
-std::pair<UnsetVector<Cplx>, double> symmetrised(const DielectricMatrix& m) {
-  constexpr std::size_t kTile =
-      64;  // rows and columns compared at a time, so that both stay in cache
-  const auto n = static_cast<std::size_t>(m.size());
-  std::vector<double> root(n);
-  for (std::size_t g = 0; g < n; ++g) root[g] = std::sqrt(m.coulomb[g]);
-  UnsetVector<Cplx> matrix(n * n);
-#pragma omp parallel for schedule(static)
-  for (std::size_t g = 0; g < n; ++g)
-    for (std::size_t h = 0; h < n; ++h)
-      matrix[g * n + h] = m.inverse[0][g * n + h] * (root[h] / root[g]);
-  double asymmetry = 0.0;
-#pragma omp parallel for schedule(dynamic) reduction(max : asymmetry)
-  for (std::size_t tile = 0; tile < n; tile += kTile)
-    for (std::size_t first = 0; first <= tile; first += kTile)
-      for (std::size_t g = tile; g < std::min(n, tile + kTile); ++g)
-        for (std::size_t h = first; h < std::min(g + 1, first + kTile); ++h)
-          asymmetry =
-              std::max(asymmetry, std::abs(matrix[g * n + h] - std::conj(matrix[h * n + g])));
-  return {std::move(matrix), asymmetry};
-}
-
-/// Calculates the smallest and largest eigenvalue of a Hermitian matrix by Lanczos steps with full
-/// orthogonalisation from a fixed start. The results lie within the spectrum. They are exact to
-/// rounding if the outermost eigenvalues are well separated from the rest.
-std::pair<double, double> extreme_eigenvalues(const UnsetVector<Cplx>& matrix, std::size_t n) {
-  constexpr std::size_t kSteps = 48;
-  std::vector<std::vector<Cplx>> basis;
-  std::vector<double> alpha, beta;
-  std::vector<Cplx> next(n);
-  for (std::size_t i = 0; i < n; ++i)
-    next[i] = std::polar(1.0, 0.7 * static_cast<double>(i * i % 1009));
-  double norm = std::sqrt(static_cast<double>(n));
-  while (basis.size() < std::min(kSteps, n) && norm > 1e-10) {
-    if (!basis.empty()) beta.push_back(norm);
-    for (Cplx& x : next) x /= norm;
-    basis.push_back(next);
-    const std::vector<Cplx>& v = basis.back();
-#pragma omp parallel for schedule(static)
-    for (std::size_t g = 0; g < n; ++g) {
-      Cplx sum;
-      for (std::size_t h = 0; h < n; ++h) sum += matrix[g * n + h] * v[h];
-      next[g] = sum;
-    }
-    Cplx diagonal;
-    for (std::size_t g = 0; g < n; ++g) diagonal += std::conj(v[g]) * next[g];
-    alpha.push_back(diagonal.real());
-    for (int turn = 0; turn < 2; ++turn)
-      for (const auto& b : basis) {
-        Cplx overlap;
-        for (std::size_t g = 0; g < n; ++g) overlap += std::conj(b[g]) * next[g];
-        for (std::size_t g = 0; g < n; ++g) next[g] -= overlap * b[g];
-      }
-    norm = 0.0;
-    for (const Cplx& x : next) norm += std::norm(x);
-    norm = std::sqrt(norm);
-  }
-  beta.resize(alpha.size());
-  if (LAPACKE_dstev(LAPACK_COL_MAJOR, 'N', static_cast<lapack_int>(alpha.size()), alpha.data(),
-                    beta.data(), nullptr, 1) != 0)
-    throw NotConverged("the eigenvalues of ε⁻¹ for the self-test were not found");
-  return {alpha.front(), alpha.back()};
 }
 
 /// The multiplet that is checked: the largest one among the outer states and, of several, the one
@@ -271,12 +205,10 @@ std::vector<SelfCheck> check_screening(const std::vector<DielectricMatrix>& epsi
     positive = positive &&
                std::all_of(m.coulomb.begin(), m.coulomb.end(), [](double v) { return v > 0.0; });
     if (!positive) break;
-    const auto n = static_cast<std::size_t>(m.size());
-    const auto [matrix, departure] = symmetrised(m);
-    asymmetry = std::max(asymmetry, departure);
-    const auto [low, high] = extreme_eigenvalues(matrix, n);
-    least = std::min(least, 1.0 / high);
-    largest = low > 0.0 ? std::max(largest, 1.0 / low) : kInfinity;
+    const DielectricSpectrum found = dielectric_spectrum(m);
+    asymmetry = std::max(asymmetry, found.asymmetry);
+    least = std::min(least, 1.0 / found.highest);
+    largest = found.lowest > 0.0 ? std::max(largest, 1.0 / found.lowest) : kInfinity;
   }
   const auto value = [&](double x) { return positive ? std::optional(x) : std::nullopt; };
   // ε⁻¹ from files carries the rounding of its program, up to 1e-6. Our own stays below 1e-12.

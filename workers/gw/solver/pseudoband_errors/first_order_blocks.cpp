@@ -1,7 +1,8 @@
 #include "workers/gw/solver/pseudoband_errors/first_order_blocks.hpp"
 
-#include <map>
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <semaphore>
 #include <utility>
 
@@ -22,6 +23,23 @@ FirstOrderBlocks::FirstOrderBlocks(const Deck& deck, const ExchangeCorrelation& 
   options_.offsets_ry = {0.0};
   // Without V_xc the energies are those of Σ, and no slope is needed.
   options_.slope = options_.slope && !vxc_ev_.empty();
+  for (GwKernels* member : context_.team.members()) loaded_[member];
+}
+
+PoleChange FirstOrderBlocks::change_on_device(const ChangingPoles& poles, std::size_t iq,
+                                              const std::vector<double>& weights,
+                                              ScreenedElements elements, GwKernels& kernels) {
+  // The poles, ε̃⁻¹ and a copy in which it is inverted, and the change.
+  constexpr std::int64_t kBytes = 24 + 16 + 16 + 6;
+  const std::int64_t n = poles.model.n;
+  PolesOnDevice& here = loaded_.at(&kernels);
+  if (std::max(options_.memory_limit_bytes, options_.memory_budget_bytes) < kBytes * n * n)
+    here = {};
+  const auto inverse = screening_->inverse(weights, iq, kernels);
+  if (elements.at_zero)
+    set_limit_of_small_q(run_.field, context_.coulomb, inverse->rows(elements.n_heads), elements);
+  here.take(poles, iq, options_.rules, kernels);
+  return kernels.pole_sums().change_of_poles(*here.model, *inverse, elements);
 }
 
 std::vector<ChangingPoles> FirstOrderBlocks::changing_poles() {
@@ -48,11 +66,18 @@ std::vector<ChangingPoles> FirstOrderBlocks::changing_poles() {
   if (has_nodes_) weights.push_back(weights_at_nodes(blocks));
   for (ChangingPoles& at : all) at.changes.resize(weights.size());
   context_.progress.log("screening without each of " + std::to_string(blocks) + " blocks");
-  // Two devices at a time, because each change passes through matrices in the memory of the host.
+  std::vector<std::optional<ScreenedElements>> elements;
+  for (const ChangingPoles& at : all)
+    elements.push_back(screened_elements_at(run_.field, at.at, options_, context_.coulomb));
+  // Two devices at a time where a change passes through matrices in the memory of the host.
   std::counting_semaphore<> places(kChangesAtATime);
   const auto change = [&](std::int64_t task, GwKernels& kernels) {
     const auto iq = static_cast<std::size_t>(task) / weights.size(),
                c = static_cast<std::size_t>(task) % weights.size();
+    if (elements[iq]) {
+      all[iq].changes[c] = change_on_device(all[iq], iq, weights[c], *elements[iq], kernels);
+      return;
+    }
     places.acquire();
     const auto leave = [&places](void*) { places.release(); };
     const std::unique_ptr<void, decltype(leave)> place(&places, leave);
@@ -70,9 +95,7 @@ void FirstOrderBlocks::prepare() {
   context_.checkpoint.enter("first-order/");
   const std::vector<ChangingPoles> poles = changing_poles();
   const PhaseClock clock(&run_.seconds["pseudoband_errors_sigma"]);
-  std::map<const GwKernels*, PolesOnDevice> loaded;
-  for (GwKernels* member : context_.team.members()) loaded[member];
-  const ResponseContext context{context_, loaded};
+  const ResponseContext context{context_, loaded_};
   // The nodes of windows are those of every spin and k.
   std::vector<double> nodes;
   if (has_nodes_) {

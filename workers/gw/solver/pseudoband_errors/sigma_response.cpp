@@ -1,13 +1,15 @@
 #include "workers/gw/solver/pseudoband_errors/sigma_response.hpp"
 
 #include <algorithm>
+#include <complex>
 #include <iterator>
 #include <string>
 #include <utility>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/kernels/pole_sums/changes/closed_sums.hpp"
+#include "workers/gw/kernels/pole_sums/changes/screened_elements.hpp"
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
-#include "workers/gw/physics/pole_response.hpp"
 #include "workers/gw/solver/part_runner.hpp"
 #include "workers/gw/solver/self_energy/sigma_parts.hpp"
 
@@ -16,34 +18,26 @@ namespace {
 
 double tau_of(double pole_ry) { return pole_ry >= kStaticPole_ry ? 0.0 : 1.0 / pole_ry; }
 
-/// Returns the change of τ = 1/ω̃ that gives a band at |x| = 1 Ry its exact factor
-/// 1/(1 + |x| τ). For small changes it is the difference of both τ. It stays bounded where a pole
-/// falls towards 0 and the difference does not.
-double bounded_change(double own_per_ry, double changed_per_ry) {
-  constexpr double kX_ry = 1.0;
-  return (changed_per_ry - own_per_ry) * (1.0 + kX_ry * own_per_ry) /
-         (1.0 + kX_ry * changed_per_ry);
-}
-
-/// Returns the first order of the closed sum's matrix F(x*) v̄ in a change, [n][n].
-UnsetVector<Cplx> change_of_closed_matrix(const PlasmonPoleModel& model, const PoleChange& change,
-                                          double x_ry) {
-  const std::int64_t n = model.n;
-  const bool folded = is_hermitian(model.view());
-  UnsetVector<Cplx> matrix(static_cast<std::size_t>(n * n));
-#pragma omp parallel for schedule(dynamic, 16)
-  for (std::int64_t g = 0; g < n; ++g)
-    for (std::int64_t h = 0; h < (folded ? g + 1 : n); ++h) {
-      const auto from = static_cast<std::size_t>(folded ? g * (g + 1) / 2 + h : g * n + h),
-                 at = static_cast<std::size_t>(g * n + h);
-      const double tau = tau_of(model.pole_ry[at]);
-      const PoleResponse f = pole_response(smooth_pole_value(x_ry, tau, -1.0), x_ry, tau);
-      const Cplx b = model.strength[at] / model.pole_ry[at], change_of_b{change.strength[from]};
-      const double change_of_tau = change.tau_per_ry[from];
-      matrix[at] = f.value * change_of_b + f.by_tau * change_of_tau * (b + change_of_b);
-      if (folded) matrix[static_cast<std::size_t>(h * n + g)] = std::conj(matrix[at]);
-    }
-  return matrix;
+/// Returns Σ_D w(D) ρ_ll(D) of the outer states at a member S q of a star, where w(D) of q is given
+/// in a box: S takes D to S D with the phase e^{−i(SD)·τ}; [n_l].
+std::vector<double> closed_sums(const ChargeTable& charge, const SymmetryOperation& operation,
+                                const DifferenceBox& box, const std::vector<Cplx>& sums) {
+  const IMat3 back = inverse(operation.rotation);
+  const auto n_d = static_cast<std::size_t>(charge.sphere.size());
+  std::vector<Cplx> w(n_d);
+#pragma omp parallel for schedule(static)
+  for (std::size_t d = 0; d < n_d; ++d) {
+    const IVec3& at = charge.sphere.g[d];
+    const std::int64_t from = box.position(multiply(back, at));
+    if (from >= 0)
+      w[d] = sums[static_cast<std::size_t>(from)] *
+             std::polar(1.0, -dot(to_real(at), operation.translation));
+  }
+  std::vector<double> found(charge.values.size() / n_d);
+#pragma omp parallel for schedule(static)
+  for (std::size_t l = 0; l < found.size(); ++l)
+    for (std::size_t d = 0; d < n_d; ++d) found[l] += (w[d] * charge.values[l * n_d + d]).real();
+  return found;
 }
 
 /// A part of the sum: inner bands at one q and outer k, for changes [first, end).
@@ -143,17 +137,18 @@ class ResponsePart {
                                   {sums_.total, {}});
     }
     const ChargeTable charge = charge_table(field_, bands, options_.screened_cutoff_ry, kernels_);
+    const DifferenceBox box(sphere.g);
     for (std::size_t c = 0; c < n_changes(); ++c) {
-      const UnsetVector<Cplx> matrix =
-          change_of_closed_matrix(poles_.model, poles_.changes[task_.first + c], closed_x());
-      std::vector<Cplx> half(static_cast<std::size_t>(bands.size()));
+      const std::vector<Cplx> sums =
+          here_.changes->sums_by_difference(static_cast<std::int64_t>(c), closed_x(), box);
       for (const StarMember& member : star) {
         const int operation = field_.transfers().rotation_to(member.q).operation;
-        add_exact_static_ch(charge, sphere,
-                            field_.transfers().operations()[static_cast<std::size_t>(operation)],
-                            matrix, weight_of(member), half);
+        const std::vector<double> known = closed_sums(
+            charge, field_.transfers().operations()[static_cast<std::size_t>(operation)], box,
+            sums);
+        for (std::size_t l = 0; l < known.size(); ++l)
+          sums_.total(c, l) += weight_of(member) * known[l];
       }
-      for (std::size_t l = 0; l < half.size(); ++l) sums_.total(c, l) -= 2.0 * half[l].real();
     }
   }
 
@@ -200,8 +195,8 @@ PoleChange change_of(const PlasmonPoleModel& own, const PlasmonPoleModel& change
                  at = static_cast<std::size_t>(g * n + h);
       change.strength[to] = std::complex<float>(changed.strength[at] / changed.pole_ry[at] -
                                                 own.strength[at] / own.pole_ry[at]);
-      change.tau_per_ry[to] =
-          static_cast<float>(bounded_change(tau_of(own.pole_ry[at]), tau_of(changed.pole_ry[at])));
+      change.tau_per_ry[to] = static_cast<float>(
+          bounded_change_of_tau(tau_of(own.pole_ry[at]), tau_of(changed.pole_ry[at])));
     }
   return change;
 }

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
+
+#include "workers/gw/solver/screening/polarizability/packed_chi.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -53,11 +54,7 @@ void CheckpointedSums::push(ChiNode node, bool from_checkpoint) {
       fresh.emplace_back(std::move(name), *same);
       continue;
     }
-    auto values =
-        std::make_shared<std::vector<Cplx>>(static_cast<std::size_t>(sum.chi->shape().size()));
-    sum.chi->read(values->data());
-    fresh.emplace_back(std::move(name),
-                       piece_of(std::shared_ptr<const std::vector<Cplx>>(std::move(values))));
+    fresh.emplace_back(std::move(name), PackedChi(*sum.chi).piece());
   }
   std::vector<std::string> now;
   for (const auto& [name, piece] : fresh) now.push_back(name);

@@ -157,6 +157,13 @@ void DielectricInversion::invert(const PartialChi& chi, GwKernels& kernels,
   fold(std::move(wide), chi.corner(n_heads), m);
 }
 
+std::unique_ptr<const DielectricInverse> DielectricInversion::invert_definite(
+    std::unique_ptr<PartialChi> chi, GwKernels& kernels, const DielectricMatrix& m) const {
+  const std::vector<double> coulomb = widened_coulomb(m.coulomb, head_count(field_, m.at_gamma));
+  return kernels.polarizability().invert_definite(std::move(chi),
+                                                  view<const double>(coulomb, coulomb.size()));
+}
+
 void DielectricInversion::invert_in_subspace(Polarizability& sum, GwKernels& kernels,
                                              Progress& progress, DielectricMatrix& m) const {
   const std::int64_t n_heads = head_count(field_, m.at_gamma);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "workers/backend/progress.hpp"
@@ -25,6 +26,12 @@ class DielectricInversion {
   /// Inverts ε at all frequencies of a complete χ.
   /// @throws NotConverged naming the leading minor where ε̃ should be positive definite and is not
   void invert(const PartialChi& chi, GwKernels& kernels, DielectricMatrix& m) const;
+
+  /// Returns ε̃⁻¹ at ω = 0 of a complete χ, whose memory it takes, on the device of `kernels`.
+  /// Plane waves that stand for G = 0 are not folded. v must be positive. @throws as invert()
+  std::unique_ptr<const DielectricInverse> invert_definite(std::unique_ptr<PartialChi> chi,
+                                                           GwKernels& kernels,
+                                                           const DielectricMatrix& m) const;
 
   /// Calculates χ and ε⁻¹ of one q in a static subspace (docs/theory/gw.md 4.2).
   /// @throws InvalidInput if a truncated v is negative at some q+G

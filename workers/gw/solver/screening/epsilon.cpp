@@ -56,7 +56,7 @@ class DielectricSum {
 
  private:
   Ranks& ranks() const { return context_.team.ranks(); }
-  static std::string prefix_of(std::size_t iq) { return "chi/" + std::to_string(iq) + "/"; }
+  static std::string prefix_of(std::size_t iq) { return "packed-chi/" + std::to_string(iq) + "/"; }
   std::string name_of_finished(std::size_t iq) const {
     return (subspace_ ? "epsilon-in-subspace/" : "epsilon/") + std::to_string(iq);
   }
@@ -67,7 +67,7 @@ class DielectricSum {
   void add_item(std::size_t iq, const ChiItem& item, GwKernels& kernels, CheckpointedSums& into) {
     const bool kept = item.kept.data != nullptr;
     into.push({item.begin, item.count,
-               kept ? sums_[iq].restored(reinterpret_cast<const Cplx*>(item.kept.data), kernels)
+               kept ? sums_[iq].restored(item.kept, kernels)
                     : sums_[iq].portion(item.begin, kernels, context_.progress)},
               kept);
     report(item.count);

@@ -49,7 +49,7 @@ class GroupedScreening::Sums {
     return of_.name_of(groups_[group].of, iq);
   }
   std::string prefix_of(std::size_t group, std::size_t iq) const {
-    return name_of(group, iq) + "/portions/";
+    return name_of(group, iq) + "/packed-portions/";
   }
   void report(std::int64_t portions) {
     of_.context_.progress.report("polarizability", done_ += portions, total_);
@@ -76,7 +76,7 @@ class GroupedScreening::Sums {
     const Polarizability& sum = sums_[group][iq];
     ChiNode node{item.begin, item.count,
                  item.kept.data != nullptr
-                     ? sum.restored(reinterpret_cast<const Cplx*>(item.kept.data), kernels)
+                     ? sum.restored(item.kept, kernels)
                      : sum.portion(item.begin, kernels, of_.context_.progress)};
     report(item.count);
     return node;
@@ -88,9 +88,14 @@ class GroupedScreening::Sums {
       push_node(nodes, node_of(group, iq, {index, 1, {}}, kernels));
     const auto chi = closed(std::move(nodes));
     sums_[group][iq].release();
-    // One device at a time packs, because the unpacked values take much of the host's memory.
+    results_[group][iq].emplace(packed(*chi));
+  }
+  /// Packs a sum. One device at a time passes through values that are not packed, because they take
+  /// much of the host's memory.
+  PackedChi packed(const PartialChi& chi) {
+    if (auto triangle = chi.packed_triangle()) return {chi.shape(), std::move(*triangle)};
     const std::lock_guard lock(packing_);
-    results_[group][iq].emplace(*chi);
+    return PackedChi(chi);
   }
   /// Sends a sum from the rank that has calculated it to all others.
   void exchange(std::size_t group, std::size_t iq, int owner) {
@@ -227,10 +232,9 @@ void GroupedScreening::add(const std::vector<EmptyBands>& groups) {
   for (Group& group : added) groups_.push_back(std::move(group));
 }
 
-DielectricMatrix GroupedScreening::dielectric_matrix(const std::vector<double>& weights,
-                                                     std::size_t iq, GwKernels& kernels) const {
-  DielectricMatrix matrix = empty_[iq];
-  StepClock clock(profile_);
+std::unique_ptr<PartialChi> GroupedScreening::weighted_chi(const std::vector<double>& weights,
+                                                           std::size_t iq,
+                                                           GwKernels& kernels) const {
   std::vector<const PackedChi*> list;
   std::vector<double> factors;
   for (std::size_t g = 0; g < weights.size(); ++g) {
@@ -238,18 +242,33 @@ DielectricMatrix GroupedScreening::dielectric_matrix(const std::vector<double>& 
     list.push_back(&groups_[g].chi[iq]);
     factors.push_back(weights[g]);
   }
-  UnsetVector<Cplx> values = weighted_sum(list, factors);
   const Polarizability whole(field_, empty_[iq], options_);
-  std::unique_ptr<PartialChi> chi;
   if (whole.is_whole())
-    chi = kernels.polarizability().load(whole.shape(), values.data());
-  else
-    chi = std::make_unique<HostChi>(whole.shape(), whole.complete({values.begin(), values.end()}));
-  values = {};
+    if (auto chi = weighted_triangle(list, factors, kernels.polarizability())) return chi;
+  const UnsetVector<Cplx> values = weighted_sum(list, factors);
+  if (whole.is_whole()) return kernels.polarizability().load(whole.shape(), values.data());
+  return std::make_unique<HostChi>(whole.shape(), whole.complete({values.begin(), values.end()}));
+}
+
+DielectricMatrix GroupedScreening::dielectric_matrix(const std::vector<double>& weights,
+                                                     std::size_t iq, GwKernels& kernels) const {
+  DielectricMatrix matrix = empty_[iq];
+  StepClock clock(profile_);
+  const std::unique_ptr<PartialChi> chi = weighted_chi(weights, iq, kernels);
   clock.step("weighted_sum");
   inversion_.invert(*chi, kernels, matrix);
   clock.step("invert");
   return matrix;
+}
+
+std::unique_ptr<const DielectricInverse> GroupedScreening::inverse(
+    const std::vector<double>& weights, std::size_t iq, GwKernels& kernels) const {
+  StepClock clock(profile_);
+  std::unique_ptr<PartialChi> chi = weighted_chi(weights, iq, kernels);
+  clock.step("weighted_sum");
+  auto inverse = inversion_.invert_definite(std::move(chi), kernels, empty_[iq]);
+  clock.step("invert");
+  return inverse;
 }
 
 std::vector<DielectricMatrix> GroupedScreening::dielectric_matrices(

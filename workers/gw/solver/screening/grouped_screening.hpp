@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,10 @@ class GroupedScreening {
   /// Inverts ε of the weighted sum at the q of one index on one device.
   DielectricMatrix dielectric_matrix(const std::vector<double>& weights, std::size_t iq,
                                      GwKernels& kernels) const;
+  /// Returns ε̃⁻¹ at ω = 0 of the weighted sum at the q of one index, on the device of `kernels`.
+  /// With head_count() = 3 its first three plane waves stand for G = 0. v must be positive.
+  std::unique_ptr<const DielectricInverse> inverse(const std::vector<double>& weights,
+                                                   std::size_t iq, GwKernels& kernels) const;
 
  private:
   struct Group {
@@ -51,6 +56,10 @@ class GroupedScreening {
   class Sums;
 
   std::string name_of(const EmptyBands& group, std::size_t iq) const;
+  /// Returns the weighted sum of χ over the whole zone, on the device of `kernels` if it needs no
+  /// symmetry.
+  std::unique_ptr<PartialChi> weighted_chi(const std::vector<double>& weights, std::size_t iq,
+                                           GwKernels& kernels) const;
 
   const MeanField& field_;
   EpsilonOptions options_;

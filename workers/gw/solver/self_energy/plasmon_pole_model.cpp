@@ -5,15 +5,12 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/ranks/parallel_failure.hpp"
+#include "workers/gw/kernels/pole_sums/changes/screened_elements.hpp"
 #include "workers/gw/physics/coulomb.hpp"
 
 namespace quasi::gw {
 namespace {
 
-// Elements below these thresholds are skipped (docs/theory/gw.md 6.2). BerkeleyGW states them in
-// eV².
-constexpr double kNegligible = 1e-6;
-constexpr double kNegligible_ry2 = 1e-6 / (kRydberg_ev * kRydberg_ev);
 constexpr double kFallbackPole_ry = 2.0;
 
 /// Counts and imaginary poles that one row of elements adds to the model. Threads fill the rows
@@ -71,21 +68,12 @@ void set_pole(PlasmonPoleModel& model, RowNotes& row, const PoleElement& element
   model.pole_ry[at] = pole;
 }
 
-/// Fills one element of the model from I and the complex squared frequency ω̃'² = λ e^{iφ}
-/// (`squared`, Ry²), ω̃² = λ/cos φ. A negligible element gets the strength 0.
-void set_element(PlasmonPoleModel& model, RowNotes& row, const PoleElement& element, Cplx squared,
-                 InvalidMode policy) {
-  const auto at = static_cast<std::size_t>(element.g * model.n + element.h);
+/// Gives an element the strength 0 and counts it as negligible.
+void leave_out(PlasmonPoleModel& model, RowNotes& row, std::int64_t g, std::int64_t h) {
+  const auto at = static_cast<std::size_t>(g * model.n + h);
   model.strength[at] = Cplx{};
   model.pole_ry[at] = kStaticPole_ry;
-  const double lambda = std::abs(squared);
-  const double cosine = lambda > 0.0 ? squared.real() / lambda : 0.0;
-  if (std::abs(element.screening) < kNegligible || lambda < kNegligible_ry2 ||
-      std::abs(cosine) < kNegligible) {
-    ++row.skipped;
-    return;
-  }
-  set_pole(model, row, element, lambda / cosine, policy);
+  ++row.skipped;
 }
 
 /// Returns δ − ε⁻¹ of one element, with scaled wings.
@@ -250,10 +238,7 @@ class Elements {
 
 }  // namespace
 
-PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix& epsilon,
-                                 std::int64_t n, const CoulombInteraction& coulomb,
-                                 const WingFactors& wings, InvalidMode policy) {
-  const Mat3& bdot = field.crystal().bdot;
+PlasmaDensity plasma_density(const MeanField& field, const std::vector<IVec3>& waves) {
   const GIndex index(field.density.header.g);
   const auto rho = [&](const IVec3& g) {
     const std::int32_t at = index.find(g);
@@ -263,28 +248,49 @@ PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix&
     return sum;
   };
   const double electrons = rho({}).real();
-  const double plasma2 = 16.0 * kPi * electrons / field.crystal().volume_bohr3;
+  PlasmaDensity density{.plasma2_ry2 = 16.0 * kPi * electrons / field.crystal().volume_bohr3,
+                        .extent = {},
+                        .values = {}};
+  for (const IVec3& g : waves)
+    for (std::size_t i = 0; i < 3; ++i)
+      density.extent[i] = std::max(density.extent[i], 2 * std::abs(g[i]));
+  const auto [x, y, z] = density.extent;
+  for (int i = -x; i <= x; ++i)
+    for (int j = -y; j <= y; ++j)
+      for (int k = -z; k <= z; ++k)
+        density.values.push_back(density.plasma2_ry2 / electrons * rho({i, j, k}));
+  return density;
+}
+
+PlasmonPoleModel hybertsen_louie(const MeanField& field, const DielectricMatrix& epsilon,
+                                 std::int64_t n, const CoulombInteraction& coulomb,
+                                 const WingFactors& wings, InvalidMode policy) {
+  const Mat3& bdot = field.crystal().bdot;
+  const PlasmaDensity density = plasma_density(
+      field, {epsilon.sphere.g.begin(), epsilon.sphere.g.begin() + static_cast<std::ptrdiff_t>(n)});
   const Vec3 q = epsilon.at_gamma ? Vec3{} : epsilon.q;
   const Elements elements(epsilon, n, wings, coulomb);
   return elements.model(
       [&](PlasmonPoleModel& model, RowNotes& notes, std::int64_t g, std::int64_t h) {
         const IVec3& gg = epsilon.sphere.g[static_cast<std::size_t>(g)];
         const IVec3& gh = epsilon.sphere.g[static_cast<std::size_t>(h)];
-        Cplx omega2;
-        if (epsilon.at_gamma && (gg == IVec3{} || gh == IVec3{}))
-          omega2 = gg == gh ? plasma2 : 0.0;
-        else
-          omega2 = plasma2 / electrons * rho(gg - gh) *
-                   metric_dot(bdot, q + to_real(gg), q + to_real(gh)) *
-                   elements.plasma_coulomb(g, h) / kEightPi;
+        Complex<double> square;
+        if (epsilon.at_gamma && (gg == IVec3{} || gh == IVec3{})) {
+          square.re = gg == gh ? density.plasma2_ry2 : 0.0;
+        } else {
+          const Cplx of_difference = density.at(gg - gh);
+          const double factor = metric_dot(bdot, q + to_real(gg), q + to_real(gh)) *
+                                elements.plasma_coulomb(g, h) / kEightPi;
+          square = {factor * of_difference.real(), factor * of_difference.imag()};
+        }
         const Cplx i = elements.screening(0, g, h);
-        const bool negligible = std::abs(i) < kNegligible || std::abs(omega2) < kNegligible_ry2;
-        set_element(model, notes,
-                    {.g = g,
-                     .h = h,
-                     .screening = negligible ? Cplx{} : i,
-                     .coulomb_ry = elements.screening_coulomb(g, h)},
-                    negligible ? Cplx{} : omega2 / i, policy);
+        const double pole2 = hybertsen_louie_square({i.real(), i.imag()}, square);
+        if (pole2 == 0.0)
+          leave_out(model, notes, g, h);
+        else
+          set_pole(model, notes,
+                   {.g = g, .h = h, .screening = i, .coulomb_ry = elements.screening_coulomb(g, h)},
+                   pole2, policy);
       });
 }
 
@@ -298,7 +304,7 @@ PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
     // An element is left out only where both matrices vanish. An element that hardly changes up to
     // iω_a has a distant pole and acts statically.
     if (std::abs(at_zero) < kNegligible && std::abs(at_imaginary) < kNegligible) {
-      set_element(model, notes, {.g = g, .h = h, .screening = {}, .coulomb_ry = 0.0}, {}, policy);
+      leave_out(model, notes, g, h);
       return;
     }
     const Cplx difference = at_zero - at_imaginary;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <complex>
 #include <cstdint>
 #include <vector>
@@ -58,6 +59,20 @@ UnsetVector<Cplx> screening_part(const DielectricMatrix& epsilon, std::size_t fr
 /// `epsilon` is that of q → 0.
 std::vector<double> averaged_coulomb(const DielectricMatrix& epsilon, const GSphere& sphere,
                                      const CoulombInteraction& coulomb);
+
+/// ω_p² ρ(D)/ρ(0) of all differences D of a list of plane waves, Ry², in a box around 0.
+struct PlasmaDensity {
+  double plasma2_ry2 = 0.0;              ///< ω_p²
+  std::array<std::int32_t, 3> extent{};  ///< the edges of the box are 2 extent + 1
+  std::vector<Cplx> values;
+  const Cplx& at(const IVec3& d) const {
+    std::int64_t position = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      position = position * (2 * extent[i] + 1) + d[i] + extent[i];
+    return values[static_cast<std::size_t>(position)];
+  }
+};
+PlasmaDensity plasma_density(const MeanField& field, const std::vector<IVec3>& waves);
 
 /// Makes the poles of the first n plane waves by Hybertsen and Louie's rule: Ω² follows from the
 /// density by the f-sum rule (docs/theory/gw.md 6.2).

@@ -65,22 +65,43 @@ Piece piece_from(UnsetVector<double> values) {
   return {.owner = std::move(owner), .data = data, .count = count};
 }
 
+/// Packs χ of any kind, on its device where that can pack it.
+UnsetVector<double> packed_values_of(const PartialChi& chi) {
+  if (auto triangle = chi.packed_triangle()) return std::move(*triangle);
+  if (const auto* there = dynamic_cast<const HostChi*>(&chi))
+    return packed_values(chi.shape(), there->values());
+  UnsetVector<Cplx> values(static_cast<std::size_t>(chi.shape().size()));
+  chi.read(values.data());
+  return packed_values(chi.shape(), values.data());
+}
+
 Piece packed_from(const PartialChi& chi) {
   if (const auto* packed = dynamic_cast<const PackedSum*>(&chi))
     return piece_from(packed->values());
-  if (const auto* there = dynamic_cast<const HostChi*>(&chi))
-    return piece_from(packed_values(chi.shape(), there->values()));
-  UnsetVector<Cplx> values(static_cast<std::size_t>(chi.shape().size()));
-  chi.read(values.data());
-  return piece_from(packed_values(chi.shape(), values.data()));
+  return piece_from(packed_values_of(chi));
 }
+
+/// True for a real triangle of χ(0) alone, which a device takes as it is.
+bool is_triangle(const ChiShape& shape, bool real) { return real && shape.n_frequencies == 0; }
 
 }  // namespace
 
 PackedChi::PackedChi(const PartialChi& chi) : shape_(chi.shape()), piece_(packed_from(chi)) {}
 
+PackedChi::PackedChi(const ChiShape& shape, UnsetVector<double> values)
+    : shape_(shape), piece_(piece_from(std::move(values))) {}
+
 PackedSum::PackedSum(const ChiShape& shape, const Cplx* values)
     : PartialChi(shape), values_(packed_values(shape, values)) {}
+
+PackedSum::PackedSum(const PartialChi& chi)
+    : PartialChi(chi.shape()), values_(packed_values_of(chi)) {}
+
+PackedSum::PackedSum(const ChiShape& shape, const Piece& piece)
+    : PartialChi(shape), values_(piece.count) {
+#pragma omp parallel for schedule(static)
+  for (std::size_t i = 0; i < piece.count; ++i) values_[i] = piece.data[i];
+}
 
 void PackedSum::add(const PartialChi& part) {
   const auto* other = dynamic_cast<const PackedSum*>(&part);
@@ -135,12 +156,33 @@ std::vector<Cplx> PackedSum::corner(std::int64_t edge) const {
 
 std::unique_ptr<PartialChi> unpacked(std::unique_ptr<PartialChi> chi,
                                      PolarizabilityKernels& kernels) {
-  if (dynamic_cast<const PackedSum*>(chi.get()) == nullptr) return chi;
+  const auto* packed = dynamic_cast<const PackedSum*>(chi.get());
+  if (packed == nullptr) return chi;
   const ChiShape shape = chi->shape();
+  if (is_triangle(shape, packed->is_real()))
+    return kernels.load_triangle(shape.n_static, packed->values().data() + 1);
   UnsetVector<Cplx> values(static_cast<std::size_t>(shape.size()));
   chi->read(values.data());
   chi = {};  // its memory is free before the device's copy is made
   return kernels.load(shape, values.data());
+}
+
+std::unique_ptr<PartialChi> weighted_triangle(const std::vector<const PackedChi*>& list,
+                                              const std::vector<double>& factors,
+                                              PolarizabilityKernels& kernels) {
+  const ChiShape shape = list.front()->shape();
+  for (const PackedChi* chi : list)
+    if (!is_triangle(shape, chi->is_real())) return nullptr;
+  const auto n = static_cast<std::size_t>(triangle_size(shape.n_static));
+  UnsetVector<double> sum(n);
+#pragma omp parallel for schedule(static)
+  for (std::size_t i = 0; i < n; ++i) {
+    double value = 0.0;
+    for (std::size_t p = 0; p < list.size(); ++p)
+      value += factors[p] * list[p]->piece().data[1 + i];
+    sum[i] = value;
+  }
+  return kernels.load_triangle(shape.n_static, sum.data());
 }
 
 UnsetVector<Cplx> weighted_sum(const std::vector<const PackedChi*>& list,

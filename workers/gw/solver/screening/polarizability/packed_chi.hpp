@@ -19,6 +19,8 @@ class PackedChi {
   explicit PackedChi(const PartialChi& chi);
   /// Takes over the values that piece() gave. @param shape  of the χ that was packed
   PackedChi(const ChiShape& shape, Piece piece) : shape_(shape), piece_(std::move(piece)) {}
+  /// Takes over packed values, as PartialChi::packed_triangle() gives them.
+  PackedChi(const ChiShape& shape, UnsetVector<double> values);
 
   const ChiShape& shape() const { return shape_; }
   /// True if every value is real.
@@ -37,6 +39,13 @@ class PackedSum final : public PartialChi {
  public:
   /// @param values  as PartialChi::read() gives them, [shape.size()]
   PackedSum(const ChiShape& shape, const Cplx* values);
+  /// Packs χ of a device or of the host.
+  explicit PackedSum(const PartialChi& chi);
+  /// Takes over packed values, as PartialChi::packed_triangle() gives them.
+  PackedSum(const ChiShape& shape, UnsetVector<double> values)
+      : PartialChi(shape), values_(std::move(values)) {}
+  /// Copies packed values, as PackedChi::piece() gives them.
+  PackedSum(const ChiShape& shape, const Piece& piece);
   void add(const PartialChi& part) override;
   void read(Cplx* to) const override;
   std::vector<Cplx> diagonal() const override;
@@ -53,6 +62,13 @@ class PackedSum final : public PartialChi {
 /// to the device, and other forms stay as they are.
 std::unique_ptr<PartialChi> unpacked(std::unique_ptr<PartialChi> chi,
                                      PolarizabilityKernels& kernels);
+
+/// Returns Σ_i factor_i χ_i on the device of `kernels` from real triangles, each element in the
+/// order of the list; null if a χ is complex or has other frequencies.
+/// @param list  χ_i, which have the same shape
+std::unique_ptr<PartialChi> weighted_triangle(const std::vector<const PackedChi*>& list,
+                                              const std::vector<double>& factors,
+                                              PolarizabilityKernels& kernels);
 
 /// Returns Σ_i factor_i χ_i [shape.size()] in the order of PartialChi::read(). Elements below the
 /// diagonal of χ(0) are 0. Each element is added in the order of the list.

@@ -135,10 +135,11 @@ bool Polarizability::fits_device() const {
   return chi_sums_fit(shape().size(), band_bytes * options_.bands, options_.memory_budget_bytes);
 }
 
-std::unique_ptr<PartialChi> Polarizability::restored(const Cplx* values, GwKernels& kernels) const {
-  const ChiShape of = shape();
-  if (fits_device()) return kernels.polarizability().load(of, values);
-  return std::make_unique<PackedSum>(of, values);
+std::unique_ptr<PartialChi> Polarizability::restored(const Piece& packed,
+                                                     GwKernels& kernels) const {
+  auto sum = std::make_unique<PackedSum>(shape(), packed);
+  if (fits_device()) return unpacked(std::move(sum), kernels.polarizability());
+  return sum;
 }
 
 std::vector<Cplx> Polarizability::complete(std::vector<Cplx> sum) const {

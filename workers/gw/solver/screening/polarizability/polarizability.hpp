@@ -52,9 +52,9 @@ class Polarizability {
                                       Progress& progress) const;
   /// Shape of the result of portion().
   ChiShape shape() const;
-  /// Restores the sum of a portion from the values of PartialChi::read, on the device or the host
-  /// as portion() does; [shape().size()].
-  std::unique_ptr<PartialChi> restored(const Cplx* values, GwKernels& kernels) const;
+  /// Restores the sum of a portion from its packed values (PackedChi::piece), on the device or the
+  /// host as portion() does.
+  std::unique_ptr<PartialChi> restored(const Piece& packed, GwKernels& kernels) const;
   /// True if the sum over the wedge is the sum over the zone.
   bool is_whole() const { return whole_; }
   /// With k·p and fewer k-points than portions: calculates the dipoles once, by all devices of this

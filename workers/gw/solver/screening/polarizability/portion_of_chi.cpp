@@ -225,11 +225,13 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
   }
   auto chi = sum.finish();
   if (!fits_device()) {
-    // One device at a time unpacks, because the unpacked values take most of the host's memory.
-    const std::lock_guard lock(residents_->packing);
-    UnsetVector<Cplx> values(static_cast<std::size_t>(chi->shape().size()));
-    chi->read(values.data());
-    chi = std::make_unique<PackedSum>(chi->shape(), values.data());
+    if (auto triangle = chi->packed_triangle()) {
+      chi = std::make_unique<PackedSum>(chi->shape(), std::move(*triangle));
+    } else {
+      // One device at a time unpacks, because the unpacked values take most of the host's memory.
+      const std::lock_guard lock(residents_->packing);
+      chi = std::make_unique<PackedSum>(*chi);
+    }
   }
   clock.step("take");
   return chi;
