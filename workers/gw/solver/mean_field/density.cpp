@@ -42,7 +42,9 @@ std::vector<std::vector<Cplx>> summed_density(const Wavefunctions& waves, const 
         for (std::int64_t v = 0; v < count; ++v) {
           pairs.fill({*bands, {v, v + 1}}, {*bands, {v, v + 1}}, *sphere, *block);
           block->read(view<Cplx>(m, 1, 1, g.size()));
-          for (std::size_t i = 0; i < g.size(); ++i) density[spin][i] += weight * std::conj(m[i]);
+          std::vector<Cplx>& sum = density[spin];
+#pragma omp parallel for schedule(static)
+          for (std::size_t i = 0; i < g.size(); ++i) sum[i] += weight * std::conj(m[i]);
         }
       }
     }

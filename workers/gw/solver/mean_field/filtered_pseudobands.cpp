@@ -37,6 +37,7 @@ void require_reach(const Wavefunctions& waves, const PseudobandPlan& plan, doubl
 template <typename T>
 std::vector<T> converted(const Cplx* from, std::size_t count) {
   std::vector<T> to(count);
+#pragma omp parallel for schedule(static)
   for (std::size_t i = 0; i < count; ++i) {
     if constexpr (std::is_same_v<T, double>)
       to[i] = from[i].real();
@@ -88,10 +89,7 @@ class FilteredVectors {
 
  private:
   /// Makes vectors orthogonal to the protected states.
-  void remove_kept(View<T, 2> x) const {
-    const auto kept = view<const T>(kept_, plan_.kept, n_);
-    subtract(overlaps(View<const T, 2>{x.data, {x.extent[0], x.extent[1]}}, kept), kept, x);
-  }
+  void remove_kept(View<T, 2> x) const { h_.remove(view<const T>(kept_, plan_.kept, n_), x); }
   /// Checks that no state below the windows is left. @param below  [vectors][n_pw]
   void require_nothing_below(const T* below) const {
     double sum = 0.0;
@@ -119,19 +117,20 @@ std::vector<Cplx> states_at(const MeanField& field, const PseudobandPlan& plan, 
   const auto loaded = kernels.load(h);
   const bool real = h.is_real() && is_real(states);
   const RandomFactors factors(plan.seed, static_cast<std::uint32_t>(use), spin, ik, real);
-  std::vector<Cplx> made(states.begin(),
-                         states.begin() + static_cast<std::ptrdiff_t>(
-                                              static_cast<std::size_t>(plan.kept) * at.g.size()));
-  made.reserve(static_cast<std::size_t>(plan.bands()) * at.g.size());
+  std::vector<Cplx> made(static_cast<std::size_t>(plan.bands()) * at.g.size());
+  const auto n_pw = static_cast<std::ptrdiff_t>(at.g.size());
+#pragma omp parallel for schedule(static)
+  for (int band = 0; band < plan.kept; ++band)
+    std::copy_n(states.begin() + band * n_pw, n_pw, made.begin() + band * n_pw);
   const auto add = [&](const auto& vectors) {
-    const auto n_pw = static_cast<std::ptrdiff_t>(at.g.size()),
-               n_vectors = static_cast<std::ptrdiff_t>(plan.chosen.size());
+    const auto n_vectors = static_cast<std::ptrdiff_t>(plan.chosen.size());
+#pragma omp parallel for schedule(static)
     for (int band = plan.kept; band < plan.bands(); ++band) {
       const PseudobandPlan::Place place = plan.place_of(band - plan.kept);
       const auto first = vectors.begin() + (static_cast<std::ptrdiff_t>(place.window) * n_vectors +
                                             static_cast<std::ptrdiff_t>(place.vector)) *
                                                n_pw;
-      made.insert(made.end(), first, first + n_pw);
+      std::copy_n(first, n_pw, made.begin() + band * n_pw);
     }
   };
   if (real)

@@ -69,9 +69,13 @@ void fix_gauge(const std::vector<IVec3>& g, const std::vector<double>& energy_ry
   for (std::size_t n = 0; n < n_bands; ++n) {
     Cplx* c = vectors.data() + n * n_pw;
     std::size_t largest = 0;
+    double modulus = std::abs(c[0]);
     // The margin makes the choice among equal moduli independent of rounding.
     for (std::size_t p = 1; p < n_pw; ++p)
-      if (std::abs(c[p]) > std::abs(c[largest]) + 1e-6) largest = p;
+      if (const double other = std::abs(c[p]); other > modulus + 1e-6) {
+        largest = p;
+        modulus = other;
+      }
     const Cplx phase = std::conj(c[largest]) / std::abs(c[largest]);
     for (std::size_t p = 0; p < n_pw; ++p) c[p] *= phase;
   }

@@ -47,8 +47,11 @@ void for_each_point(const Wavefunctions& waves, const Visit& visit) {
 
 /// True if all coefficients are real.
 inline bool is_real(std::span<const Cplx> coefficients) {
-  return std::all_of(coefficients.begin(), coefficients.end(),
-                     [](const Cplx& c) { return c.imag() == 0.0; });
+  bool real = true;
+#pragma omp parallel for schedule(static) reduction(&& : real) if (coefficients.size() > 1 << 20)
+  for (std::size_t i = 0; i < coefficients.size(); ++i)
+    real = real && coefficients[i].imag() == 0.0;
+  return real;
 }
 
 }  // namespace quasi::gw
