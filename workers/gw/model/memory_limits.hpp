@@ -19,8 +19,9 @@ inline constexpr std::int64_t kChiBlock_bytes = std::int64_t{4} << 30;
 /// of one portion and then hands over that sum, which transfers a whole χ. The number is fixed, so
 /// that bits do not depend on the number of devices.
 inline constexpr std::int64_t kChiPortions = 8;
-/// Sums of portions of χ that live at a time on a device: one grows and four wait for others.
-inline constexpr std::int64_t kChiSums = 5;
+/// Sums of portions of χ that live at a time on a device: one grows and three wait for others, as
+/// the tree of kChiPortions sums has them before its last portion.
+inline constexpr std::int64_t kChiSums = 4;
 /// True if those sums of `numbers` complex numbers each, and bands on the box, keep to a budget.
 /// The rest of a GPU holds blocks of products and the work space of libraries.
 inline constexpr bool chi_sums_fit(std::int64_t numbers, std::int64_t bands_bytes,

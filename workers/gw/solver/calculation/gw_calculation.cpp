@@ -198,11 +198,16 @@ void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* giv
               const Workplace& place, Progress& progress, Calculation& run) {
   {
     const PhaseClock clock(&run.seconds["plan"]);
-    run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer);
+    const bool on_cpu = place.team.first().device().backend == Backend::kCpu;
+    run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer, on_cpu);
   }
   run.plan.sigma.memory_limit_bytes = place.memory_limit_bytes;
   if (given != nullptr)
     add_pseudobands_to_plan(deck, *given, static_cast<int>(place.team.members().size()), run);
+  if (!place.checkpoint_directory.empty() && !run.plan.stored && !shares_blocks(deck, run)) {
+    run.plan.host.states += static_cast<double>(run.plan.screening_bytes);  // its copy of ε⁻¹
+    run.plan.host_bytes = run.plan.host.peak();
+  }
   for (const std::string& note : run.plan.notes) progress.log(note);
   require_room(run.plan, place.memory_limit_bytes);
   require_host_room(run.plan, place.host_limit_bytes);
@@ -318,7 +323,7 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
     field = load_mean_field(deck.mean_field, demand_of(deck), place.team.first(), progress, &times);
   }
   Calculation run = deck.pseudobands.blocks > 0
-                        ? solve_with_errors(deck, *field, place, progress)
+                        ? solve_with_errors(deck, std::move(*field), place, progress)
                         : solve_mean_field(deck, std::move(*field), place, progress);
   run.seconds["mean_field"] = seconds;
   for (const auto& [step, value] : times.seconds()) run.seconds["mean_field_" + step] = value;

@@ -264,8 +264,9 @@ void plan_energies(const SigmaRequest& wanted, const MeanField& field, Plan* pla
 }  // namespace
 
 Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory_budget_bytes,
-               const MeanField* outer) {
+               const MeanField* outer, bool on_cpu) {
   Plan plan;
+  plan.on_cpu = on_cpu;
   plan.notes = deck.notes;
   if (screening.added_k > 0)
     plan.notes.push_back("time reversal has reduced the k-points of WFN; " +

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +19,19 @@ struct ErrorBarWork {
   int blocks = 0;            ///< 0: no error bars, or repeated jobs that are not estimated
   bool first_order = false;  ///< Σ of blocks to first order (docs/theory/gw.md 9.3)
   int random_bands = 0;      ///< random vectors of Σ
+};
+
+/// Estimates of the memory of the host in the phases of a job, bytes. Where a CPU is the device,
+/// they count its matrices too.
+struct HostPhases {
+  double states = 0.0;   ///< in every phase
+  double epsilon = 0.0;  ///< matrices while χ is summed and ε inverted
+  double sigma = 0.0;
+  double error_bars = 0.0;  ///< of pseudobands
+  /// Returns the bytes of the phase that takes most.
+  std::int64_t peak() const {
+    return static_cast<std::int64_t>(states + std::max({epsilon, sigma, error_bars}));
+  }
 };
 
 /// The options of every step of a job, made consistent with the mean field, and its expected cost.
@@ -39,9 +53,11 @@ struct Plan {
   std::int64_t least_memory_bytes = 0;
   /// Upper bound of the memory of the host: ε⁻¹ of all q, and W of the q at which Σ is summed.
   std::int64_t screening_bytes = 0;
-  /// Estimate of the memory of the host: the states, and the matrices of the phase that takes most.
-  /// Σ holds ε⁻¹, W, the poles of one q, and a matrix of the self-test.
+  HostPhases host;
+  /// Estimate of the memory of the host: the peak of `host`.
   std::int64_t host_bytes = 0;
+  bool on_cpu = false;       ///< the device is the host
+  bool real_states = false;  ///< matrices of χ are real
   /// Upper bound of the number of vectors of the static subspace of ε⁻¹; 0: no subspace.
   std::int64_t subspace_vectors = 0;
   double epsilon_seconds = 0.0;  ///< expected (cost_estimate.hpp); 0: not estimated
@@ -53,9 +69,10 @@ struct Plan {
 /// Resolves a deck against a mean field before the long phases. Band counts that split multiplets
 /// are lowered, the k-points of the deck are looked up, and memory and work are estimated. @param
 /// screening  mean field of ε⁻¹ @param outer      mean field of the outer states; null: `screening`
+/// @param on_cpu  the device is the host, whose memory then holds its matrices
 /// @throws InvalidInput if the deck does not fit the mean field
 Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory_budget_bytes,
-               const MeanField* outer = nullptr);
+               const MeanField* outer = nullptr, bool on_cpu = false);
 
 /// Steps of make_plan().
 ///
@@ -66,6 +83,10 @@ void set_frequencies(const Deck& deck, const MeanField& field, Plan* plan);
 /// Estimates the work and the memory of a plan that is otherwise complete.
 void estimate_memory(const Deck& deck, const MeanField& screening, const MeanField& field,
                      Plan* plan);
+
+/// Returns the bytes of a device that sums a static χ: sums, bands on the box of transforms, and
+/// blocks of products. @param n_c  empty bands that it holds at a time
+std::int64_t bytes_of_static_sums(const MeanField& screening, const Plan& plan, double n_c);
 
 /// @throws OutOfMemory if a device of `limit_bytes` (0: not known) cannot hold the matrices
 void require_room(const Plan& plan, std::int64_t limit_bytes);

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <span>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/calculation/plan.hpp"
+#include "workers/gw/solver/mean_field/random_factors.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 #include "workers/gw/solver/self_energy/zone_sum/outer_products.hpp"
 
@@ -70,13 +72,40 @@ double box_bytes_of(const MeanField& screening, const Plan& plan) {
                       make_g_sphere(screening.crystal().bdot, {}, plan.epsilon.epsilon_cutoff_ry));
 }
 
-/// Bytes of a device that sums Σ: A and ω̃, and exchange before them or a matrix beside them.
+/// Bytes of a device that sums Σ: exchange before W is made, then A, ω̃ and one matrix beside them,
+/// with the products of the bands of one part.
 double bytes_of_sigma(const MeanField& field, const SigmaOptions& s, double n_screened) {
+  constexpr double kParts = 32.0;  // of the inner bands at one q
   const GSphere bare = make_g_sphere(field.crystal().bdot, {}, s.bare_cutoff_ry);
-  const double band = 16.0 * (s.band_max - s.band_min + 1) * static_cast<double>(bare.size()) +
-                      box_bytes_of(field, bare);
-  return 32.0 * n_screened * n_screened +
-         std::min(field.n_occupied * band, static_cast<double>(kExchangeBlock_bytes));
+  const double n_l = s.band_max - s.band_min + 1, box = box_bytes_of(field, bare),
+               exchange = std::min(
+                   field.n_occupied * (16.0 * n_l * static_cast<double>(bare.size()) + box),
+                   static_cast<double>(kExchangeBlock_bytes)),
+               products = s.bands / kParts * (32.0 * n_l * n_screened + box) + n_l * box;
+  return std::max(exchange, 40.0 * n_screened * n_screened + products);
+}
+
+/// True if the coefficients of the lowest state of every k are real. χ is real then.
+bool has_real_states(const Wavefunctions& waves) {
+  for (const KPointWaves& at : waves.waves)
+    for (const auto& spin : at.coefficients)
+      if (!is_real(std::span(spin).first(at.g.size()))) return false;
+  return true;
+}
+
+/// Bytes of the matrices of a CPU while it sums and inverts χ, and while it sums Σ. A kernel has
+/// A, ω̃ and four planes of a pole model, and blocks of products with their weighted copy.
+struct CpuMatrices {
+  double sums, inversion, poles;
+};
+/// @param pairs  of bands in a portion of χ
+CpuMatrices matrices_of_cpu(const Sizes& n, bool real, double pairs) {
+  constexpr double kBlock_bytes = 268435456.0;
+  const double matrix = n.n_g * n.n_g * n.n_f;
+  return {.sums = (16.0 * kChiSums + (real ? 8.0 : 0.0)) * matrix +
+                  1.5 * std::min(16.0 * pairs * n.n_g, kBlock_bytes),
+          .inversion = 16.0 * matrix,
+          .poles = 56.0 * n.n_screened * n.n_screened};
 }
 
 /// True if sums of portions of χ stay on the device. @param numbers  complex numbers of one sum
@@ -90,9 +119,10 @@ bool sums_stay_on_device(double box_bytes, double numbers, const Plan& plan) {
 /// box, a batch of transforms, and products of pairs of bands. Products come in blocks: a static χ
 /// needs two at a time, and χ at several frequencies takes as many as the budget allows.
 /// @param matrix  number of elements of χ, n_g² @param sums  bytes of the sums
-double bytes_of_summing(const MeanField& screening, const Plan& plan, double matrix, double sums) {
-  const double n_v = screening.n_occupied, n_c = plan.epsilon.bands - n_v,
-               box_bytes = box_bytes_of(screening, plan),
+/// @param n_c     empty bands that it holds at a time
+double bytes_of_summing(const MeanField& screening, const Plan& plan, double matrix, double sums,
+                        double n_c) {
+  const double n_v = screening.n_occupied, box_bytes = box_bytes_of(screening, plan),
                products = 16.0 * n_v * n_c * std::sqrt(matrix);
   // If there are fewer k-points than portions, the occupied bands of each k are cut into blocks, so
   // that every portion has one.
@@ -106,6 +136,14 @@ double bytes_of_summing(const MeanField& screening, const Plan& plan, double mat
 }
 
 }  // namespace
+
+std::int64_t bytes_of_static_sums(const MeanField& screening, const Plan& plan, double n_c) {
+  const Sizes n = sizes_of(screening, plan);
+  const double matrix = n.n_g * n.n_g;
+  const bool stay = sums_stay_on_device(box_bytes_of(screening, plan), matrix, plan);
+  return static_cast<std::int64_t>(bytes_of_summing(
+      screening, plan, matrix, stay ? (16.0 * kChiSums + 8.0) * matrix : 24.0 * matrix, n_c));
+}
 
 void estimate_memory(const Deck& deck, const MeanField& screening, const MeanField& field,
                      Plan* plan) {
@@ -144,23 +182,38 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
   const double summing = bytes_of_summing(screening, *plan, matrix,
                                           !is_static(*plan) ? of_chi
                                           : sums_stay       ? (16.0 * kChiSums + 8.0) * matrix
-                                                            : 24.0 * matrix);
+                                                            : 24.0 * matrix,
+                                          n_c);
   const double inverting = plan->stored ? 0.0 : of_chi;
   const double of_poles = deck.stop_after_epsilon ? 0.0 : bytes_of_sigma(field, s, n.n_screened);
   plan->memory_bytes =
       static_cast<std::int64_t>(std::max({plan->stored ? 0.0 : summing, inverting, of_poles}));
+  plan->real_states = has_real_states(screening.waves);
   // The host holds the matrices of one phase at a time. While a device without room sums χ, packed
-  // sums wait for each other beside one that is not packed yet (packed_chi.hpp). An inversion at
-  // q → 0 has χ, ε⁻¹ with three heads and ε⁻¹ with one.
+  // sums wait for each other; a complex one passes through values that are not packed
+  // (packed_chi.hpp). An inversion at q → 0 has ε⁻¹ with three heads and ε⁻¹ with one. Σ has ε⁻¹,
+  // its average, the poles and the triangle of the self-test.
   const bool wants_poles = uses_plasmon_poles(s.method) && !deck.stop_after_epsilon;
-  const double unpacked = 16.0 * matrix * n_f, on_host = static_cast<double>(plan->screening_bytes),
-               host_sums =
-                   sums_stay || plan->stored ? 0.0 : unpacked + 0.5 * kChiPortions * unpacked,
-               host_inversion = plan->stored ? 0.0 : 32.0 * matrix,
-               host_sigma = (wants_poles ? 40.0 * n.n_screened * n.n_screened : 0.0) +
-                            (deck.self_test ? 16.0 * matrix : 0.0);
-  plan->host_bytes = static_cast<std::int64_t>(
-      of_states + std::max(host_sums, on_host + std::max(host_inversion, host_sigma)));
+  const double whole = 16.0 * matrix * n_f, triangle = (plan->real_states ? 4.0 : 8.0) * matrix,
+               on_host = static_cast<double>(plan->screening_bytes),
+               read = s.method == SigmaMethod::kGodbyNeeds ? 2.0 : 1.0;
+  const CpuMatrices cpu = matrices_of_cpu(n, plan->real_states, n_v * n_c / kChiPortions);
+  double host_sums = sums_stay || plan->stored
+                         ? 0.0
+                         : kChiPortions * (triangle + (whole - 16.0 * matrix)) +
+                               (plan->real_states && n_f == 1.0 ? 0.0 : whole),
+         host_inversion = plan->stored ? 0.0 : on_host + whole,
+         host_sigma =
+             on_host + (deck.self_test ? triangle : 0.0) +
+             (wants_poles ? 16.0 * read * matrix + 24.0 * n.n_screened * n.n_screened : 0.0);
+  if (plan->on_cpu && !plan->stored) {
+    host_sums += cpu.sums;
+    host_inversion += cpu.inversion;
+  }
+  if (plan->on_cpu && wants_poles) host_sigma += cpu.poles;
+  plan->host = {
+      .states = of_states, .epsilon = std::max(host_sums, host_inversion), .sigma = host_sigma};
+  plan->host_bytes = plan->host.peak();
 }
 
 void require_room(const Plan& plan, std::int64_t limit_bytes) {

@@ -25,17 +25,20 @@ void require_protected(int band_max, const PseudobandPlan& p) {
                        "pseudobands.protected_ry or lower sigma.band_max");
 }
 
-/// Returns the bytes of the matrix of the closed sum at one q, and of the vectors of the complement
-/// on their larger spheres.
-std::int64_t bytes_of_closed_sum(const Calculation& run) {
+/// Returns the bytes of the vectors of the complement on their larger spheres.
+double bytes_of_complement(const Calculation& run) {
   const Wavefunctions& waves = run.field.waves;
   const double radius = std::sqrt(waves.wavefunction_cutoff_ry) +
                         std::sqrt(run.plan.sigma.screened_cutoff_ry),
                per_k = run.field.crystal().volume_bohr3 * std::pow(radius, 3) / (6.0 * kPi * kPi);
+  return 16.0 * per_k * waves.n_k() * run.field.n_spins() * run.pseudobands->vectors;
+}
+
+/// Returns the number of elements of a matrix between the plane waves of W.
+double elements_of_w(const Calculation& run) {
   const auto n_g = static_cast<double>(
       make_g_sphere(run.field.crystal().bdot, {}, run.plan.sigma.screened_cutoff_ry).size());
-  return static_cast<std::int64_t>(
-      16.0 * (n_g * n_g + per_k * waves.n_k() * run.field.n_spins() * run.pseudobands->vectors));
+  return n_g * n_g;
 }
 
 /// Returns the bytes of a device that Σ cannot do without: the poles, the matrix of the closed sum,
@@ -47,41 +50,69 @@ std::int64_t least_of_closed_sum(const Calculation& run) {
 }
 
 /// Returns the bytes of the coefficients of all states.
-std::int64_t bytes_of(const Wavefunctions& waves) {
-  std::int64_t bytes = 0;
+double bytes_of(const Wavefunctions& waves) {
+  double bytes = 0.0;
   for (const KPointWaves& at : waves.waves)
-    for (const auto& spin : at.coefficients) bytes += std::ssize(spin) * 16;
+    for (const auto& spin : at.coefficients) bytes += 16.0 * static_cast<double>(spin.size());
   return bytes;
 }
 
-/// Returns the bytes of χ by groups of bands (grouped_screening.hpp), and of one weighted sum.
-std::int64_t bytes_of_groups(const Deck& deck, const Calculation& run) {
+/// Returns the bytes of χ by groups of bands (grouped_screening.hpp).
+double bytes_of_groups(const Deck& deck, const Calculation& run) {
   const EpsilonOptions& e = run.plan.epsilon;
   const auto n_g =
       static_cast<double>(make_g_sphere(run.field.crystal().bdot, {}, e.epsilon_cutoff_ry).size());
-  // A triangle of χ(0) and whole χ(ω); values are real where the states of every k are.
-  bool real = true;
-  for (const KPointWaves& at : run.field.waves.waves)
-    for (const auto& spin : at.coefficients)
-      real = real && is_real(std::span(spin).first(at.g.size()));
+  // A triangle of χ(0) and whole χ(ω).
   const double matrices = static_cast<double>(e.frequencies_ry.size()) - 0.5;
-  return static_cast<std::int64_t>(
-      n_g * n_g *
-      ((deck.pseudobands.blocks + 2) * run.field.waves.n_k() * matrices * (real ? 8.0 : 16.0) +
-       16.0 * static_cast<double>(e.frequencies_ry.size())));
+  return n_g * n_g * (deck.pseudobands.blocks + 2) * run.field.waves.n_k() * matrices *
+         (run.plan.real_states ? 8.0 : 16.0);
 }
 
-/// Returns the bytes of the host for poles of all q and their changes by blocks, and of the
-/// matrices from which changes are made on some devices at a time.
-std::int64_t bytes_of_changes(const Deck& deck, const Calculation& run, int devices) {
-  const std::int64_t n_g =
-      make_g_sphere(run.field.crystal().bdot, {}, run.plan.sigma.screened_cutoff_ry).size();
-  // Poles, then a triangle of each change; W of plasmon poles is Hermitian without a truncation.
-  const std::int64_t each = deck.coulomb.truncation == Truncation::kNone
-                                ? elements_of_change(n_g, true)
-                                : elements_of_change(n_g, false);
-  return run.field.waves.n_k() * (24 * n_g * n_g + 12 * (deck.pseudobands.blocks + 1) * each) +
-         std::min(devices, kChangesAtATime) * 40 * n_g * n_g;
+/// Returns the bytes of the host for poles of all q and their changes by blocks, and of what it
+/// holds while devices make changes: a weighted χ each, or whole matrices of some devices
+/// (screened_elements_at_q.hpp).
+double bytes_of_changes(const Deck& deck, const Calculation& run, int devices) {
+  const double matrix = elements_of_w(run);
+  const bool hermitian = deck.coulomb.truncation == Truncation::kNone,
+             by_device = hermitian && run.plan.sigma.method == SigmaMethod::kHybertsenLouie &&
+                         run.field.transfers().operations().size() == 1;
+  // W of plasmon poles is Hermitian without a truncation; changes are triangles then.
+  const double changes = (hermitian ? 6.0 : 12.0) * matrix * (deck.pseudobands.blocks + 1),
+               making = by_device ? (run.plan.real_states ? 4.0 : 16.0) * devices
+                                  : 72.0 * std::min(devices, kChangesAtATime);
+  return run.field.waves.n_k() * (24.0 * matrix + changes) + making * matrix;
+}
+
+/// Sets the memory of the error bars, whose last phase has the groups of χ beside the rest.
+/// @param given  bytes of the given states, which remain unless solves_once()
+void plan_memory_of_blocks(const Deck& deck, double given, int devices, Calculation& run) {
+  Plan& plan = run.plan;
+  const auto of_epsilon = static_cast<double>(plan.screening_bytes);
+  if (!solves_once(deck)) plan.host.states += given;
+  if (!shares_blocks(deck, run)) {
+    // The job is repeated while the results of the first one are there.
+    plan.host.error_bars = of_epsilon + std::max(plan.host.epsilon, plan.host.sigma);
+    return;
+  }
+  const double groups = bytes_of_groups(deck, run), matrix = elements_of_w(run),
+               // A kernel's poles, and χ and ε̃⁻¹ of a change.
+      of_cpu = plan.on_cpu ? (56.0 + 32.0) * matrix : 0.0;
+  plan.host.error_bars =
+      groups + of_epsilon +
+      (takes_first_order(deck, run)
+           ? bytes_of_changes(deck, run, devices) + of_cpu
+           : std::max(plan.host.epsilon, plan.host.sigma) + bytes_of(run.field.waves));
+  plan.host.epsilon += groups;
+  plan.host.sigma += groups;
+  // A device sums protected bands, or all random ones, at a time.
+  if (plan.epsilon.frequencies_ry.size() > 1) return;
+  const PseudobandPlan& p = *run.pseudobands;
+  const double n_c = std::max(p.kept - run.field.n_occupied, p.bands() - p.kept);
+  const double poles = 24.0 * matrix, changes = 6.0 * matrix * (deck.pseudobands.blocks + 1);
+  plan.memory_bytes =
+      std::max({bytes_of_static_sums(run.field, plan, n_c),
+                static_cast<std::int64_t>(takes_first_order(deck, run) ? poles + changes : 0.0),
+                static_cast<std::int64_t>(48.0 * matrix)});
 }
 
 /// Says how the energies without a block are calculated.
@@ -177,7 +208,8 @@ void plan_closed_sum(const Deck& deck, const Wavefunctions& given, Calculation& 
   }
   run.plan.sigma.closed_sum_x_ry = kClosedSumX_ry;
   run.plan.notes.push_back("pseudobands: the closed sum over all states is subtracted from Σ");
-  run.plan.host_bytes += bytes_of_closed_sum(run);
+  run.plan.host.states += bytes_of_complement(run);
+  run.plan.host.sigma += 16.0 * elements_of_w(run);
   run.plan.least_memory_bytes = std::max(run.plan.least_memory_bytes, least_of_closed_sum(run));
 }
 
@@ -195,20 +227,15 @@ Wavefunctions replace_by_pseudobands(const Deck& deck, GwKernels& kernels, Calcu
 
 void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, int devices,
                              Calculation& run) {
-  // Error bars need the given states once more, and matrices beside those of the job.
-  run.plan.host_bytes += bytes_of(given);
   if (shares_blocks(deck, run))
     run.plan.error_bars = {.blocks = deck.pseudobands.blocks,
                            .first_order = takes_first_order(deck, run),
                            .random_bands = run.pseudobands->bands() - run.pseudobands->kept};
-  if (deck.pseudobands.blocks > 0)
-    run.plan.host_bytes += bytes_of(given) + run.plan.screening_bytes;
-  if (shares_blocks(deck, run)) {
-    run.plan.host_bytes += bytes_of_groups(deck, run);
-    if (takes_first_order(deck, run)) run.plan.host_bytes += bytes_of_changes(deck, run, devices);
-  }
   note_pseudobands(deck, run);
   plan_closed_sum(deck, given, run);
+  if (deck.pseudobands.blocks > 0) plan_memory_of_blocks(deck, bytes_of(given), devices, run);
+  run.plan.host.epsilon += bytes_of(given);  // until Σ takes its own vectors
+  run.plan.host_bytes = run.plan.host.peak();
 }
 
 void take_pseudobands_of_sigma(Wavefunctions given, GwKernels& kernels, Calculation& run) {

@@ -89,6 +89,12 @@ bool shares_blocks(const Deck& deck, const Calculation& run) {
          !(run.plan.epsilon.subspace.wanted() && run.plan.epsilon.frequencies_ry.size() > 1);
 }
 
+bool solves_once(const Deck& deck) {
+  return deck.pseudobands.target_error_ev <= 0.0 && !deck.pseudobands.serves_errors() &&
+         !deck.stop_after_epsilon && deck.sigma.solution == Solution::kLinearised &&
+         !deck.epsilon.subspace.wanted();
+}
+
 const char* obstacle_to_first_order(const Deck& deck, const Calculation& run) {
   const SigmaOptions& options = run.plan.sigma;
   if (!uses_plasmon_poles(options.method)) return "sigma.method without plasmon poles";

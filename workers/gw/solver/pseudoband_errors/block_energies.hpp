@@ -16,6 +16,10 @@ namespace quasi::gw {
 /// Other such jobs are repeated for each block: with a static subspace, or a graphical solution.
 bool shares_blocks(const Deck& deck, const Calculation& run);
 
+/// True if a deck with error bars is solved once: no target may repeat it, and its blocks are
+/// shared wherever random vectors replace states. The given states are not needed afterwards.
+bool solves_once(const Deck& deck);
+
 /// Quasiparticle energies that a finished job would have with fewer random vectors or with other
 /// energies of windows (docs/theory/gw.md 9.3).
 class BlockEnergies {

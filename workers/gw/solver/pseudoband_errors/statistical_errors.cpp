@@ -241,8 +241,9 @@ Calculation solve_to_target(const Deck& deck, const MeanField& given, const Work
 
 }  // namespace
 
-Calculation solve_with_errors(const Deck& deck, const MeanField& given, const Workplace& place,
+Calculation solve_with_errors(const Deck& deck, MeanField given, const Workplace& place,
                               Progress& progress) {
+  if (solves_once(deck)) return solve_mean_field(deck, std::move(given), place, progress);
   Deck planned = deck;
   Calculation run = solve_to_target(deck, given, place, progress, planned);
   add_window_width(planned, given, place, progress, run);

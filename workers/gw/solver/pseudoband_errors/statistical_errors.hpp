@@ -48,8 +48,9 @@ void add_window_width(const Deck& deck, const MeanField& given, const Workplace&
 /// at most three times.
 /// Windows that the target has chosen become narrower where the bound of their width exceeds it.
 /// A note says whether the target is reached, or what it would take.
-/// @param given  mean field of the deck before pseudobands
-Calculation solve_with_errors(const Deck& deck, const MeanField& given, const Workplace& place,
+/// @param given  mean field of the deck before pseudobands; its states are freed where
+/// solves_once()
+Calculation solve_with_errors(const Deck& deck, MeanField given, const Workplace& place,
                               Progress& progress);
 
 }  // namespace quasi::gw
