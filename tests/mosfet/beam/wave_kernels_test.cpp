@@ -126,12 +126,13 @@ struct CountingMachine {
   template <typename T>
   Array<T> make(std::size_t count, const char* what) const {
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-    return upload(std::vector<T>(count, T{kNone, kNone}), what);
+    const std::vector<T> none(count, T{kNone, kNone});
+    return upload(none.data(), count, what);
   }
   template <typename T>
-  Array<T> upload(const std::vector<T>& values, const char*) const {
-    *bytes += static_cast<double>(values.size() * sizeof(T));
-    return {std::make_shared<std::vector<T>>(values)};
+  Array<T> upload(const T* values, std::size_t count, const char*) const {
+    *bytes += static_cast<double>(count * sizeof(T));
+    return {std::make_shared<std::vector<T>>(values, values + count)};
   }
   template <typename T>
   std::vector<T> download(const T* from, std::size_t count, const char*) const {

@@ -27,8 +27,8 @@ class HostMachine {
     return Array<T>(std::vector<T>(count));
   }
   template <typename T>
-  Array<T> upload(const std::vector<T>& values, const char*) const {
-    return Array<T>(values);
+  Array<T> upload(const T* values, std::size_t count, const char*) const {
+    return Array<T>(std::vector<T>(values, values + count));
   }
   template <typename T>
   std::vector<T> download(const T* from, std::size_t count, const char*) const {

@@ -29,9 +29,9 @@ class CudaMachine {
     return Array<T>(count, what);
   }
   template <typename T>
-  Array<T> upload(const std::vector<T>& values, const char* what) const {
-    Array<T> out(values.size(), what);
-    out.copy_from(values.data(), values.size(), what, stream_->get());
+  Array<T> upload(const T* values, std::size_t count, const char* what) const {
+    Array<T> out(count, what);
+    out.copy_from(values, count, what, stream_->get());
     stream_->synchronize(what);  // the values may end with the call
     return out;
   }

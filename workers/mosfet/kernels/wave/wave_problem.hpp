@@ -6,6 +6,7 @@
 
 #include "workers/backend/complex.hpp"
 #include "workers/backend/host_device.hpp"
+#include "workers/backend/unset_vector.hpp"
 
 namespace quasi::mosfet {
 
@@ -63,7 +64,7 @@ struct WaveProblem {
   /// Derivatives of V ∂_t g of streaming and of the steady scattering, and of the storage, of each
   /// branch by each band edge of its cell [kCellSlopes][cells]. Order: rate of g⁺, rate of g⁻,
   /// storage of g⁺, storage of g⁻, each by face before, node, face behind.
-  std::vector<double> cell_slopes;
+  UnsetVector<double> cell_slopes;
 
   // Cells of H.
   std::vector<double> states;            ///< D [rows], eV

@@ -16,8 +16,8 @@ namespace quasi::mosfet {
 /// device. All arithmetic of the
 /// problem is in function objects that both run, index by index.
 /// @tparam Machine  has Array<T> with data() and size(), make<T>(count, what),
-/// upload(vector, what), download(address, count, what), and run(count, body, what), which calls
-/// body(i) for every i in [0, count)
+/// upload(address, count, what), download(address, count, what), and run(count, body, what), which
+/// calls body(i) for every i in [0, count)
 template <typename Machine>
 class WaveSolver : public WaveKernels {
  public:
@@ -78,8 +78,13 @@ class WaveSolver : public WaveKernels {
   Array<WaveValue> make(std::int64_t count) const {
     return machine_.template make<WaveValue>(static_cast<std::size_t>(count), "small signal");
   }
-  const double* put(const std::vector<double>& values) {
-    doubles_.push_back(machine_.upload(values, "tables of the small signal"));
+  template <typename Values>
+  auto upload_all(const Values& values) const {
+    return machine_.upload(values.data(), values.size(), "tables of the small signal");
+  }
+  template <typename Values>
+  const double* put(const Values& values) {
+    doubles_.push_back(upload_all(values));
     return values.empty() ? nullptr : doubles_.back().data();
   }
 
@@ -120,9 +125,9 @@ class WaveSolver : public WaveKernels {
       t.excess_scale[contact] = p.excess_scale[static_cast<std::size_t>(contact)];
       t.excess_drive[contact] = p.excess_drive[static_cast<std::size_t>(contact)];
     }
-    branches_ = machine_.upload(p.branches, "processes of the small signal");
-    level_of_ = machine_.upload(p.level_of, "levels of the small signal");
-    fixed_ = machine_.upload(p.fixed, "given potentials");
+    branches_ = upload_all(p.branches);
+    level_of_ = upload_all(p.level_of);
+    fixed_ = upload_all(p.fixed);
     t.branches = branches_.data();
     t.level_of = level_of_.data();
     t.fixed = fixed_.data();
@@ -136,7 +141,7 @@ class WaveSolver : public WaveKernels {
       for (std::int64_t node = 0; node < s.nodes(); ++node)
         lift[static_cast<std::size_t>(column * s.size() + s.rows() + node)].re =
             problem.lift[static_cast<std::size_t>(column * s.nodes() + node)];
-    lift_ = machine_.upload(lift, "lifts of the terminals");
+    lift_ = upload_all(lift);
   }
 
   WaveShifts shifts() const { return {node_.data(), face_.data(), overlap_.data()}; }

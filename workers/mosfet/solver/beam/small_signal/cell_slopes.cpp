@@ -117,16 +117,8 @@ BeamGeometry CellSlopes::shifted(const LevelShift& shift, double factor) const {
         const auto at = static_cast<std::size_t>(out.face(state, i) + line);
         out.area[at] += factor * area_[at] * faces[i];
         if (i == base_.grid.nx) continue;
-        const auto inside = static_cast<std::size_t>(out.node(state, i) + line),
-                   after = static_cast<std::size_t>(out.face(state, i + 1) + line);
-        if (out.volume[inside] > 0.0)
-          out.volume[inside] +=
-              factor *
-              (face_[at] * faces[i] +
-               4.0 * node_[inside] *
-                   shift.node[static_cast<std::size_t>(state) * base_.grid.nx + i] +
-               face_[after] * faces[i + 1]) /
-              6.0;
+        const auto inside = static_cast<std::size_t>(out.node(state, i) + line);
+        out.volume[inside] += factor * volume_change(shift, state, i, line);
       }
     }
   return out;
@@ -147,6 +139,20 @@ CellSlopes::EdgeWeights CellSlopes::edge_weights() const {
   return weights;
 }
 
+double CellSlopes::volume_change(const LevelShift& shift, int state, int i,
+                                 std::int64_t line) const {
+  const int nx = base_.grid.nx;
+  const double* faces = &shift.face[static_cast<std::size_t>(state) * (nx + 1) + i];
+  const auto at = static_cast<std::size_t>(base_.node(state, i) + line),
+             before = static_cast<std::size_t>(base_.face(state, i) + line),
+             after = static_cast<std::size_t>(base_.face(state, i + 1) + line);
+  if (!(base_.volume[at] > 0.0)) return 0.0;
+  return (face_[before] * faces[0] +
+          4.0 * node_[at] * shift.node[static_cast<std::size_t>(state) * nx + i] +
+          face_[after] * faces[1]) /
+         6.0;
+}
+
 double CellSlopes::count_change(const LevelShift& shift, int state, int i,
                                 std::int64_t line) const {
   const int nx = base_.grid.nx;
@@ -163,7 +169,6 @@ double CellSlopes::count_change(const LevelShift& shift, int state, int i,
 std::vector<double> CellSlopes::storage(const LevelShift& shift,
                                         const std::vector<double>& g) const {
   const BeamGrid& grid = base_.grid;
-  const BeamGeometry moved = shifted(shift, 1.0);
   const std::size_t branch = g.size() / 2;
   std::vector<double> out(g.size(), 0.0);
   const EdgeWeights edge_of = edge_weights();
@@ -179,7 +184,7 @@ std::vector<double> CellSlopes::storage(const LevelShift& shift,
                    above = at + static_cast<std::size_t>(grid.n_kappa),
                    n = static_cast<std::size_t>(k);
         risen -= count_change(shift, state, i, line);
-        const double grown = moved.volume[at] - base_.volume[at];
+        const double grown = volume_change(shift, state, i, line);
         for (const std::size_t b : {std::size_t{0}, branch}) {
           out[b + at] += grown * g[b + at];
           if (k + 1 == grid.n_h || !(base_.volume[at] > 0.0)) continue;

@@ -71,7 +71,9 @@ class CellSlopes {
     std::vector<double> below, above;
   };
   EdgeWeights edge_weights() const;
-  /// Returns Simpson's mean of changes at the faces and the node of a cell.
+  /// Returns Simpson's mean of changes at the faces and the node of a cell: of the volume, which is
+  /// zero for closed cells, and of the volume for ω = 1.
+  double volume_change(const LevelShift& shift, int state, int i, std::int64_t line) const;
   double count_change(const LevelShift& shift, int state, int i, std::int64_t line) const;
 
   const BeamGeometry& base_;

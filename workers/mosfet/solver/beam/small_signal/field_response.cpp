@@ -8,7 +8,6 @@
 #include "workers/mosfet/kernels/electrostatics/largest_magnitude.hpp"
 #include "workers/mosfet/kernels/transport/transport_cpu.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
-#include "workers/mosfet/solver/beam/quasi_fermi.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 
 namespace quasi::mosfet {
@@ -135,7 +134,7 @@ std::vector<double> FieldResponse::relaxation_at(const BeamLevels& levels) const
 }
 
 FieldResponse::FieldResponse(const BeamDevice& device, const BiasPoint& bias,
-                             const BeamSteadyState& state, BeamOrder order)
+                             const BeamSteadyState& state, BeamOrder order, const Device& processor)
     : device_(device),
       boundary_(potential_boundary(device.model, device.structure, bias, device.contacts.source,
                                    device.contacts.drain)),
@@ -155,14 +154,29 @@ FieldResponse::FieldResponse(const BeamDevice& device, const BiasPoint& bias,
     neutral_.emplace(device.model, s, device.contacts, bias);
     wanted_nm2_ = neutral_->wanted_nm2(grid_, tables_.levels);
   }
-  solve_base(bias, state);
+  solve_base(bias, state, processor);
   slopes_.emplace(base_->geometry, base_->levels);
   face_slopes_.emplace(base_->levels);
 }
 
+// Returns the means of transport by the kernels of a device, as the start of the host's solution.
+std::vector<double> FieldResponse::mean_on(const Device& processor,
+                                           const std::vector<double>& start) const {
+  const std::unique_ptr<BeamKernels> kernels = make_beam_kernels(processor);
+  kernels->load({.grid = grid_,
+                 .levels = tables_.levels,
+                 .processes = device_.problem.processes,
+                 .overlap = tables_.overlap,
+                 .level_of = level_of_,
+                 .inflow = inflow_,
+                 .order = order_});
+  return kernels->solve(kTolerance, kMaxSweeps, start).mean;
+}
+
 // Solves transport at the levels of the state. With blocking Newton's iteration repeats the
 // solution until the occupations are those around which it is linearised.
-void FieldResponse::solve_base(const BiasPoint& bias, const BeamSteadyState& state) {
+void FieldResponse::solve_base(const BiasPoint& bias, const BeamSteadyState& state,
+                               const Device& processor) {
   constexpr int kMaxBlocking = 30;
   constexpr double kBlockingTolerance = 1e-12;
   const BeamGeometry cells = make_beam_geometry(grid_, tables_.levels);
@@ -172,6 +186,8 @@ void FieldResponse::solve_base(const BiasPoint& bias, const BeamSteadyState& sta
   for (std::size_t at = 0; at < g_.size(); ++at) g_[at] = state.mean[at % (g_.size() / 2) / nj];
   std::vector<double> mean = state.mean;
   const bool blocks = grid_.shape.fermi && !device_.problem.processes.empty();
+  if (processor.backend == Backend::kCuda && !blocks && device_.elastic.empty())
+    mean = mean_on(processor, mean);
   for (int step = 0;; ++step) {
     base_ = std::make_unique<Frame>(*this, tables_, cells, g_);
     const BeamSolution steady = solve_beam(base_->transport, base_->scattering,
@@ -355,37 +371,6 @@ FieldResponse::WantedElectrons FieldResponse::wanted_electrons(bool source, int 
         (2.0 * kStep_ev);
   }
   return wanted;
-}
-
-ColumnMatrix FieldResponse::gummel_matrix() const {
-  const Structure& s = device_.structure;
-  const int n = s.interior(), nf = s.n_families(), states = static_cast<int>(level_of_.size());
-  const std::vector<double> sheet = beam_sheet_density(base_->geometry, g_);
-  std::vector<double> responses(static_cast<std::size_t>(s.nx) * s.nz * s.nz);
-  for (int i = 0; i < s.nx; ++i) {
-    std::vector<double> energy(static_cast<std::size_t>(nf) * n), vectors(energy.size() * n);
-    ColumnStates column{std::vector<const double*>(nf), std::vector<const double*>(nf)};
-    for (int f = 0; f < nf; ++f) {
-      double* levels = &energy[static_cast<std::size_t>(f) * n];
-      double* waves = &vectors[static_cast<std::size_t>(f) * n * n];
-      all_states(s, f, &potential_v_[static_cast<std::size_t>(i) * s.nz], levels, waves);
-      column.energies[static_cast<std::size_t>(f)] = levels;
-      column.vectors[static_cast<std::size_t>(f)] = waves;
-    }
-    std::vector<double> here, slope;
-    for (int state = 0; state < states; ++state) {
-      here.push_back(sheet[static_cast<std::size_t>(state) * s.nx + i]);
-      const ValleyPair& valley = base_->levels.valley_of(state);
-      slope.push_back(sheet_density(device_.model, valley,
-                                    quasi_fermi_gap_ev(device_.model, valley, here.back()))
-                          .slope_nm2_ev);
-    }
-    column_response(s, column, here.data(), slope.data(), false,
-                    &responses[static_cast<std::size_t>(i) * s.nz * s.nz]);
-  }
-  ColumnMatrix matrix(s, boundary_, responses);
-  matrix.factorise();
-  return matrix;
 }
 
 }  // namespace quasi::mosfet

@@ -29,9 +29,10 @@ struct FieldDerivative {
 /// are central differences. A cell that is closed or fully open stays so.
 class FieldResponse {
  public:
-  /// Solves transport at the levels of `state` and linearises there. @throws NotConverged
+  /// Solves transport at the levels of `state` and linearises there. @param processor  a CUDA
+  /// device solves first and leaves the last line solves to the host @throws NotConverged
   FieldResponse(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
-                BeamOrder order = BeamOrder::kThird);
+                BeamOrder order = BeamOrder::kThird, const Device& processor = {});
 
   /// Computes the derivatives along `direction` [nx][nz]. Levels, wave functions and overlaps
   /// follow by central differences of 1e-4 V, and transport follows them by a hundredth of that: a
@@ -97,7 +98,8 @@ class FieldResponse {
     BeamScattering scattering;
     BeamOperator transport;
   };
-  void solve_base(const BiasPoint& bias, const BeamSteadyState& state);
+  void solve_base(const BiasPoint& bias, const BeamSteadyState& state, const Device& processor);
+  std::vector<double> mean_on(const Device& processor, const std::vector<double>& start) const;
   BeamLevels levels_of(const Subbands& subbands) const;
   BeamCellTables cell_tables(const LevelTables& tables, const BeamGeometry& cells,
                              const std::vector<double>& g) const;

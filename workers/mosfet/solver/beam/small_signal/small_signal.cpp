@@ -249,7 +249,8 @@ class BeamSmallSignal::Tables : public Linearised {
          const SmallSignalMethod& method)
       : device_(device),
         kernels_(make_wave_kernels(
-            make_wave_problem(FieldResponse(device, bias, state, method.order)), method.device)) {}
+            make_wave_problem(FieldResponse(device, bias, state, method.order, method.device)),
+            method.device)) {}
 
   Admittance at(double frequency_hz) const override {
     const double omega = omega_of(frequency_hz);
