@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workers/backend/device/device_buffer.cuh"
+#include "workers/backend/device/launch_cuda.cuh"
 #include "workers/thermal/kernels/four_phonon/cell_path_4ph.hpp"
 #include "workers/thermal/kernels/four_phonon/scatter/matrix_element_4ph_cuda.cuh"
 #include "workers/thermal/model/problem_4ph.hpp"
@@ -13,16 +14,39 @@
 
 namespace quasi::thermal::cuda4ph {
 
+/// Writes CellPath4ph::zone.
+struct CopyZone4ph {
+  Tables4ph tables;
+  ZonePoint* zone;
+
+  QUASI_HD void operator()(std::int64_t q) const {
+    const std::int16_t* at = tables.zone + 3 * q;
+    zone[q] = {at[0], at[1], at[2], 0};
+  }
+};
+
+/// Writes CellPath4ph::half. index = mode·3 + component
+struct CopyHalf4ph {
+  Tables4ph tables;
+  Complex<double>* half;
+
+  QUASI_HD void operator()(std::int64_t index) const {
+    half[index] = tables.eigenvector[index / 3 * 6 + index % 3];
+  }
+};
+
 /// The path through the cells of a problem's contraction plan, on the current device.
 /// See docs/theory/thermal.md 11.4 for the equations.
 class DeviceCellPath4ph {
  public:
   DeviceCellPath4ph() = default;
-  explicit DeviceCellPath4ph(const Problem4ph& problem) {
+  /// @param tables  of the problem on the device
+  DeviceCellPath4ph(const Problem4ph& problem, const Tables4ph& tables) {
     const HostCellPath path = find_cell_path(problem.plan);
     upload_steps(path, problem.plan);
     if (problem.plan.swapped) upload_places(path, problem.plan);
     upload_phases(problem);
+    copy_points(problem, tables);
     view_ = {.n_steps = static_cast<int>(path.step.size()),
              .step = step_.data(),
              .first = first_.data(),
@@ -89,10 +113,6 @@ class DeviceCellPath4ph {
     carry_ = {carry, kWhat};
   }
   void upload_phases(const Problem4ph& problem) {
-    std::vector<ZonePoint> zone(static_cast<std::size_t>(problem.mesh.size()));
-    for (std::size_t q = 0; q < zone.size(); ++q)
-      zone[q] = {problem.zone[3 * q], problem.zone[3 * q + 1], problem.zone[3 * q + 2], 0};
-    zone_ = {zone, kWhat};
     for (int i = 0; i < 3; ++i) {
       const int n = problem.mesh.n[i];
       std::vector<Complex<double>> factor;
@@ -102,12 +122,15 @@ class DeviceCellPath4ph {
       }
       step_phase_[i] = {factor, kWhat};
     }
-    std::vector<Complex<double>> half;
-    for (std::size_t mode = 0; problem.plan.swapped && mode < problem.omega_rad_ps.size(); ++mode)
-      for (std::size_t x = 0; x < 3; ++x)
-        half.push_back(
-            {problem.eigenvector[6 * mode + x].real(), problem.eigenvector[6 * mode + x].imag()});
-    half_ = {half, "eigenvectors of the first atom"};
+  }
+  /// Copies what the tables hold into the form of CellPath4ph.
+  void copy_points(const Problem4ph& problem, const Tables4ph& tables) {
+    zone_ = {static_cast<std::size_t>(problem.mesh.size()), kWhat};
+    cuda::for_each_index(problem.mesh.size(), CopyZone4ph{tables, zone_.data()}, kWhat);
+    if (!problem.plan.swapped) return;
+    half_ = {3 * problem.omega_rad_ps.size(), "eigenvectors of the first atom"};
+    cuda::for_each_index(static_cast<std::int64_t>(half_.size()), CopyHalf4ph{tables, half_.data()},
+                         "eigenvectors of the first atom");
   }
 
   static constexpr const char* kWhat = "path through the cells";

@@ -41,11 +41,10 @@ struct PendingSums {
   }
   /// Allocates the buffers for a problem that is cut into batches.
   /// @param n_values  sums of the problem, for one total momentum
-  void allocate(const Tables4ph& t, const PairKeys4ph& keys, const Batch4ph& batch,
-                std::int64_t n_values) {
+  void allocate(const Tables4ph& t, const Batch4ph& batch, std::int64_t n_values) {
     const auto totals = static_cast<std::size_t>(batch.totals);
     const auto points = static_cast<std::size_t>(t.n_points);
-    tables = PairTableStore(t, keys, batch.stars);
+    tables = PairTableStore(t, batch.stars);
     partial = {static_cast<std::size_t>(n_values) * totals, "sums by total momentum"};
     exchanged = {
         t.exchange

@@ -23,9 +23,10 @@ class ScatteringKernels4ph {
  public:
   virtual ~ScatteringKernels4ph() = default;
 
-  /// Makes the device ready for the exact sums of problems with this many atoms: what `load` and
-  /// the first sums would do once for each device, and what needs no problem.
-  virtual void prepare(int /*n_atoms*/, Precision /*precision*/) {}
+  /// Makes the device ready for the exact sums of problems of one kind: what `load` and the first
+  /// sums would do once for each device. `load` takes any problem afterwards.
+  /// @param outline  of outline_problem_4ph(); its mesh, points and stars size the buffers
+  virtual void prepare(const Problem4ph& /*outline*/) {}
 
   virtual void load(const Problem4ph& problem) = 0;
 

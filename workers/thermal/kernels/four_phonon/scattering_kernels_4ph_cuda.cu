@@ -32,6 +32,19 @@ struct AddTotals {
   }
 };
 
+/// What the sizes of the buffers of PendingSums depend on.
+struct BufferSizes {
+  std::int64_t modes = 0;
+  std::int32_t points = 0;
+  int branches = 0;
+  std::int64_t values = 0;
+  std::int32_t stars = 0, totals = 0;
+  bool exchange = false, symmetric = false;
+  int pending = 0;
+
+  bool operator==(const BufferSizes&) const = default;
+};
+
 class CudaScatteringKernels4ph : public ScatteringKernels4ph {
  public:
   CudaScatteringKernels4ph(const Device& device, std::int64_t memory_budget_bytes)
@@ -41,12 +54,13 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
           std::min<std::int64_t>(kDefaultBudget_bytes, free_memory_bytes(device_) * 9 / 10);
   }
 
-  void prepare(int n_atoms, Precision precision) override {
+  void prepare(const Problem4ph& outline) override {
     use_device(device_);
-    ScatterLauncher::load_kernels<Use::kRates>(n_atoms, precision);
+    ScatterLauncher::load_kernels<Use::kRates>(outline.plan.n_atoms, outline.precision);
     cudaFuncAttributes attributes{};
     cuda::check(cudaFuncGetAttributes(&attributes, cuda::for_each_index_kernel<ContractFirst4ph>),
                 "contraction with λ");
+    size_buffers(outline);
   }
 
   void load(const Problem4ph& p) override {
@@ -54,13 +68,11 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     if (p.plan.n_atoms > 255)
       throw InvalidInput("four phonons on CUDA: more than 255 atoms in the cell");
     problem_ = &p;
-    for (PendingSums& pending : pending_) {
-      pending.work.synchronize("four-phonon scattering");
-      pending.release();
-    }
+    for (PendingSums& pending : pending_) pending.work.synchronize("four-phonon scattering");
+    size_buffers(p);
     arrays_ = DeviceProblem4ph(p);
-    path_ = DeviceCellPath4ph(p);
     t_ = arrays_.tables();
+    path_ = DeviceCellPath4ph(p, t_);
     std::vector<double2> energy_number(p.omega_rad_ps.size());
     for (std::size_t m = 0; m < energy_number.size(); ++m) {
       const double omega = p.omega_rad_ps[m];
@@ -74,9 +86,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
                                 p.plan.swapped ? Form4ph::kSwapped : Form4ph::kPairs, p.precision);
     n_pairs_ = p.mesh.size() * p.n_branches * p.n_branches;
     thinned_partial_ = {};
-    n_values_ = t_.n_rows() * kChannels4ph * SumLayout4ph{t_.n_temperatures}.size();
-    cut_into_batches();
-    for (int i = 0; i < n_pending_; ++i) pending_[i].allocate(t_, keys_, batch_, n_values_);
+    for (int i = 0; i < n_pending_; ++i) pending_[i].tables.use(t_, keys_);
   }
 
   std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) override {
@@ -218,18 +228,37 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     t_.contracted = contracted_.data();
   }
 
-  /// Chooses the largest batches that the memory budget allows, twice if possible. @throws
-  /// OutOfMemory if not even the smallest batch fits.
-  void cut_into_batches() {
-    resident_bytes_ = resident_bytes_4ph(*problem_);
-    const Batch4ph wanted = Batch4ph::wanted(*problem_);
-    const std::int64_t fit = items_that_fit(
-        budget_bytes_, resident_bytes_, Batch4ph::least_bytes(*problem_), "four-phonon scattering");
+  /// Chooses the largest batches that the memory budget allows, twice if possible, and allocates
+  /// their buffers unless those of the last problem have the same sizes.
+  /// @param p  a problem or its outline
+  /// @throws OutOfMemory if not even the smallest batch fits.
+  void size_buffers(const Problem4ph& p) {
+    resident_bytes_ = resident_bytes_4ph(p);
+    const Batch4ph wanted = Batch4ph::wanted(p);
+    const std::int64_t fit = items_that_fit(budget_bytes_, resident_bytes_,
+                                            Batch4ph::least_bytes(p), "four-phonon scattering");
     n_pending_ = fit > 1 ? 2 : 1;
     batch_ = {static_cast<std::int32_t>(std::min<std::int64_t>(wanted.stars, fit / n_pending_)),
               static_cast<std::int32_t>(std::min<std::int64_t>(
                   wanted.totals, fit / n_pending_ * Batch4ph::kTotalsOfStar))};
-    batch_bytes_ = batch_.bytes(*problem_);
+    batch_bytes_ = batch_.bytes(p);
+    const Tables4ph t = host_tables(p);
+    n_values_ = t.n_rows() * kChannels4ph * SumLayout4ph{t.n_temperatures}.size();
+    const BufferSizes wanted_sizes{t.n_modes(),
+                                   t.n_points,
+                                   t.n_branches,
+                                   n_values_,
+                                   batch_.stars,
+                                   batch_.totals,
+                                   t.exchange.has_value(),
+                                   t.rules.broadening == Broadening::kSymmetric,
+                                   n_pending_};
+    for (PendingSums& pending : pending_) pending.first = pending.last = 0;
+    if (wanted_sizes == sizes_) return;
+    sizes_ = {};
+    for (PendingSums& pending : pending_) pending.release();
+    for (int i = 0; i < n_pending_; ++i) pending_[i].allocate(t, batch_, n_values_);
+    sizes_ = wanted_sizes;
   }
 
   PendingSums* pending_of(std::int32_t first, std::int32_t last) {
@@ -344,6 +373,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   std::int64_t n_pairs_ = 0;   ///< last pairs of one total momentum
   std::int64_t n_values_ = 0;  ///< sums of one total momentum
   Batch4ph batch_;
+  BufferSizes sizes_;  ///< of pending_
   std::int64_t resident_bytes_ = 0, batch_bytes_ = 0;
   int n_pending_ = 1;
   PendingSums pending_[2];

@@ -121,15 +121,15 @@ std::vector<double> finite_total_rates(const Rates4ph& rates) {
 
 using OwnedKernels = std::unique_ptr<ScatteringKernels4ph>;
 
-/// Begins to make kernels for every device, ready for problems with this many atoms.
+/// Begins to make kernels for every device, ready for problems with this outline.
 std::vector<std::future<OwnedKernels>> begin_kernels(const std::vector<Device>& devices,
                                                      const FourPhononOptions& options,
-                                                     int n_atoms) {
+                                                     std::shared_ptr<const Problem4ph> outline) {
   std::vector<std::future<OwnedKernels>> steps;
   for (const Device& device : devices)
-    steps.push_back(std::async(std::launch::async, [&options, device, n_atoms] {
+    steps.push_back(std::async(std::launch::async, [&options, device, outline] {
       OwnedKernels kernels = make_scattering_kernels_4ph(device, options.memory_budget_bytes);
-      if (!options.sampling.enabled) kernels->prepare(n_atoms, options.precision);
+      if (!options.sampling.enabled) kernels->prepare(*outline);
       return kernels;
     }));
   return steps;
@@ -181,7 +181,10 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Transport& transport,
   const auto start = Clock::now();
   auto result = std::make_unique<FourPhononRun>();
   result->options = options;
-  auto kernels = begin_kernels(site.devices, result->options, transport.crystal.n_atoms());
+  auto kernels =
+      begin_kernels(site.devices, result->options,
+                    std::make_shared<const Problem4ph>(outline_problem_4ph(
+                        run.modes, transport.symmetry, options, transport.symmetry.irreducible)));
   result->problem = make_problem_4ph(transport.crystal, run.modes, transport.symmetry, options,
                                      fourth_order, transport.symmetry.irreducible);
   result->kernels = all_of(std::move(kernels));
@@ -240,7 +243,9 @@ FurtherScattering iterated_with(const Symmetry& along, const Transport& bulk,
       rates.normal_per_ps[static_cast<std::size_t>(rates.at(Channel4ph::kRecombination, t, row))] =
           four_phonon.rates.total_per_ps(t, star * nb + row % nb);
     }
-  parts->kernels = all_of(begin_kernels(devices, options, bulk.crystal.n_atoms()));
+  parts->kernels = all_of(begin_kernels(devices, options,
+                                        std::make_shared<const Problem4ph>(outline_problem_4ph(
+                                            bulk.modes, along, options, along.irreducible))));
   for (const auto& kernel : parts->kernels) kernel->load(parts->problem);
   parts->collision = std::make_unique<Collision4ph>(
       parts->problem, options.constants, pointers_to(parts->kernels), rates, true, progress);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <complex>
 #include <map>
+#include <vector>
 
 #include "workers/units/constants.hpp"
 
@@ -11,33 +13,119 @@ namespace quasi::thermal {
 
 namespace {
 
-using Vector = std::vector<std::complex<double>>;
+using Complex = std::complex<double>;
 
 /// Squared length below which a candidate e ± Θe is not used; at least one of the two has 2.
 constexpr double kShortCandidate = 0.1;
 
-std::complex<double> inner(const Vector& a, const Vector& b) {
-  std::complex<double> sum = 0.0;
-  for (std::size_t x = 0; x < a.size(); ++x) sum += std::conj(a[x]) * b[x];
-  return sum;
-}
+/// Turns the degenerate sets of one point after another. It keeps its arrays from set to set,
+/// because a mesh has tens of thousands of sets.
+class SetTurner {
+ public:
+  SetTurner(const QMesh& mesh, const Inversion& inversion)
+      : mesh_(mesh),
+        inversion_(inversion),
+        n_atoms_(inversion.partner.size()),
+        nb_(3 * n_atoms_),
+        phase_(n_atoms_),
+        other_(nb_),
+        left_(nb_),
+        candidate_(2 * nb_ * nb_),
+        taken_(nb_ * nb_) {}
 
-/// Returns Θe at a point of the mesh.
-Vector reversed(const QMesh& mesh, const Inversion& inversion, std::int64_t q, const Vector& e) {
-  int c[3];
-  mesh.coordinates(q, c);
-  Vector result(e.size());
-  for (std::size_t atom = 0; atom < inversion.partner.size(); ++atom) {
-    double turns = 0.0;
-    for (int i = 0; i < 3; ++i)
-      turns += static_cast<double>(c[i] * inversion.shift[atom][i] % mesh.n[i]) / mesh.n[i];
-    const std::complex<double> phase = std::polar(1.0, -2.0 * units::kPi * turns);
-    for (std::size_t x = 0; x < 3; ++x)
-      result[3 * static_cast<std::size_t>(inversion.partner[atom]) + x] =
-          std::conj(e[3 * atom + x]) * phase;
+  /// Goes to a point of the mesh.
+  void go_to(std::int64_t q) {
+    int c[3];
+    mesh_.coordinates(q, c);
+    for (std::size_t atom = 0; atom < n_atoms_; ++atom) {
+      double turns = 0.0;
+      for (int i = 0; i < 3; ++i)
+        turns += static_cast<double>(c[i] * inversion_.shift[atom][i] % mesh_.n[i]) / mesh_.n[i];
+      phase_[atom] = std::polar(1.0, -2.0 * units::kPi * turns);
+    }
   }
-  return result;
-}
+
+  /// Turns a set of `size` vectors, [size][nb].
+  /// @return |Θe − its part within the set|, the largest of all e
+  double turn(Complex* set, std::size_t size) {
+    const double worst = find_candidates(set, size);
+    for (std::size_t k = 0; k < size; ++k) take(k, size);
+    std::copy(taken_.begin(), taken_.begin() + static_cast<std::ptrdiff_t>(size * nb_), set);
+    return worst;
+  }
+
+ private:
+  Complex inner(const Complex* a, const Complex* b) const {
+    Complex sum = 0.0;
+    for (std::size_t x = 0; x < nb_; ++x) sum += std::conj(a[x]) * b[x];
+    return sum;
+  }
+  double length(std::size_t candidate) const {
+    const Complex* v = &candidate_[candidate * nb_];
+    return inner(v, v).real();
+  }
+
+  /// Writes Θe to other_.
+  void reverse(const Complex* e) {
+    for (std::size_t atom = 0; atom < n_atoms_; ++atom)
+      for (std::size_t x = 0; x < 3; ++x)
+        other_[3 * static_cast<std::size_t>(inversion_.partner[atom]) + x] =
+            std::conj(e[3 * atom + x]) * phase_[atom];
+  }
+
+  /// Writes e + Θe and i(e − Θe) of each vector to candidate_. Both are invariant under Θ.
+  double find_candidates(const Complex* set, std::size_t size) {
+    double worst = 0.0;
+    for (std::size_t s = 0; s < size; ++s) {
+      const Complex* e = set + s * nb_;
+      reverse(e);
+      left_ = other_;
+      for (std::size_t k = 0; k < size; ++k) {
+        const Complex* basis = set + k * nb_;
+        const Complex part = inner(basis, other_.data());
+        for (std::size_t x = 0; x < nb_; ++x) left_[x] -= part * basis[x];
+      }
+      worst = std::max(worst, std::sqrt(std::abs(inner(left_.data(), left_.data()))));
+      Complex* even = &candidate_[2 * s * nb_];
+      Complex* odd = even + nb_;
+      for (std::size_t x = 0; x < nb_; ++x) {
+        even[x] = e[x] + other_[x];
+        odd[x] = Complex(0.0, 1.0) * (e[x] - other_[x]);
+      }
+    }
+    return worst;
+  }
+
+  /// Takes the longer candidate of vector k, normalised, and makes the others orthogonal to it
+  /// (with real products). If the vector has no candidate left, the longest of all is taken.
+  /// Canonical eigenvectors (solver/harmonic/canonical_vectors.hpp) thus keep their order for any
+  /// phases.
+  void take(std::size_t k, std::size_t size) {
+    std::size_t longest = length(2 * k) < length(2 * k + 1) ? 2 * k + 1 : 2 * k;
+    if (length(longest) < kShortCandidate) {
+      longest = 0;
+      for (std::size_t c = 1; c < 2 * size; ++c)
+        if (length(longest) < length(c)) longest = c;
+    }
+    Complex* next = &taken_[k * nb_];
+    std::copy_n(&candidate_[longest * nb_], nb_, next);
+    const double norm = std::sqrt(length(longest));
+    for (std::size_t x = 0; x < nb_; ++x) next[x] /= norm;
+    for (std::size_t c = 0; c < 2 * size; ++c) {
+      Complex* v = &candidate_[c * nb_];
+      const double part = inner(next, v).real();
+      for (std::size_t x = 0; x < nb_; ++x) v[x] -= part * next[x];
+    }
+  }
+
+  const QMesh& mesh_;
+  const Inversion& inversion_;
+  std::size_t n_atoms_, nb_;
+  std::vector<Complex> phase_;  ///< [n_atoms] of Θ at the point
+  std::vector<Complex> other_, left_;
+  std::vector<Complex> candidate_;  ///< [2·size][nb]
+  std::vector<Complex> taken_;      ///< [size][nb]
+};
 
 }  // namespace
 
@@ -79,56 +167,19 @@ double turn_to_inversion(const QMesh& mesh, const Inversion& inversion,
                          std::vector<std::complex<double>>& eigenvector) {
   const auto nb = 3 * inversion.partner.size();
   double worst = 0.0;
-#pragma omp parallel for schedule(static) reduction(max : worst)
-  for (std::int64_t q = 0; q < mesh.size(); ++q) {
-    std::complex<double>* here = &eigenvector[static_cast<std::size_t>(q) * nb * nb];
-    const std::int32_t* set = &subspace[static_cast<std::size_t>(q) * nb];
-    for (std::size_t first = 0, end = 0; first < nb; first = end) {
-      end = first + 1;
-      while (end < nb && set[end] == set[first]) ++end;
-      // e + Θe and i(e − Θe) are invariant under Θ. For each mode, one after another, the longer of
-      // the two is taken and the others are made orthogonal to it (with real products). If a mode
-      // has no vector left, the longest of all candidates is taken. Canonical eigenvectors
-      // (solver/harmonic/canonical_vectors.hpp) thus keep their order for any phases.
-      std::vector<Vector> candidate, taken;
-      for (std::size_t s = first; s < end; ++s) {
-        const Vector e(here + s * nb, here + (s + 1) * nb);
-        const Vector other = reversed(mesh, inversion, q, e);
-        Vector left = other;
-        for (std::size_t k = first; k < end; ++k) {
-          const Vector basis(here + k * nb, here + (k + 1) * nb);
-          const std::complex<double> part = inner(basis, other);
-          for (std::size_t x = 0; x < nb; ++x) left[x] -= part * basis[x];
-        }
-        worst = std::max(worst, std::sqrt(std::abs(inner(left, left))));
-        Vector even(nb), odd(nb);
-        for (std::size_t x = 0; x < nb; ++x) {
-          even[x] = e[x] + other[x];
-          odd[x] = std::complex<double>(0.0, 1.0) * (e[x] - other[x]);
-        }
-        candidate.push_back(std::move(even));
-        candidate.push_back(std::move(odd));
+#pragma omp parallel reduction(max : worst)
+  {
+    SetTurner turner(mesh, inversion);
+#pragma omp for schedule(static)
+    for (std::int64_t q = 0; q < mesh.size(); ++q) {
+      turner.go_to(q);
+      Complex* here = &eigenvector[static_cast<std::size_t>(q) * nb * nb];
+      const std::int32_t* set = &subspace[static_cast<std::size_t>(q) * nb];
+      for (std::size_t first = 0, end = 0; first < nb; first = end) {
+        end = first + 1;
+        while (end < nb && set[end] == set[first]) ++end;
+        worst = std::max(worst, turner.turn(here + first * nb, end - first));
       }
-      while (taken.size() < end - first) {
-        const auto length = [](const Vector& v) { return inner(v, v).real(); };
-        const auto shorter = [&](const Vector& a, const Vector& b) {
-          return length(a) < length(b);
-        };
-        const auto own = candidate.begin() + static_cast<std::ptrdiff_t>(2 * taken.size());
-        auto longest = std::max_element(own, own + 2, shorter);
-        if (length(*longest) < kShortCandidate)
-          longest = std::max_element(candidate.begin(), candidate.end(), shorter);
-        Vector next = *longest;
-        const double norm = std::sqrt(length(next));
-        for (auto& x : next) x /= norm;
-        for (Vector& v : candidate) {
-          const double part = inner(next, v).real();
-          for (std::size_t x = 0; x < nb; ++x) v[x] -= part * next[x];
-        }
-        taken.push_back(std::move(next));
-      }
-      for (std::size_t k = 0; k < taken.size(); ++k)
-        std::copy(taken[k].begin(), taken[k].end(), here + (first + k) * nb);
     }
   }
   return worst;

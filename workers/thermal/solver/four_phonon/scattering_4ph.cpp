@@ -51,16 +51,24 @@ std::vector<std::int16_t> first_zone_coordinates(const Crystal& crystal, const Q
 
 /// Counts the points that each q' stands for under the little group of `point`. The point of lowest
 /// number represents its orbit.
-void fold_partners(const Symmetry& symmetry, std::int32_t point, std::uint16_t* weight) {
-  std::vector<std::int64_t> little_group;
-  for (std::int64_t op = 0; op < static_cast<std::int64_t>(symmetry.operations.size()); ++op)
-    if (symmetry.fixes(point, op, false)) little_group.push_back(op);
+/// @param images  of images_of_points()
+void fold_partners(const Symmetry& symmetry, const std::vector<std::int32_t>& images,
+                   std::int32_t point, std::uint16_t* weight) {
   const std::int64_t n = symmetry.mesh.size();
-  std::fill(weight, weight + n, std::uint16_t{0});
+  std::vector<const std::int32_t*> little_group;
+  for (std::int64_t op = 0; op < static_cast<std::int64_t>(symmetry.operations.size()); ++op)
+    if (symmetry.fixes(point, op, false)) little_group.push_back(&images[op * n]);
+  constexpr std::uint16_t kUnseen = std::numeric_limits<std::uint16_t>::max();
+  std::fill(weight, weight + n, kUnseen);
   for (std::int64_t q = 0; q < n; ++q) {
-    std::int32_t lowest = static_cast<std::int32_t>(q);
-    for (const std::int64_t op : little_group) lowest = std::min(lowest, symmetry.image(q, op));
-    ++weight[lowest];
+    if (weight[q] != kUnseen) continue;
+    std::uint16_t orbit = 0;
+    for (const std::int32_t* image : little_group)
+      if (weight[image[q]] == kUnseen) {
+        weight[image[q]] = 0;
+        ++orbit;
+      }
+    weight[q] = orbit;
   }
 }
 
@@ -147,7 +155,12 @@ void add_modes(const FourPhononOptions& options, const Modes& modes, Problem4ph&
                                                         options.constants.hbar_over_kb_k_ps())
                                         : 0.0;
   }
-  problem.eigenvector = modes.eigenvector;
+}
+
+/// Returns true if the rows of λ and λ' share their processes (exchange_4ph.hpp).
+bool exchanges_partners(const FourPhononOptions& options, const Symmetry& symmetry,
+                        const std::vector<std::int32_t>& points) {
+  return options.omega_floor_rad_ps == 0.0 && points == symmetry.irreducible;
 }
 
 /// Lets symmetry reduce the sums over partners, total momenta and pairs (λ, λ'). The sums over
@@ -155,13 +168,14 @@ void add_modes(const FourPhononOptions& options, const Modes& modes, Problem4ph&
 void reduce_by_symmetry(const FourPhononOptions& options, const Symmetry& symmetry,
                         Problem4ph& problem) {
   const std::vector<std::int32_t>& points = problem.point;
+  const std::vector<std::int32_t> images = images_of_points(symmetry);
   if (options.use_symmetry)
 #pragma omp parallel for schedule(dynamic, 1)
     for (std::size_t i = 0; i < points.size(); ++i)
-      fold_partners(symmetry, points[i],
+      fold_partners(symmetry, images, points[i],
                     &problem.partner_weight[i * static_cast<std::size_t>(problem.mesh.size())]);
-  problem.totals = order_totals_4ph(symmetry);
-  if (options.omega_floor_rad_ps == 0.0 && points == symmetry.irreducible) {
+  problem.totals = order_totals_4ph(symmetry, images);
+  if (exchanges_partners(options, symmetry, points)) {
     problem.star = symmetry.star_of;
     problem.star_size = symmetry.multiplicity;
     order_precedence_4ph(problem);
@@ -177,12 +191,12 @@ std::optional<Inversion> use_inversion(const Crystal& crystal, const Modes& mode
   if (inversion && inversion_residual(*inversion, fourth_order) > kInversionTolerance)
     inversion.reset();
   if (!inversion) return inversion;
-  auto turned = problem.eigenvector;
-  const double residual = turn_to_inversion(problem.mesh, *inversion, modes.subspace, turned);
-  if (residual > kInversionTolerance)
+  const double residual =
+      turn_to_inversion(problem.mesh, *inversion, modes.subspace, problem.eigenvector);
+  if (residual > kInversionTolerance) {
     inversion.reset();
-  else
-    problem.eigenvector = std::move(turned);
+    problem.eigenvector = modes.eigenvector;
+  }
   return inversion;
 }
 
@@ -200,6 +214,7 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
   problem.rules = rules_4ph(options, modes);
   problem.precision = options.precision;
   add_modes(options, modes, problem);
+  problem.eigenvector = modes.eigenvector;
   problem.zone = first_zone_coordinates(crystal, mesh);
   problem.point = points;
   problem.partner_weight.assign(points.size() * static_cast<std::size_t>(mesh.size()), 1);
@@ -211,6 +226,29 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
   problem.plan = plan_contraction_4ph(crystal, fourth_order, inversion ? &*inversion : nullptr);
   problem.phase = phase_table_4ph(mesh, problem.plan);
   return problem;
+}
+
+Problem4ph outline_problem_4ph(const Modes& modes, const Symmetry& symmetry,
+                               const FourPhononOptions& options,
+                               const std::vector<std::int32_t>& points) {
+  Problem4ph outline;
+  outline.mesh = symmetry.mesh;
+  outline.n_branches = modes.n_branches;
+  outline.plan.n_atoms = modes.n_branches / 3;
+  outline.rules.broadening = options.broadening;
+  outline.precision = options.precision;
+  outline.temperatures_k = options.temperatures_k;
+  outline.point = points;
+  if (!options.has_symmetric_processes()) return outline;
+  if (symmetry.folded) {
+    outline.totals.representative = symmetry.irreducible;
+    outline.totals.total.resize(static_cast<std::size_t>(symmetry.mesh.size()));
+  }
+  if (exchanges_partners(options, symmetry, points)) {
+    outline.star = symmetry.star_of;
+    outline.star_size = symmetry.multiplicity;
+  }
+  return outline;
 }
 
 std::uint64_t digest_of(const Problem4ph& p) {

@@ -63,6 +63,13 @@ Problem4ph make_problem_4ph(const Crystal& crystal, const Modes& modes, const Sy
                             const SparseForceConstants& fourth_order,
                             const std::vector<std::int32_t>& points);
 
+/// Returns the part of a problem that sizes the buffers of a device: mesh, branches, rules,
+/// temperatures, points, stars, and the number of total momenta. It takes much less time than the
+/// whole problem, so that devices can allocate while the host goes on.
+Problem4ph outline_problem_4ph(const Modes& modes, const Symmetry& symmetry,
+                               const FourPhononOptions& options,
+                               const std::vector<std::int32_t>& points);
+
 /// Digest of everything that sums over processes depend on; it identifies them in a checkpoint.
 std::uint64_t digest_of(const Problem4ph& problem);
 

@@ -2,7 +2,17 @@
 
 namespace quasi::thermal {
 
-TotalOrder4ph order_totals_4ph(const Symmetry& symmetry) {
+std::vector<std::int32_t> images_of_points(const Symmetry& symmetry) {
+  const std::int64_t n = symmetry.mesh.size();
+  const auto n_operations = static_cast<std::int64_t>(symmetry.operations.size());
+  std::vector<std::int32_t> images(static_cast<std::size_t>(n_operations * n));
+#pragma omp parallel for schedule(static)
+  for (std::int64_t i = 0; i < n_operations * n; ++i)
+    images[static_cast<std::size_t>(i)] = symmetry.image(i % n, i / n);
+  return images;
+}
+
+TotalOrder4ph order_totals_4ph(const Symmetry& symmetry, const std::vector<std::int32_t>& images) {
   TotalOrder4ph order;
   const auto n = static_cast<std::size_t>(symmetry.mesh.size());
   if (!symmetry.folded) return order;
@@ -32,8 +42,7 @@ TotalOrder4ph order_totals_4ph(const Symmetry& symmetry) {
     if (number_of[op] < 0) continue;
     const auto row = static_cast<std::size_t>(number_of[op]) * n;
     for (std::size_t q = 0; q < n; ++q) {
-      const std::int32_t image =
-          symmetry.image(static_cast<std::int64_t>(q), static_cast<std::int64_t>(op));
+      const std::int32_t image = images[op * n + q];
       order.rotated[row + q] = image;
       order.rotated_back[row + static_cast<std::size_t>(image)] = static_cast<std::int32_t>(q);
     }

@@ -15,13 +15,12 @@ namespace quasi::thermal::cuda4ph {
 class PairTableStore {
  public:
   PairTableStore() = default;
-  PairTableStore(const Tables4ph& tables, const PairKeys4ph& keys, std::int32_t batch)
-      : tables_(tables),
-        keys_(keys),
-        n_pairs_(tables.n_modes() * tables.n_branches),
-        batch_(batch) {
+  /// Allocates the tables of `batch` stars.
+  /// @param outline  tables whose mesh, branches and rules size the arrays
+  PairTableStore(const Tables4ph& outline, std::int32_t batch)
+      : n_pairs_(outline.n_modes() * outline.n_branches), batch_(batch) {
     const auto entries = static_cast<std::size_t>(n_pairs_ * batch);
-    const bool symmetric = tables.rules.broadening == Broadening::kSymmetric;
+    const bool symmetric = outline.rules.broadening == Broadening::kSymmetric;
     for (auto& key : key_) key = cuda::DeviceBuffer<std::uint32_t>(entries, "keys of last pairs");
     for (auto& value : value_) value = cuda::DeviceBuffer<std::int32_t>(entries, "last pairs");
     for (Kind& kind : kind_) {
@@ -34,6 +33,14 @@ class PairTableStore {
     std::size_t bytes = 0;
     sort(nullptr, bytes, static_cast<std::int64_t>(entries), nullptr);
     storage_ = cuda::DeviceBuffer<unsigned char>(bytes, "work space of the sort");
+  }
+
+  /// Sets the problem of the calls of make() that follow.
+  void use(const Tables4ph& tables, const PairKeys4ph& keys) {
+    tables_ = tables;
+    keys_ = keys;
+    made_first_ = -1;
+    made_ = 0;
   }
 
   /// Returns the bytes of one star.
@@ -91,7 +98,7 @@ class PairTableStore {
         "columns of last pairs", stream);
   }
 
-  Tables4ph tables_;
+  Tables4ph tables_{};
   PairKeys4ph keys_{};
   std::int64_t n_pairs_ = 0;
   std::int32_t batch_ = 0;
