@@ -126,6 +126,7 @@ std::vector<std::string> engine_arguments(const Console& console, const Target& 
     arguments.push_back(value);
   };
   add("--output", options.output);
+  add("--target-error", options.target_error_ev);
   add("--device", options.device.empty() ? device_name(target.work.device()) : options.device);
   for (const v1::Setting& setting : target.work.settings())
     add("--set", setting.key() + "=" + setting.value());
@@ -162,6 +163,9 @@ ExitStatus run(Console& console, const RunCommandOptions& options) {
   if (options.refresh && options.store.empty())
     throw Failure(ExitStatus::kUsage, "--refresh needs a folder of kept results",
                   "name it: --store DIR");
+  if (!options.target_error_ev.empty() && (!options.store.empty() || !options.sweep.empty()))
+    throw Failure(ExitStatus::kUsage, "--target-error is not allowed with --store or a sweep",
+                  "run the job alone, or set the key of the error in the deck");
   if (!options.sweep.empty()) return run_sweep(console, options, template_of(target, options));
   std::optional<KeptResults> store;
   std::optional<LocalAction> action;

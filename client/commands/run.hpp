@@ -14,9 +14,10 @@ struct RunCommandOptions {
   std::string output;
   std::string device;
   std::vector<std::string> exports;
-  bool force = false;    ///< replace the results of an earlier run in the folder
-  std::string store;     ///< folder of kept results; "": results are neither taken nor kept
-  bool refresh = false;  ///< run, and keep the result instead of the earlier one
+  std::string target_error_ev;  ///< that the engine aims at; "": none
+  bool force = false;           ///< replace the results of an earlier run in the folder
+  std::string store;            ///< folder of kept results; "": results are neither taken nor kept
+  bool refresh = false;         ///< run, and keep the result instead of the earlier one
   SweepArguments sweep = {};
 };
 

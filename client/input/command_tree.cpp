@@ -229,6 +229,9 @@ void CommandTree::add_here() {
   app->add_flag_callback(
       "--converge", [&options] { options.settings.emplace_back("convergence_study=true"); },
       "run the convergence study of the kind: the job again with coarser numerics");
+  app->add_option("--target-error", options.target_error_ev,
+                  "choose the effort for error bars of at most EV, where the kind has such bars")
+      ->type_name("EV");
   add_sweep_options(app, options.sweep);
   app->footer("\nExample:\n  quasi run KIND DECK --set KEY=VALUE -d out");
 

@@ -56,6 +56,7 @@ struct Arguments {
   std::string output = "quasi-out";
   std::string device = "auto";
   std::vector<std::string> settings;
+  std::string target_error_ev;  ///< of gw jobs; "": none
   std::vector<std::string> exports;
   bool json = false;
   bool quiet = false;
@@ -70,6 +71,15 @@ std::string kind_names() {
 DeckSource deck_source(const Arguments& arguments) {
   DeckSource source{.path = arguments.deck, .settings = {}};
   for (const std::string& text : arguments.settings) source.settings.push_back(parse_setting(text));
+  if (arguments.target_error_ev.empty()) return source;
+  if (arguments.kind != "gw")
+    throw InvalidInput("--target-error = " + arguments.target_error_ev +
+                       " belongs to gw jobs, whose random vectors have intervals; this is a " +
+                       arguments.kind +
+                       " job. Leave it out; --converge estimates errors of every "
+                       "kind");
+  source.settings.push_back(
+      parse_setting("pseudobands.target_error_ev=" + arguments.target_error_ev));
   return source;
 }
 
@@ -155,12 +165,8 @@ CommandLine::CommandLine() {
       "--converge", [this] { arguments.settings.emplace_back("convergence_study=true"); },
       "the convergence study of the kind: thermal on coarser meshes and with smaller widths, "
       "mosfet with half of every axis, gw with fewer bands, lower cut-offs and coarser grids");
-  run->add_option_function<std::string>(
-         "--target-error",
-         [this](const std::string& ev) {
-           arguments.settings.emplace_back("pseudobands.target_error_ev=" + ev);
-         },
-         "gw: choose windows and vectors for 95 % intervals of at most EV")
+  run->add_option("--target-error", arguments.target_error_ev,
+                  "gw: choose windows and vectors for 95 % intervals of at most EV")
       ->type_name("EV");
   run->add_flag("--quiet", arguments.quiet, "no progress");
   validate = add_command_on_deck("validate", "check a deck and print the plan");

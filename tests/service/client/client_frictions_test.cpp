@@ -323,5 +323,20 @@ TEST_F(Frictions, ABugReportHoldsWhatIsAskedForAndNothingSecret) {
   EXPECT_EQ(quasi({"bug-report", "-o", path("b.json").string()}).status, 10);
 }
 
+// The engine knows the kinds that have such bars.
+TEST_F(Frictions, ATargetErrorBelongsToGwJobs) {
+  const Ran thermal =
+      quasi({"run", "thermal", kSilicon, "-d", path("x").string(), "--target-error", "0.02"});
+  EXPECT_EQ(thermal.status, 9);
+  EXPECT_NE(thermal.err.find("--target-error = 0.02 belongs to gw jobs"), std::string::npos)
+      << thermal.err;
+  const std::string deck = (test::source_dir() / "examples/gw/silicon-epm.toml").string();
+  const Ran gw = quasi({"run", "gw", deck, "-d", path("y").string(), "--target-error", "100"});
+  EXPECT_EQ(gw.status, 9);
+  EXPECT_NE(gw.err.find("pseudobands.target_error_ev"), std::string::npos) << gw.err;
+  EXPECT_EQ(quasi({"run", "gw", deck, "--target-error", "1", "--store", path("s").string()}).status,
+            2);
+}
+
 }  // namespace
 }  // namespace quasi::client
