@@ -36,6 +36,16 @@ std::int64_t memory_limit_bytes(const Device& device) {
                                           : usable_memory_bytes();
 }
 
+/// Runs a job. One that its input ends will not resume, so that its states go.
+Calculation calculate(const Deck& deck, const Workplace& place, Progress& progress) {
+  try {
+    return run_calculation(deck, place, progress);
+  } catch (const InvalidInput&) {
+    remove_state_files(place.checkpoint_directory);
+    throw;
+  }
+}
+
 class GwTask : public Task {
  public:
   nlohmann::json validate(const DeckSource& source, const Device& device) const override {
@@ -77,7 +87,7 @@ class GwTask : public Task {
                           .checkpoint_directory = options.ranks->leads()
                                                       ? options.checkpoint_directory
                                                       : std::filesystem::path{}};
-    Calculation run = run_calculation(deck, place, progress);
+    Calculation run = calculate(deck, place, progress);
     std::optional<ConvergenceStudy> study;
     if (deck.study.wanted) study = study_convergence(deck, place, run, progress);
     if (!options.ranks->leads()) return {};

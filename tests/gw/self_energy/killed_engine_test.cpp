@@ -2,20 +2,15 @@
 // run.
 
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <thread>
 
+#include "tests/gw/support/engine_job.hpp"
 #include "tests/gw/support/loop_files.hpp"
 #include "tests/support/gw_decks.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -23,92 +18,11 @@
 namespace quasi::gw {
 namespace {
 
+using test::Checkpoints;
+using test::engine_program;
+using test::EngineJob;
+using test::EngineProcess;
 namespace fs = std::filesystem;
-
-/// Path of the engine beside this test; the file may be absent.
-fs::path engine_program() { return fs::canonical("/proc/self/exe").parent_path() / "quasi-engine"; }
-
-/// A running or ended engine.
-class EngineProcess {
- public:
-  explicit EngineProcess(pid_t pid) : pid_(pid) {}
-
-  bool has_ended() {
-    if (!ended_) ended_ = waitpid(pid_, &status_, WNOHANG) == pid_;
-    return ended_;
-  }
-  void wait() {
-    if (!ended_) ended_ = waitpid(pid_, &status_, 0) == pid_;
-  }
-  /// Sends SIGKILL unless the process has ended; true if the signal ended it.
-  bool kill_and_wait() {
-    if (!ended_) kill(pid_, SIGKILL);
-    wait();
-    return WIFSIGNALED(status_);
-  }
-  /// Exit code, or −1 without one.
-  int exit_code() const { return ended_ && WIFEXITED(status_) ? WEXITSTATUS(status_) : -1; }
-
- private:
-  pid_t pid_;
-  int status_ = 0;
-  bool ended_ = false;
-};
-
-/// Finished checkpoint files and the times at which they were written.
-using Checkpoints = std::map<fs::path, fs::file_time_type>;
-
-/// One deck that the engine runs into folders of one directory.
-struct EngineJob {
-  fs::path directory, deck;
-
-  fs::path log() const { return directory / "log"; }
-
-  EngineProcess start(const std::string& folder) const {
-    const std::string program = engine_program().string(), output = (directory / folder).string(),
-                      log_file = log().string();
-    fs::remove(log());  // Its lines must be those of this run.
-    const pid_t child = fork();
-    if (child == 0) {
-      if (!freopen("/dev/null", "w", stdout) || !freopen(log_file.c_str(), "w", stderr)) _exit(126);
-      execl(program.c_str(), "quasi-engine", "run", "gw", deck.c_str(), "--device", "cpu", "-d",
-            output.c_str(), nullptr);
-      _exit(127);
-    }
-    return EngineProcess(child);
-  }
-
-  /// Runs to the end and returns the exit code.
-  int run(const std::string& folder) const {
-    EngineProcess engine = start(folder);
-    engine.wait();
-    return engine.exit_code();
-  }
-
-  std::string log_text() const {
-    std::ifstream in(log());
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  }
-
-  /// The summary without the time that the run took.
-  std::string result(const std::string& folder) const {
-    std::ifstream in(directory / folder / "summary.json");
-    auto summary = nlohmann::json::parse(in).at("summary");
-    summary.erase("seconds");
-    return summary.dump();
-  }
-
-  Checkpoints checkpoints(const std::string& folder) const {
-    Checkpoints files;
-    std::error_code none;  // The engine may be killed before it makes the folder.
-    for (const auto& entry : fs::directory_iterator(directory / folder / "checkpoint", none)) {
-      std::error_code replaced;
-      const auto written = entry.last_write_time(replaced);
-      if (entry.path().extension() != ".tmp" && !replaced) files[entry.path()] = written;
-    }
-    return files;
-  }
-};
 
 /// Waits until the checkpoint of a folder is no longer `before`, or the engine ends.
 void wait_for_checkpoint(const EngineJob& job, const std::string& folder, const Checkpoints& before,
@@ -124,7 +38,7 @@ TEST(Checkpoint, KilledEngineResumesToTheSameResult) {
   if (!fs::exists(engine_program())) GTEST_SKIP() << engine_program() << " is not built";
   quasi::test::TemporaryDirectory directory;
   const EngineJob job{directory.path(), directory.path() / "deck.toml"};
-  std::ofstream(job.deck) << test::kGwGamma;
+  std::ofstream(job.deck) << quasi::test::kGwGamma;
   const auto began = std::chrono::steady_clock::now();
   ASSERT_EQ(job.run("whole"), 0) << job.log_text();
   const double seconds =
@@ -178,10 +92,10 @@ bool killed_after(const EngineJob& job, const std::string& line) {
 // finish.
 TEST(Checkpoint, AKilledLoopResumesToTheSameResult) {
   if (!fs::exists(engine_program())) GTEST_SKIP() << engine_program() << " is not built";
-  for (const char* loop : {test::kEigenvalueLoop, test::kStateLoop}) {
+  for (const char* loop : {quasi::test::kEigenvalueLoop, quasi::test::kStateLoop}) {
     SCOPED_TRACE(loop);
     quasi::test::TemporaryDirectory directory;
-    const EngineJob job{directory.path(), test::write_loop_job(directory.path(), loop)};
+    const EngineJob job{directory.path(), quasi::test::write_loop_job(directory.path(), loop)};
     ASSERT_EQ(job.run("whole"), 0) << job.log_text();
     ASSERT_NE(job.log_text().find("outer loop, turn 3:"), std::string::npos)
         << "a loop of fewer iterations shows nothing";

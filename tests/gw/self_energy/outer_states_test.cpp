@@ -42,9 +42,10 @@ Wavefunctions states_on_shifted_grid(const MeanField& fine, const Vec3& k, const
             rotated_waves(fine.waves, fine.zone.operations(), rotation, 0, 0, w.n_bands);
         w.k.push_back(point);
         w.weight.push_back(1.0 / (grid[0] * grid[1] * grid[2]));
-        w.waves.push_back({rotated.g,
-                           {{rotated.coefficients.data,
-                             rotated.coefficients.data + rotated.coefficients.size()}}});
+        w.waves.push_back(
+            {rotated.g,
+             {std::vector<Cplx>(rotated.coefficients.data,
+                                rotated.coefficients.data + rotated.coefficients.size())}});
         w.first_occupied.push_back(1);
         w.last_occupied.push_back(fine.n_occupied);
         for (int n = 0; n < w.n_bands; ++n) {
@@ -166,7 +167,7 @@ TEST(StatesOfAnyNorm, PartsOfABandStandForIt) {
                         w.occupation.begin() + static_cast<std::ptrdiff_t>(ik * n),
                         w.occupation.begin() + static_cast<std::ptrdiff_t>((ik + 1) * n));
       occupation.push_back(0.0);
-      auto& c = w.waves[ik].coefficients[0];
+      std::vector<Cplx>& c = w.waves[ik].coefficients[0];
       const std::size_t n_pw = w.waves[ik].g.size();
       for (std::size_t i = 0; i < n_pw; ++i) c.push_back(b * c[(n - 1) * n_pw + i]);
       for (std::size_t i = 0; i < n_pw; ++i) c[(n - 1) * n_pw + i] *= a;

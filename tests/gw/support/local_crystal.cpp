@@ -39,6 +39,28 @@ void add_states(const LocalCrystal& crystal, const Vec3& k, GwKernels& kernels, 
   w.waves.push_back({sphere.g, {std::move(vectors)}});
 }
 
+/// The states at the irreducible points of the grid shifted by q.
+Wavefunctions states_on_grid(const LocalCrystal& crystal, const Vec3& q, GwKernels& kernels) {
+  Wavefunctions w;
+  w.header.title = "WFN-Complex";
+  w.header.crystal = crystal.cell;
+  w.header.crystal.atoms.push_back({{0, 0, 0}, 2});
+  w.header.density_cutoff_ry = 4.0 * crystal.cutoff_ry;
+  w.header.g = make_g_sphere(crystal.cell.bdot, {}, w.header.density_cutoff_ry).g;
+  const IVec3 extent = component_extent(w.header.g);
+  for (int i = 0; i < 3; ++i) w.header.fft_grid[i] = good_fft_size(2 * extent[i] + 1);
+  w.n_bands = crystal.bands;
+  w.wavefunction_cutoff_ry = crystal.cutoff_ry;
+  w.k_grid = crystal.k_grid;
+  for (int i = 0; i < 3; ++i) w.k_shift[i] = q[i] * crystal.k_grid[i];
+  std::vector<SymmetryOperation> group;
+  for (const int s : little_group(crystal.cell.symmetries, q, true))
+    group.push_back(crystal.cell.symmetries[static_cast<std::size_t>(s)]);
+  irreducible_points(w.k_grid, q, group, &w.k, &w.weight);
+  for (const Vec3& k : w.k) add_states(crystal, k, kernels, w);
+  return w;
+}
+
 }  // namespace
 
 Crystal cell(const Mat3& lattice) {
@@ -76,19 +98,7 @@ Crystal with_mirrors(Crystal crystal) {
 
 MeanField local_crystal(const LocalCrystal& crystal, const Vec3& q0) {
   const auto kernels = make_gw_kernels(find_device("cpu"));
-  Wavefunctions w;
-  w.header.title = "WFN-Complex";
-  w.header.crystal = crystal.cell;
-  w.header.crystal.atoms.push_back({{0, 0, 0}, 2});
-  w.header.density_cutoff_ry = 4.0 * crystal.cutoff_ry;
-  w.header.g = make_g_sphere(crystal.cell.bdot, {}, w.header.density_cutoff_ry).g;
-  const IVec3 extent = component_extent(w.header.g);
-  for (int i = 0; i < 3; ++i) w.header.fft_grid[i] = good_fft_size(2 * extent[i] + 1);
-  w.n_bands = crystal.bands;
-  w.wavefunction_cutoff_ry = crystal.cutoff_ry;
-  w.k_grid = crystal.k_grid;
-  irreducible_points(w.k_grid, {}, crystal.cell.symmetries, &w.k, &w.weight);
-  for (const Vec3& k : w.k) add_states(crystal, k, *kernels, w);
+  Wavefunctions w = states_on_grid(crystal, {}, *kernels);
   const BrillouinZone zone(w.k, crystal.cell.symmetries, 0, "test");
   PlaneWaveField density{.header = w.header,
                          .values = summed_density(w, zone, {1}, w.header.g, *kernels)};
@@ -96,6 +106,11 @@ MeanField local_crystal(const LocalCrystal& crystal, const Vec3& q0) {
   MeanField field = make_mean_field(std::move(w), {}, std::move(density));
   field.by_velocity = true;
   field.q0 = q0;
+  field.shifted_states = [crystal](const Wavefunctions&, const Vec3& q, GwKernels& on, Progress&) {
+    LocalCrystal occupied = crystal;
+    occupied.bands = 2;
+    return states_on_grid(occupied, q, on);
+  };
   return field;
 }
 

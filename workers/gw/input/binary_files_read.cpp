@@ -173,7 +173,49 @@ std::vector<Vec3> to_vec3(const std::vector<double>& flat) {
   return points;
 }
 
-Wavefunctions read_wavefunctions_binary(const std::filesystem::path& path) {
+/// Passes over a data block that read_data() would read.
+void skip_data(FortranReader& file, const std::string& what) {
+  const int n_records = record_count(file, what);
+  for (int r = 0; r < n_records; ++r) {
+    file.skip("length of a part of " + what);
+    file.skip(what);
+  }
+}
+
+/// Reads the plane waves of one k-point into `w`, and its states into `states` or, if that is null,
+/// into `w`.
+void read_point(FortranReader& file, int ik, std::int64_t n_pw, StateFile* states,
+                Wavefunctions& w) {
+  const std::string at = " of k-point " + std::to_string(ik + 1), name = file.path().string();
+  const bool known = states != nullptr && states->holds(ik);
+  KPointWaves waves;
+  waves.g = read_g_list(file, n_pw, "G-list" + at);
+  std::vector<std::vector<Cplx>> in_memory(static_cast<std::size_t>(w.header.n_spins));
+  for (int band = 0; band < w.n_bands; ++band) {
+    const std::string what = "band " + std::to_string(band + 1) + at;
+    if (known) {
+      skip_data(file, what);
+      continue;
+    }
+    const auto columns = read_data(file, n_pw, w.header.n_spins, w.header.is_real, what);
+    for (std::size_t s = 0; s < columns.size(); ++s) {
+      if (states == nullptr) {
+        in_memory[s].insert(in_memory[s].end(), columns[s].begin(), columns[s].end());
+        continue;
+      }
+      check_norm(columns[s], band, ik, name);
+      states->write(ik, static_cast<int>(s), band, columns[s]);
+    }
+  }
+  if (states == nullptr)
+    for (auto& spin : in_memory) waves.coefficients.emplace_back(std::move(spin));
+  else if (!known)
+    states->finish_point(ik);
+  w.waves.push_back(std::move(waves));
+}
+
+Wavefunctions read_wavefunctions_binary(const std::filesystem::path& path,
+                                        const StateStorage& storage) {
   FortranReader file(path);
   Wavefunctions w;
   const Title title = read_title(file, &w.header.title);
@@ -214,36 +256,28 @@ Wavefunctions read_wavefunctions_binary(const std::filesystem::path& path) {
   w.header.g = read_g_list(file, counts.n_g, "master G-list");
   check_header(w.header, name);
 
-  for (int ik = 0; ik < n_k; ++ik) {
-    const std::string at = " of k-point " + std::to_string(ik + 1);
-    const std::int64_t n = n_pw[static_cast<std::size_t>(ik)];
-    require_in_range(n, 1, max_pw, "number of plane waves" + at, name);
-    KPointWaves waves;
-    waves.g = read_g_list(file, n, "G-list" + at);
-    waves.coefficients.assign(static_cast<std::size_t>(counts.n_spins), {});
-    for (int band = 0; band < w.n_bands; ++band) {
-      const auto columns = read_data(file, n, counts.n_spins, title.is_real,
-                                     "band " + std::to_string(band + 1) + at);
-      for (std::size_t s = 0; s < columns.size(); ++s)
-        waves.coefficients[s].insert(waves.coefficients[s].end(), columns[s].begin(),
-                                     columns[s].end());
-    }
-    w.waves.push_back(std::move(waves));
-  }
+  for (int ik = 0; ik < n_k; ++ik)
+    require_in_range(n_pw[static_cast<std::size_t>(ik)], 1, max_pw,
+                     "number of plane waves of k-point " + std::to_string(ik + 1), name);
+  const auto states = state_file_for(storage, path, w, {n_pw.begin(), n_pw.end()});
+  for (int ik = 0; ik < n_k; ++ik)
+    read_point(file, ik, n_pw[static_cast<std::size_t>(ik)], states.get(), w);
+  if (states != nullptr) take_mapped(*states, w);
   check_wavefunctions(w, name);
   return w;
 }
 
 }  // namespace
 
-Wavefunctions read_wavefunctions_hdf5(const std::filesystem::path& path);
+Wavefunctions read_wavefunctions_hdf5(const std::filesystem::path& path,
+                                      const StateStorage& storage);
 
-Wavefunctions read_wavefunctions(const std::filesystem::path& path) {
+Wavefunctions read_wavefunctions(const std::filesystem::path& path, const StateStorage& storage) {
   std::ifstream in(input_file(path), std::ios::binary);
   char magic[8] = {};
   in.read(magic, sizeof magic);
-  if (in && std::string_view(magic + 1, 3) == "HDF") return read_wavefunctions_hdf5(path);
-  return read_wavefunctions_binary(path);
+  if (in && std::string_view(magic + 1, 3) == "HDF") return read_wavefunctions_hdf5(path, storage);
+  return read_wavefunctions_binary(path, storage);
 }
 
 PlaneWaveField read_field(const std::filesystem::path& path, const std::string& kind) {

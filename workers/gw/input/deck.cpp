@@ -47,6 +47,8 @@ void read_crystal(TableReader& reader, EmpiricalCrystal& c) {
     c.deformation[axis][axis] = stretch[axis];
   }
   c.cubic_cell = reader.choice("cell", 0, {"primitive", "cubic"}) == 1;
+  if (c.cubic_cell && well_model(c.name) != nullptr)
+    reader.fail("cell", "= \"cubic\" belongs to the crystals of diamond and zincblende; remove it");
   c.repeats = grid_of(reader, "supercell", c.repeats);
   c.origin_shift = vector_of(reader, "origin_shift", c.origin_shift);
   c.wavefunction_cutoff_ry = reader.number("cutoff_ry", c.wavefunction_cutoff_ry, 0.5, 1000.0);
@@ -63,7 +65,8 @@ void check_crystal_keys(TableReader& reader, std::size_t limit) {
   if (limit == kDense)
     reader.fail("long_wave",
                 "= \"dense\" belongs to files; \"states\" does the same with source = \"epm\"");
-  for (const char* key : {"wfn", "wfnq", "wfn_outer", "rho", "vxc", "vsc", "vkb"})
+  for (const char* key :
+       {"wfn", "wfnq", "wfn_outer", "rho", "vxc", "vsc", "vkb", "state_memory_mib"})
     if (reader.has(key))
       reader.fail(key, "is not allowed with source = \"epm\", which needs no files; remove it");
 }
@@ -131,6 +134,7 @@ void read_mean_field(const toml::table* table, const std::string& where,
     m.long_wave = LongWave::kDense;
   m.max_projector_residual =
       reader.number("max_projector_residual", m.max_projector_residual, 1e-12, 1.0);
+  m.state_memory_mib = reader.number("state_memory_mib", 0.0, 1.0, 1e9);
   read_eigensolver(reader, m);
   if (m.empirical)
     check_crystal_keys(reader, limit);
@@ -198,6 +202,34 @@ void read_zone_sum(TableReader& reader, const Deck& deck, CoulombOptions* c) {
     reader.fail("zone_sum", "belongs to truncation = \"none\" or \"slab\"; remove it");
 }
 
+/// Reads the number of points for the head of ε⁻¹ of a slab. @pre tables before this one, and
+/// truncation, are read
+void read_subsampling(TableReader& reader, const Deck& deck, CoulombOptions* c) {
+  c->subsampling = reader.integer("subsampling", 0, 4, 32);
+  if (!reader.has("subsampling")) return;
+  const auto refuse = [&](const std::string& why) {
+    reader.fail("subsampling", "= " + std::to_string(c->subsampling) + " " + why);
+  };
+  if (c->truncation != Truncation::kSlab)
+    refuse(
+        "belongs to truncation = \"slab\", where ε⁻¹ changes within the mini-zone of q → 0; "
+        "remove it");
+  if (c->subsampling % 2 != 0)
+    refuse("is odd; every second point gives the error of the rest, so choose an even number");
+  if (reader.has("zone_sum") && c->zone_sum == ZoneSum::kCells)
+    refuse(
+        "is not allowed with zone_sum = \"cells\", which leaves W at the next points as it is; "
+        "remove zone_sum");
+  c->zone_sum = ZoneSum::kPoints;
+  if (deck.compatible) refuse("is not allowed with compat = \"bgw\"; remove one of them");
+  if (!deck.epsilon.stored.gamma.empty())
+    refuse("is not allowed with epsilon.eps0mat, whose files hold one short q; remove one of them");
+  if (!deck.mean_field.empirical && deck.mean_field.vsc.empty())
+    refuse("needs meanfield.vsc and meanfield.vkb, which make states between the k-points");
+  if (deck.sigma.outer.kind == OuterLoop::kEvGw || deck.sigma.outer.kind == OuterLoop::kQsGw)
+    refuse("is not allowed with an outer loop that updates ε⁻¹; choose evgw0 or qsgw0");
+}
+
 void read_coulomb(const toml::table* table, const std::string& where,
                   const std::filesystem::path& directory, Deck* deck) {
   TableReader reader(table, "coulomb", where);
@@ -217,6 +249,7 @@ void read_coulomb(const toml::table* table, const std::string& where,
                 "holds averages of the full interaction; leave it out with truncation");
   deck->coulomb.wing_rule = deck->compatible ? WingRule::kListedPoint : WingRule::kShortest;
   read_zone_sum(reader, *deck, &c);
+  read_subsampling(reader, *deck, &c);
   reader.finish();
 }
 
@@ -277,6 +310,16 @@ void check_across_tables(const Deck& deck, const std::string& where) {
     throw InvalidInput(where +
                        ": epsilon.frequencies is not allowed with this sigma.method, which "
                        "sets them itself; leave it out");
+  if (deck.coulomb.subsampling > 0 && deck.pseudobands.wanted())
+    throw InvalidInput(where +
+                       ": coulomb.subsampling is not allowed with pseudobands, whose random "
+                       "vectors would differ from q to q; remove one of them");
+  if (deck.perturbation.wanted && deck.mean_field.empirical &&
+      well_model(deck.mean_field.crystal.name) != nullptr)
+    throw InvalidInput(
+        where +
+        ": [perturbation] displaces atoms with form factors, which meanfield.crystal "
+        "= \"monolayer\" has not; choose another crystal");
   if (deck.stop_after_epsilon && !deck.epsilon.stored.gamma.empty())
     throw InvalidInput(
         where +

@@ -63,29 +63,47 @@ std::int32_t FortranReader::marker(std::string_view contents) {
   return count;
 }
 
+std::int64_t FortranReader::head_of_part(std::string_view contents, bool* more) {
+  const std::int32_t head = marker(contents);
+  const std::int64_t length = head < 0 ? -std::int64_t{head} : head;
+  const std::int64_t left = file_bytes_ - static_cast<std::int64_t>(in_.tellg());
+  if (length + 4 > left)
+    throw InvalidInput(
+        where(contents) + " claims " + std::to_string(length) + " bytes but only " +
+        std::to_string(std::max<std::int64_t>(0, left - 4)) +
+        " are left; the file is truncated, or not Fortran unformatted little-endian");
+  *more = head < 0;
+  return length;
+}
+
+void FortranReader::tail_of_part(std::string_view contents, std::int64_t length) {
+  const std::int32_t tail = marker(contents);
+  if (std::abs(std::int64_t{tail}) != length)
+    throw InvalidInput(where(contents) + " opens with a count of " + std::to_string(length) +
+                       " bytes and closes with " + std::to_string(tail) +
+                       "; the file is corrupted");
+}
+
 FortranRecord FortranReader::record(std::string_view contents) {
   ++record_;
   std::vector<char> bytes;
   for (bool more = true; more;) {
-    const std::int32_t head = marker(contents);
-    const std::int64_t length = head < 0 ? -std::int64_t{head} : head;
-    const std::int64_t left = file_bytes_ - static_cast<std::int64_t>(in_.tellg());
-    if (length + 4 > left)
-      throw InvalidInput(
-          where(contents) + " claims " + std::to_string(length) + " bytes but only " +
-          std::to_string(std::max<std::int64_t>(0, left - 4)) +
-          " are left; the file is truncated, or not Fortran unformatted little-endian");
+    const std::int64_t length = head_of_part(contents, &more);
     const std::size_t before = bytes.size();
     bytes.resize(before + static_cast<std::size_t>(length));
     in_.read(bytes.data() + before, length);
-    const std::int32_t tail = marker(contents);
-    if (std::abs(std::int64_t{tail}) != length)
-      throw InvalidInput(where(contents) + " opens with a count of " + std::to_string(length) +
-                         " bytes and closes with " + std::to_string(tail) +
-                         "; the file is corrupted");
-    more = head < 0;
+    tail_of_part(contents, length);
   }
   return {std::move(bytes), where(contents)};
+}
+
+void FortranReader::skip(std::string_view contents) {
+  ++record_;
+  for (bool more = true; more;) {
+    const std::int64_t length = head_of_part(contents, &more);
+    in_.seekg(length, std::ios::cur);
+    tail_of_part(contents, length);
+  }
 }
 
 FortranWriter::FortranWriter(const std::filesystem::path& path)

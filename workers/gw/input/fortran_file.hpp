@@ -50,6 +50,8 @@ class FortranReader {
   explicit FortranReader(const std::filesystem::path& path);
   /// Reads the next record. @param contents  names its expected contents in messages
   FortranRecord record(std::string_view contents);
+  /// Passes over the next record without reading it.
+  void skip(std::string_view contents);
   /// A record that holds exactly `count` values.
   template <typename T>
   std::vector<T> values(std::int64_t count, std::string_view contents) {
@@ -63,6 +65,9 @@ class FortranReader {
 
  private:
   std::int32_t marker(std::string_view contents);
+  /// Reads the count at the head of a part of a record. @return its length
+  std::int64_t head_of_part(std::string_view contents, bool* more);
+  void tail_of_part(std::string_view contents, std::int64_t length);
   std::filesystem::path path_;
   std::ifstream in_;
   std::int64_t file_bytes_ = 0;

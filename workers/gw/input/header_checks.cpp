@@ -185,19 +185,22 @@ void check_wavefunctions(const Wavefunctions& waves, const std::string& file) {
                            " at k-point " + std::to_string(ik + 1) +
                            " are not in ascending order of energy");
       const KPointWaves& wave = waves.waves[static_cast<std::size_t>(ik)];
-      const auto n_pw = wave.g.size();
       const auto& c = wave.coefficients[static_cast<std::size_t>(spin)];
-      for (int band = 0; band < waves.n_bands; ++band) {
-        double norm = 0.0;
-        for (std::size_t g = 0; g < n_pw; ++g)
-          norm += std::norm(c[static_cast<std::size_t>(band) * n_pw + g]);
-        if (!(std::abs(norm - 1.0) < 1e-6))
-          reject(file, "band " + std::to_string(band + 1) + " at k-point " +
-                           std::to_string(ik + 1) + " has norm " + number(norm) +
-                           ", not 1; ultrasoft or PAW wavefunctions cannot be used, only "
-                           "norm-conserving ones");
-      }
+      if (c.is_mapped()) continue;  // checked as it was read
+      for (int band = 0; band < waves.n_bands; ++band)
+        check_norm({c.data() + static_cast<std::size_t>(band) * wave.g.size(), wave.g.size()}, band,
+                   ik, file);
     }
+}
+
+void check_norm(std::span<const Cplx> state, int band, int ik, const std::string& file) {
+  double norm = 0.0;
+  for (const Cplx& c : state) norm += std::norm(c);
+  if (!(std::abs(norm - 1.0) < 1e-6))
+    reject(file, "band " + std::to_string(band + 1) + " at k-point " + std::to_string(ik + 1) +
+                     " has norm " + number(norm) +
+                     ", not 1; ultrasoft or PAW wavefunctions cannot be used, only "
+                     "norm-conserving ones");
 }
 
 void require_same_crystal(const MeanFieldHeader& a, const std::string& name_a,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "workers/gw/model/mean_field.hpp"
@@ -28,9 +29,12 @@ void check_g_list(const std::vector<IVec3>& g, const IVec3& fft_grid, const std:
 /// @throws InvalidInput with file, quantity and value
 void check_header(const MeanFieldHeader& header, const std::string& file);
 
-/// Checks k-list, weights, energies, occupations, G-lists and norms of the coefficients.
+/// Checks k-list, weights, energies, occupations, G-lists and norms of the coefficients in memory.
 /// @throws InvalidInput with file, quantity and value
 void check_wavefunctions(const Wavefunctions& waves, const std::string& file);
+
+/// Checks that a state is normalised. @throws InvalidInput with file, band, k-point and norm
+void check_norm(std::span<const Cplx> state, int band, int ik, const std::string& file);
 
 /// @throws InvalidInput naming the first value that is not finite.
 template <typename Values>

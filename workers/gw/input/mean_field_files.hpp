@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "workers/gw/input/state_file.hpp"
 #include "workers/gw/model/mean_field.hpp"
 
 // The folder workers/gw/input reads decks and files. Begin with deck.hpp, which turns a deck into
@@ -14,8 +15,10 @@ namespace quasi::gw {
 
 /// Reads a wavefunction file, binary or HDF5 (told apart by its first bytes), and checks its
 /// counts, cell, group, k-list, norms and that all numbers are finite.
+/// @param storage  memory for the states and the place of those that exceed it
 /// @throws InvalidInput with file, record, value, limit and remedy.
-Wavefunctions read_wavefunctions(const std::filesystem::path& path);
+Wavefunctions read_wavefunctions(const std::filesystem::path& path,
+                                 const StateStorage& storage = {});
 
 /// Reads RHO, VXC or VSC.
 /// @param kind  required prefix of the title: "RHO" for the density. The files of both potentials

@@ -163,7 +163,46 @@ void read_hdf5_bands(const H5Reader& file, const std::string& name, Wavefunction
   require_size(w->occupation.size(), n_sk * w->n_bands, "/mf_header/kpoints/occ", name);
 }
 
-Wavefunctions read_wavefunctions_hdf5(const std::filesystem::path& path) {
+/// Columns of /wfns/coeffs that belong to one k-point.
+struct ColumnsOfPoint {
+  int spin = 0;
+  std::int64_t first = 0, n_pw = 0;
+};
+
+/// Reads bands [bands.first, bands.second) of one spin and k-point, [band][n_pw].
+std::vector<Cplx> read_bands(const H5Reader& file, const Wavefunctions& w, int ik,
+                             const ColumnsOfPoint& at, const std::pair<int, int>& bands,
+                             const std::string& name) {
+  const std::int64_t parts = w.header.is_real ? 1 : 2;
+  const std::int64_t start[] = {bands.first, at.spin, at.first, 0};
+  const std::int64_t count[] = {bands.second - bands.first, 1, at.n_pw, parts};
+  const auto flat = file.slab("/wfns/coeffs", start, count);
+  std::vector<Cplx> c(flat.size() / static_cast<std::size_t>(parts));
+  for (std::size_t i = 0; i < c.size(); ++i)
+    c[i] = parts == 1 ? Cplx(flat[i], 0.0) : Cplx(flat[2 * i], flat[2 * i + 1]);
+  require_finite(c, "coefficient of k-point " + std::to_string(ik + 1) + ":", name);
+  return c;
+}
+
+/// Reads the states of one k-point block by block into a state file.
+void store_bands(const H5Reader& file, const Wavefunctions& w, int ik, ColumnsOfPoint at,
+                 StateFile& states, const std::string& name) {
+  constexpr std::int64_t kBlock_bytes = std::int64_t{16} << 20;
+  const int step = static_cast<int>(std::max<std::int64_t>(1, kBlock_bytes / (16 * at.n_pw)));
+  const auto n = static_cast<std::size_t>(at.n_pw);
+  for (at.spin = 0; at.spin < w.header.n_spins; ++at.spin)
+    for (int begin = 0; begin < w.n_bands; begin += step) {
+      const int end = std::min(w.n_bands, begin + step);
+      const std::vector<Cplx> block = read_bands(file, w, ik, at, {begin, end}, name);
+      for (int band = begin; band < end; ++band)
+        check_norm({block.data() + static_cast<std::size_t>(band - begin) * n, n}, band, ik, name);
+      states.write(ik, at.spin, begin, block);
+    }
+  states.finish_point(ik);
+}
+
+Wavefunctions read_wavefunctions_hdf5(const std::filesystem::path& path,
+                                      const StateStorage& storage) {
   const H5Reader file(path);
   const std::string name = path.string();
   Wavefunctions w;
@@ -185,23 +224,22 @@ Wavefunctions read_wavefunctions_hdf5(const std::filesystem::path& path) {
         "': /wfns/coeffs has another shape than bands × spins × plane waves × parts = " +
         std::to_string(w.n_bands) + " × " + std::to_string(w.header.n_spins) + " × " +
         std::to_string(total) + " × " + std::to_string(parts));
+  const auto states = state_file_for(storage, path, w, n_pw);
   std::int64_t first = 0;
-  for (std::size_t ik = 0; ik < n_pw.size(); ++ik) {
+  for (int ik = 0; ik < w.n_k(); ++ik) {
+    const std::int64_t n = n_pw[static_cast<std::size_t>(ik)];
     KPointWaves waves;
-    waves.g.assign(g.begin() + first, g.begin() + first + n_pw[ik]);
-    for (int spin = 0; spin < w.header.n_spins; ++spin) {
-      const std::int64_t start[] = {0, spin, first, 0};
-      const std::int64_t count[] = {w.n_bands, 1, n_pw[ik], parts};
-      const auto flat = file.slab("/wfns/coeffs", start, count);
-      std::vector<Cplx> c(flat.size() / static_cast<std::size_t>(parts));
-      for (std::size_t i = 0; i < c.size(); ++i)
-        c[i] = parts == 1 ? Cplx(flat[i], 0.0) : Cplx(flat[2 * i], flat[2 * i + 1]);
-      require_finite(c, "coefficient of k-point " + std::to_string(ik + 1) + ":", name);
-      waves.coefficients.push_back(std::move(c));
-    }
-    first += n_pw[ik];
+    waves.g.assign(g.begin() + first, g.begin() + first + n);
+    if (states == nullptr)
+      for (int spin = 0; spin < w.header.n_spins; ++spin)
+        waves.coefficients.emplace_back(read_bands(
+            file, w, ik, {.spin = spin, .first = first, .n_pw = n}, {0, w.n_bands}, name));
+    else if (!states->holds(ik))
+      store_bands(file, w, ik, {.spin = 0, .first = first, .n_pw = n}, *states, name);
+    first += n;
     w.waves.push_back(std::move(waves));
   }
+  if (states != nullptr) take_mapped(*states, w);
   check_wavefunctions(w, name);
   return w;
 }

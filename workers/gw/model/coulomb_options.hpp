@@ -28,6 +28,9 @@ struct CoulombOptions {
   /// Without effect where the interaction is truncated, averages are stored, or wings follow
   /// WingRule::kListedPoint, which has averages of its own.
   ZoneSum zone_sum = ZoneSum::kCells;
+  /// Lengths of q inside the mini-zone of a slab at which the head of ε⁻¹ is calculated for the
+  /// average of W; 0: none.
+  int subsampling = 0;
   /// File of stored averages v̄(q+G). If it is empty, the averages are calculated.
   std::string average_file;
 };

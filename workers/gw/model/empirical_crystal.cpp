@@ -12,18 +12,29 @@ constexpr FormFactors kTable[] = {
     {"zns", 10.2233, {-0.22, 0.0, 0.03, 0.07}, {0.24, 0.14, 0.0, 0.04}, {30, 16}},
 };
 
+constexpr WellModel kMonolayer{.name = "monolayer",
+                               .lattice_bohr = 6.0,
+                               .height_bohr = 16.0,
+                               .depth_ry = 3.0,
+                               .width_bohr = 1.5};
+
 }  // namespace
+
+const WellModel* well_model(const std::string& name) {
+  return name == kMonolayer.name ? &kMonolayer : nullptr;
+}
 
 const FormFactors& form_factors(const std::string& name) {
   for (const FormFactors& entry : kTable)
     if (name == entry.name) return entry;
   throw InvalidInput("meanfield.crystal = \"" + name +
-                     "\" is not built in; choose silicon, germanium, gaas or zns");
+                     "\" has no form factors; choose silicon, germanium, gaas or zns");
 }
 
 std::vector<std::string> empirical_crystal_names() {
   std::vector<std::string> names;
   for (const FormFactors& entry : kTable) names.emplace_back(entry.name);
+  names.emplace_back(kMonolayer.name);
   return names;
 }
 

@@ -42,6 +42,17 @@ struct FormFactors {
   int atomic_number[2];
 };
 
+/// A square lattice of wells −depth e^{−r²/2w²} in one plane, with vacuum above and below: a model
+/// of an insulating monolayer. A well has two electrons.
+struct WellModel {
+  const char* name;
+  double lattice_bohr, height_bohr;  ///< edges of the cell in the plane and across it
+  double depth_ry, width_bohr;
+};
+
+/// Returns the wells of a built-in monolayer; null: the crystal has form factors.
+const WellModel* well_model(const std::string& name);
+
 /// Returns the form factors of a crystal. @throws InvalidInput if no crystal of that name is built
 /// in.
 const FormFactors& form_factors(const std::string& name);

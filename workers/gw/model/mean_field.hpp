@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "workers/gw/model/state_coefficients.hpp"
 #include "workers/gw/physics/crystal.hpp"
 
 /// The mean-field calculation that a GW job starts from, with the data of BerkeleyGW's files
@@ -27,7 +28,7 @@ struct MeanFieldHeader {
 /// Plane-wave coefficients of all bands at one k-point.
 struct KPointWaves {
   std::vector<IVec3> g;                         ///< [n_pw], in the writer's order
-  std::vector<std::vector<Cplx>> coefficients;  ///< [spin] → [n_bands][n_pw]
+  std::vector<StateCoefficients> coefficients;  ///< [spin] → [n_bands][n_pw]
 };
 
 struct Wavefunctions {

@@ -26,6 +26,8 @@ struct MeanFieldOptions {
   Vec3 q0{0.001, 0.0, 0.0};  ///< reduced; the shift of kDense and the direction of kVelocity
   /// Largest error of the projectors between the plane waves of VKB, relative to their maximum.
   double max_projector_residual = 1e-4;
+  /// Memory for the states of WFN, and for those of WFNq; 0: half of what the host can give.
+  double state_memory_mib = 0.0;
   EigensolverOptions eigensolver;  ///< for states that WFN and WFNq do not hold
 };
 

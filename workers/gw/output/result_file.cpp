@@ -53,6 +53,22 @@ void write_states(const Calculation& run, H5Writer& file) {
   }
 }
 
+/// Writes the points of the sub-sampling and ε⁻¹_00 there, [n_points][n_frequencies].
+void write_head_samples(const DielectricMatrix& m, H5Writer& file) {
+  std::vector<double> q;
+  std::vector<Cplx> heads;
+  const std::size_t n_points = m.head_samples[0].size();
+  for (std::size_t i = 0; i < n_points; ++i) {
+    const Vec3& at = m.head_samples[0][i].q;
+    q.insert(q.end(), at.begin(), at.end());
+    for (const auto& of_frequency : m.head_samples) heads.push_back(of_frequency[i].inverse_head);
+  }
+  const auto n = static_cast<std::int64_t>(n_points);
+  file.write("/epsilon/subsampling_q", q, {n, 3}, "1");
+  file.write("/epsilon/subsampling_head_inverse", heads,
+             {n, static_cast<std::int64_t>(m.head_samples.size())}, "1");
+}
+
 void write_screening(const Calculation& run, H5Writer& file) {
   std::vector<double> q, head, head_inverse;
   std::vector<Cplx> head_spectrum;
@@ -74,6 +90,8 @@ void write_screening(const Calculation& run, H5Writer& file) {
   file.write("/epsilon/frequencies", frequencies, {n_f}, "eV");
   file.write("/epsilon/head_inverse_of_frequency", head_spectrum, {n_q, n_f}, "1");
   file.write("/epsilon/head_inverse", head_inverse, {n_q}, "1");
+  for (const DielectricMatrix& m : run.epsilon)
+    if (!m.head_samples.empty()) write_head_samples(m, file);
   for (const DielectricMatrix& m : run.epsilon) {
     if (m.long_wave.empty()) continue;
     std::vector<Cplx> tensors;

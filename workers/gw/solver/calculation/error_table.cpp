@@ -27,7 +27,9 @@ class Rows {
     add_axis("k_grid", "k_grid");
     for (const char* name : {"pole_model", "frequency_grid"})
       rows_.push_back({name, "spread", {}, std::nullopt});
-    add_coulomb_average();
+    add_changes("coulomb_average", "spread", run_.zone_sum_change_ev);
+    if (!run_.subsampling_change_ev.empty())
+      add_changes("subsampling", "estimate", run_.subsampling_change_ev);
     add_linearisation();
     rows_.push_back({"near_poles", "bound", {}, std::nullopt});
     return std::move(rows_);
@@ -99,10 +101,9 @@ class Rows {
     rows_.push_back(std::move(row));
   }
 
-  /// Adds the change of the energies by the other rule for W near q → 0.
-  void add_coulomb_average() {
-    ErrorRow row{"coulomb_average", "spread", {}, std::nullopt};
-    const std::vector<double>& change = run_.zone_sum_change_ev;
+  /// Adds changes of the energies by another treatment of W near q → 0.
+  void add_changes(const char* name, const char* kind, const std::vector<double>& change) {
+    ErrorRow row{name, kind, {}, std::nullopt};
     for (const double value : change) row.value_ev.push_back(std::abs(value));
     if (row.examined())
       if (const auto [top, bottom] = edges(); top && bottom)

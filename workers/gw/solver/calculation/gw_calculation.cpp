@@ -168,6 +168,8 @@ void solve_states(const Deck& deck, const ExchangeCorrelation& vxc, const StepCo
     const PhaseClock clock(&run.seconds["zone_sum_change"]);
     run.zone_sum_change_ev = zone_sum_change_ev(run.field, run.epsilon, run.plan.sigma,
                                                 context.coulomb, context.team.first());
+    run.subsampling_change_ev =
+        subsampling_change_ev(run.field, run.epsilon, run.plan.sigma, context.coulomb);
   }
   {
     const PhaseClock clock(&run.seconds["sigma_further"]);
@@ -294,6 +296,15 @@ Preparation prepare(const Deck& deck, const Workplace& place, Progress& progress
   return ready;
 }
 
+/// Returns what a job needs of its mean field, and the memory for states.
+MeanFieldDemand demand_at(const Deck& deck, const Workplace& place, Progress& progress) {
+  MeanFieldDemand demand = demand_of(deck);
+  const double bytes = 1048576.0 * deck.mean_field.state_memory_mib;
+  demand.states = {bytes > 0.0 ? static_cast<std::int64_t>(bytes) : place.host_limit_bytes / 2,
+                   place.checkpoint_directory, &progress};
+  return demand;
+}
+
 }  // namespace
 
 MeanFieldDemand demand_of(const Deck& deck) {
@@ -302,7 +313,8 @@ MeanFieldDemand demand_of(const Deck& deck) {
           .hamiltonian = deck.pseudobands.wanted() &&
                          deck.mean_field.eigensolver.method == Eigensolver::kOperator,
           .molecule = deck.coulomb.truncation == Truncation::kBox ||
-                      deck.coulomb.truncation == Truncation::kSphere};
+                      deck.coulomb.truncation == Truncation::kSphere,
+          .shifts = deck.coulomb.subsampling > 0};
 }
 
 Calculation run_calculation(const Deck& deck, GwKernels& kernels, std::int64_t memory_budget_bytes,
@@ -320,7 +332,8 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
   {
     const PhaseClock clock(&seconds);
     place.team.warm_up_others();
-    field = load_mean_field(deck.mean_field, demand_of(deck), place.team.first(), progress, &times);
+    field = load_mean_field(deck.mean_field, demand_at(deck, place, progress), place.team.first(),
+                            progress, &times);
   }
   Calculation run = deck.pseudobands.blocks > 0
                         ? solve_with_errors(deck, std::move(*field), place, progress)
@@ -337,8 +350,8 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
 }
 
 Plan validated_plan(const Deck& deck, const Workplace& place, Progress& progress) {
-  Calculation run =
-      started(load_mean_field(deck.mean_field, demand_of(deck), place.team.first(), progress));
+  Calculation run = started(load_mean_field(deck.mean_field, demand_at(deck, place, progress),
+                                            place.team.first(), progress));
   prepare(deck, place, progress, run);
   return std::move(run.plan);
 }

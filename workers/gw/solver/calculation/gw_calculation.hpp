@@ -59,6 +59,9 @@ struct Calculation {
   /// Change of the energies by the other rule of ZoneSum (zone_sum_change.hpp), in the order of
   /// `quasiparticles`; empty: there is none.
   std::vector<double> zone_sum_change_ev;
+  /// Change of the energies if every second point of the sub-sampling is left out; empty without
+  /// it.
+  std::vector<double> subsampling_change_ev;
   std::vector<Spectrum> spectra;         ///< empty: none wanted
   std::vector<SigmaMatrixAtK> matrices;  ///< full Σ_lm(E); empty: not wanted
   std::vector<DysonState>

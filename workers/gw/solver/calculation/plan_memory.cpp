@@ -54,10 +54,10 @@ double numbers_of_w(const Sizes& n, const SigmaOptions& s, const CoulombOptions&
 }
 
 double bytes_of_states(const Wavefunctions& waves) {
-  double numbers = 0.0;
+  double bytes = 0.0;
   for (const KPointWaves& at : waves.waves)
-    for (const auto& spin : at.coefficients) numbers += static_cast<double>(spin.size());
-  return 16.0 * numbers;
+    for (const auto& spin : at.coefficients) bytes += spin.memory_bytes();
+  return bytes;
 }
 
 bool is_static(const Plan& plan) { return plan.epsilon.frequencies_ry.size() == 1; }

@@ -7,9 +7,9 @@ namespace quasi::gw {
 std::uint64_t digest_of(const MeanField& field, const Plan& plan, const CoulombOptions& coulomb,
                         const Wavefunctions* outer) {
   ProblemDigest d;
-  for (const double value :
-       {1.0 * static_cast<int>(coulomb.truncation), coulomb.sphere_radius_bohr,
-        1.0 * static_cast<int>(coulomb.wing_rule), 1.0 * static_cast<int>(coulomb.zone_sum)})
+  for (const double value : {1.0 * static_cast<int>(coulomb.truncation), coulomb.sphere_radius_bohr,
+                             1.0 * static_cast<int>(coulomb.wing_rule),
+                             1.0 * static_cast<int>(coulomb.zone_sum), 1.0 * coulomb.subsampling})
     d.add(value);
   d.add(coulomb.average_file.data(), coulomb.average_file.size());
   for (const Wavefunctions* w : {&field.waves, outer}) {
@@ -20,8 +20,10 @@ std::uint64_t digest_of(const MeanField& field, const Plan& plan, const CoulombO
       d.add(at.g.data(), at.g.size() * sizeof(IVec3));
       // The states follow from H, which determines the energies. A sample of coefficients
       // distinguishes gauges.
-      for (const auto& c : at.coefficients)
-        for (std::size_t i = 0; i < c.size(); i += 101) d.add(&c[i], sizeof c[i]);
+      for (const auto& c : at.coefficients) {
+        const std::size_t step = 101 * (1 + c.size() / 1000000);
+        for (std::size_t i = 0; i < c.size(); i += step) d.add(&c[i], sizeof c[i]);
+      }
     }
   }
   for (const auto& rho : field.density.values) d.add(rho);

@@ -8,6 +8,7 @@
 
 #include "workers/gw/solver/calculation/phase_clock.hpp"
 #include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
+#include "workers/gw/solver/screening/coulomb/head_samples.hpp"
 
 namespace quasi::gw {
 
@@ -57,6 +58,9 @@ ScreeningStep::ScreeningStep(const Deck& deck, const StepContext& context, Calcu
     else
       run.epsilon = dielectric_matrices(run.field, screening_points(run.field), run.plan.epsilon,
                                         context, &profile_);
+    for (DielectricMatrix& m : run.epsilon)
+      if (m.at_gamma && context.coulomb.options().subsampling > 0)
+        m.head_samples = head_samples(run.field, run.plan.epsilon, context);
   }
   // The group of the window width belongs to the phase of the error bars.
   if (const auto errors = run.seconds.find("pseudoband_errors"); errors != run.seconds.end())

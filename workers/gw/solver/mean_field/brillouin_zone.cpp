@@ -132,8 +132,8 @@ RotatedWaves rotated_waves(const Wavefunctions& waves,
     unchanged = unchanged && factor[i] == 1.0;
   }
   const auto n_bands = static_cast<std::size_t>(band_end - band_begin);
-  const std::complex<double>* c = from.coefficients[static_cast<std::size_t>(spin)].data() +
-                                  static_cast<std::size_t>(band_begin) * n_pw;
+  const std::complex<double>* c = from.coefficients[static_cast<std::size_t>(spin)].part(
+      static_cast<std::size_t>(band_begin) * n_pw, n_bands * n_pw);
   if (!unchanged) {
     result.own.resize(n_bands * n_pw);
 #pragma omp parallel for schedule(static)

@@ -5,6 +5,7 @@
 #include "workers/gw/model/empirical_crystal.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
 #include "workers/gw/solver/mean_field/eigensolver/operator_states.hpp"
+#include "workers/gw/solver/mean_field/empirical_structure.hpp"
 #include "workers/gw/solver/mean_field/problem.hpp"
 #include "workers/gw/solver/step_times.hpp"
 
@@ -15,9 +16,6 @@ namespace quasi::gw {
 /// the points of the grid shifted by q₀ too.
 MeanField empirical_mean_field(const EmpiricalCrystal& crystal, GwKernels& kernels,
                                Progress& progress, StepTimes* times = nullptr);
-
-/// Returns V(G) of a built-in crystal where it is not 0.
-PotentialElements empirical_potential(const EmpiricalCrystal& crystal);
 
 /// Returns a function that diagonalises the same Hamiltonian at any k. The kernels must outlive
 /// that function.

@@ -112,7 +112,7 @@ class FilteredVectors {
 std::vector<Cplx> states_at(const MeanField& field, const PseudobandPlan& plan, PseudobandUse use,
                             int spin, int ik, HamiltonianKernels& kernels) {
   const KPointWaves& at = field.waves.waves[static_cast<std::size_t>(ik)];
-  const std::vector<Cplx>& states = at.coefficients[static_cast<std::size_t>(spin)];
+  const StateCoefficients& states = at.coefficients[static_cast<std::size_t>(spin)];
   const HamiltonianOperator h = operator_at(field, spin, ik);
   const auto loaded = kernels.load(h);
   const bool real = h.is_real() && is_real(states);

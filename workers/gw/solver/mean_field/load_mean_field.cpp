@@ -80,6 +80,19 @@ HamiltonianAt hamiltonian_of_files(const MeanFieldOptions& files) {
   };
 }
 
+/// Returns a function that diagonalises H between the k-points of WFN.
+ShiftedStates shifted_states_of_files(const MeanFieldOptions& files,
+                                      std::shared_ptr<const RadialProjectors> nonlocal) {
+  auto potential = std::make_shared<const PlaneWaveField>(read_field(files.vsc, "VSC"));
+  return [potential, nonlocal, eigensolver = files.eigensolver](
+             const Wavefunctions& waves, const Vec3& q, GwKernels& kernels, Progress& progress) {
+    return shifted_dense_states(
+        waves, q,
+        {waves.header.crystal, waves.wavefunction_cutoff_ry, *potential, *nonlocal, eigensolver},
+        kernels, progress);
+  };
+}
+
 }  // namespace
 
 MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand& demand,
@@ -90,11 +103,15 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
     return field;
   }
   std::optional<Wavefunctions> shifted;
-  if (!source.wfnq.empty()) shifted = read_wavefunctions(source.wfnq);
-  Wavefunctions waves = read_wavefunctions(source.wfn);
+  if (!source.wfnq.empty()) {
+    StateStorage of_shifted = demand.states;
+    of_shifted.name = "WFNq";
+    shifted = read_wavefunctions(source.wfnq, of_shifted);
+  }
+  Wavefunctions waves = read_wavefunctions(source.wfn, demand.states);
   add_bands(source, demand, waves, kernels, progress);
   std::shared_ptr<const RadialProjectors> nonlocal;
-  if (source.long_wave != LongWave::kStates && demand.screening) {
+  if ((source.long_wave != LongWave::kStates && demand.screening) || demand.shifts) {
     nonlocal = projectors_between(source, waves.header, progress);
     if (source.long_wave == LongWave::kDense) {
       const PlaneWaveField potential = read_field(source.vsc, "VSC");
@@ -107,6 +124,7 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
   PlaneWaveField density = density_of(source, waves, kernels);
   MeanField field = make_mean_field(std::move(waves), std::move(shifted), std::move(density));
   field.nonlocal = nonlocal;
+  if (demand.shifts) field.shifted_states = shifted_states_of_files(source, nonlocal);
   if (demand.hamiltonian) field.hamiltonian = hamiltonian_of_files(source);
   // The truncated interaction of a molecule is finite at q = 0, where ⟨v|c⟩ = 0. The head is then 1
   // and needs no second set of states.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "workers/backend/progress.hpp"
+#include "workers/gw/input/state_file.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/model/mean_field_options.hpp"
 #include "workers/gw/solver/mean_field/problem.hpp"
@@ -14,6 +15,8 @@ struct MeanFieldDemand {
   bool screening = true;     ///< ε⁻¹ is calculated, so that q → 0 is needed
   bool hamiltonian = false;  ///< the states are those of H, which is kept (MeanField::hamiltonian)
   bool molecule = false;     ///< the interaction is truncated to a box or a sphere
+  bool shifts = false;       ///< MeanField::shifted_states is needed
+  StateStorage states;       ///< memory for the states of WFN, and for those of WFNq
 };
 
 /// Reads the files of a mean field, or diagonalises the built-in crystal.

@@ -42,8 +42,8 @@ KPointWaves time_reversed(const KPointWaves& waves) {
 /// Returns ⟨n|k + G|²|n⟩, Ry.
 double kinetic_energy_ry(const Wavefunctions& waves, int spin, int ik, int band) {
   const KPointWaves& at = waves.waves[static_cast<std::size_t>(ik)];
-  const Cplx* c = at.coefficients[static_cast<std::size_t>(spin)].data() +
-                  static_cast<std::size_t>(band) * at.g.size();
+  const Cplx* c = at.coefficients[static_cast<std::size_t>(spin)].part(
+      static_cast<std::size_t>(band) * at.g.size(), at.g.size());
   double sum = 0.0;
   for (std::size_t g = 0; g < at.g.size(); ++g) {
     const Vec3 k = waves.k[static_cast<std::size_t>(ik)] + to_real(at.g[g]);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "workers/backend/progress.hpp"
 #include "workers/gw/model/mean_field.hpp"
 #include "workers/gw/solver/mean_field/brillouin_zone.hpp"
 #include "workers/gw/solver/screening/long_wave.hpp"
@@ -18,6 +19,10 @@
 namespace quasi::gw {
 
 struct HamiltonianParts;
+
+/// Makes the occupied states and one more on the grid of a list of states shifted by any q.
+using ShiftedStates = std::function<Wavefunctions(const Wavefunctions& waves, const Vec3& q,
+                                                  GwKernels& kernels, Progress& progress)>;
 
 /// A mean field ready for GW: wavefunctions with their full zone, the shifted set for q → 0, the
 /// density and quantities derived from them.
@@ -44,6 +49,9 @@ struct MeanField {
 
   /// Returns the parts of H at a k-point of a list of states; empty: H is not at hand.
   std::function<HamiltonianParts(const Wavefunctions&, int spin, int ik)> hamiltonian;
+
+  /// Makes occupied states between the k-points of `waves`; empty: H is not at hand.
+  ShiftedStates shifted_states;
 
   /// Energies of the mean field itself, [spin][k][band], where an outer loop has put others into
   /// waves.energy_ry, which are those of G; else empty.

@@ -82,7 +82,7 @@ void choose_windows(const Wavefunctions& waves, PseudobandPlan& plan) {
 std::vector<Cplx> replaced_states(const Wavefunctions& given, const PseudobandPlan& plan,
                                   PseudobandUse use, int spin, int ik) {
   const KPointWaves& at = given.waves[static_cast<std::size_t>(ik)];
-  const std::vector<Cplx>& states = at.coefficients[static_cast<std::size_t>(spin)];
+  const StateCoefficients& states = at.coefficients[static_cast<std::size_t>(spin)];
   const std::size_t n_pw = at.g.size(), kept = static_cast<std::size_t>(plan.kept);
   const auto first = states.begin() + static_cast<std::ptrdiff_t>(kept * n_pw);
   const bool real = is_real(std::span(states).subspan(kept * n_pw));
@@ -114,7 +114,7 @@ std::vector<Cplx> replaced_states(const Wavefunctions& given, const PseudobandPl
 std::vector<Cplx> complement_at(const Wavefunctions& given, const PseudobandPlan& plan, int spin,
                                 int ik, const std::vector<IVec3>& g) {
   const KPointWaves& at = given.waves[static_cast<std::size_t>(ik)];
-  const std::vector<Cplx>& states = at.coefficients[static_cast<std::size_t>(spin)];
+  const StateCoefficients& states = at.coefficients[static_cast<std::size_t>(spin)];
   const GIndex index(g);
   std::vector<std::size_t> place;
   for (const IVec3& plane_wave : at.g) {

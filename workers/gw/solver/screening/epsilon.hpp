@@ -62,8 +62,13 @@ struct DielectricMatrix {
   std::vector<Cplx> epsilon_diagonal;  ///< ε_GG(0), [n]; empty if ε⁻¹ was read from files
   /// All directions of q → 0 at each frequency, if k·p has calculated them; else empty.
   std::vector<LongWaveLimit> long_wave;
+  /// ε⁻¹_00 at further short q of a slab at each frequency (head_samples.hpp); empty: none.
+  std::vector<std::vector<HeadSample>> head_samples;
 
   std::int64_t size() const { return sphere.size(); }
+  std::vector<HeadSample> samples_of(std::size_t frequency) const {
+    return head_samples.empty() ? std::vector<HeadSample>{} : head_samples[frequency];
+  }
   std::size_t n_frequencies() const {
     return reduced.used() ? reduced.inner.size() : inverse.size();
   }

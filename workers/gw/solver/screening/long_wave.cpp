@@ -278,9 +278,10 @@ struct PairStates {
         n_v(static_cast<int>(pairs.left.size())),
         n_c(static_cast<int>(pairs.right.size())),
         n_pw(at.g.size()) {
-    const Cplx* all = at.coefficients[static_cast<std::size_t>(pairs.spin)].data();
-    of_v = all + static_cast<std::size_t>(pairs.left.begin) * n_pw;
-    of_c = all + static_cast<std::size_t>(pairs.right.begin) * n_pw;
+    const StateCoefficients& all = at.coefficients[static_cast<std::size_t>(pairs.spin)];
+    const std::int64_t n = at.g.size();
+    of_v = all.part(pairs.left.begin * n, pairs.left.size() * n);
+    of_c = all.part(pairs.right.begin * n, pairs.right.size() * n);
   }
   int edge() const { return static_cast<int>(n_pw); }
 };

@@ -234,7 +234,8 @@ SubspaceOfW subspace_of_epsilon(const MeanField& field, const DielectricMatrix& 
     Cplx head;
     std::vector<Cplx> inner = folds ? folded(field, coulomb, r, f, &head) : r.inner[f];
     if (!folds && epsilon.at_gamma) head = head_of(epsilon, f);
-    if (!coulomb.averages() && epsilon.at_gamma) head = coulomb.head_at_zero(head, epsilon.q);
+    if (!coulomb.averages() && epsilon.at_gamma)
+      head = coulomb.head_at_zero(head, epsilon.q, epsilon.samples_of(f));
     if (f == 0) {
       of_zero = std::move(inner);
       head_of_zero = head;

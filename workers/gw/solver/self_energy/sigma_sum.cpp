@@ -202,7 +202,8 @@ ScreeningAtQ screening_at(const MeanField& field, const DielectricMatrix& epsilo
     // A truncated interaction is finite or averaged at q = G = 0 alone; it may vanish or change
     // sign elsewhere. BerkeleyGW averages W there too, so that the rule for wings does not matter.
     if (epsilon.at_gamma)
-      at.epsilon.inverse.back()[0] = coulomb.head_at_zero(inverse[0], epsilon.q);
+      at.epsilon.inverse.back()[0] =
+          coulomb.head_at_zero(inverse[0], epsilon.q, epsilon.samples_of(f));
   }
   std::size_t n_g = 0;
   while (n_g < at.sphere.g.size() && at.sphere.kinetic_ry[n_g] < screened_cutoff_ry) ++n_g;

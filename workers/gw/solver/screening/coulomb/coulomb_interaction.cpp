@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/physics/coulomb.hpp"
@@ -153,8 +154,13 @@ double CoulombInteraction::average(const Vec3& k_reduced) const {
     case Truncation::kNone:
       if (!sums_points_) return mini_zone_.inverse_square(k);
       return zero ? punctured_.inverse_square(kUnit) : coulomb_3d(dot(k, k));
-    case Truncation::kSlab:
-      return zero ? average_in_plane([](double v, double) { return v; }) : slab(k);
+    case Truncation::kSlab: {
+      if (zero) return average_in_plane([](double v, double) { return v; });
+      const double k_z = dot(k, normal_);
+      if (!sums_points_ || length(k - k_z * normal_) > kZero) return slab(k);
+      return punctured_plane_->weight(
+          [&](double p) { return coulomb_slab(p, k_z, half_length_bohr_); });
+    }
     case Truncation::kWire:
       return zero ? wire_->mean_along_axis(half_edge_per_bohr(), [](double v, double) { return v; })
                   : (*wire_)(k);
@@ -177,20 +183,58 @@ double CoulombInteraction::averaged_inverse(const Vec3& q) const {
                     [&] { return mini_zone_.inverse(cartesian(q)); });
 }
 
-std::complex<double> CoulombInteraction::head_at_zero(std::complex<double> inverse_head,
-                                                      const Vec3& q0) const {
+std::complex<double> CoulombInteraction::gamma_of(std::complex<double> inverse_head,
+                                                  const Vec3& q) const {
+  // 1/ε⁻¹ − 1 = γ q² v_c(q), v = 8π v_c.
+  const double k2 = dot(cartesian(q), cartesian(q));
+  return (1.0 / inverse_head - 1.0) / (k2 * plain(q, {}) / kEightPi);
+}
+
+SheetScreening CoulombInteraction::screening_of(std::complex<double> inverse_head, const Vec3& q0,
+                                                const std::vector<HeadSample>& samples) const {
+  std::vector<double> lengths{0.0};
+  std::vector<std::complex<double>> values{gamma_of(inverse_head, q0)};
+  for (const HeadSample& sample : samples) {
+    lengths.push_back(length(cartesian(sample.q)));
+    values.push_back(gamma_of(sample.inverse_head, sample.q));
+  }
+  return {std::move(lengths), std::move(values)};
+}
+
+std::complex<double> CoulombInteraction::head_at_zero(
+    std::complex<double> inverse_head, const Vec3& q0,
+    const std::vector<HeadSample>& samples) const {
   const bool in_plane = options_.truncation == Truncation::kSlab;
   if (!in_plane && options_.truncation != Truncation::kWire) return inverse_head;
-  // 1/ε⁻¹ − 1 = γ q² v_c(q) holds for all short q of a slab and of a wire; v = 8π v_c.
-  const double k2 = dot(cartesian(q0), cartesian(q0));
-  const std::complex<double> gamma = (1.0 / inverse_head - 1.0) / (k2 * plain(q0, {}) / kEightPi);
-  const auto screened = [&](double v, double p2) {
-    return v / (1.0 + gamma * (p2 * v / kEightPi));
+  const SheetScreening gamma = screening_of(inverse_head, q0, samples);
+  const auto screened = [&](double v, double p) {
+    return v / (1.0 + gamma(p) * (p * p * v / kEightPi));
   };
   if (in_plane) return average_in_plane(screened) / averaged({}, {});
-  return wire_->mean_along_axis(half_edge_per_bohr(), [&](double v, double k_z) {
-    return screened(v, k_z * k_z);
-  }) / averaged({}, {});
+  return wire_->mean_along_axis(half_edge_per_bohr(), screened) / averaged({}, {});
+}
+
+double CoulombInteraction::curvature_weight(std::complex<double> inverse_head, const Vec3& q0,
+                                            const std::vector<HeadSample>& samples) const {
+  const SheetScreening gamma = screening_of(inverse_head, q0, samples);
+  return average_in_plane([&](double v, double p) {
+           return p * p * v / (1.0 + gamma(p) * (p * p * v / kEightPi));
+         })
+      .real();
+}
+
+std::vector<Vec3> CoulombInteraction::sample_points(const Vec3& q0) const {
+  // The weight of q → 0 needs W_00 at some steps of the grid. At the edge of the zone q is as near
+  // to another G as to 0.
+  constexpr double kReach = 4.0;
+  const double longest =
+      std::min({kReach * planar_zone_->circumscribed_radius(), 0.5 * length(cartesian({1, 0, 0})),
+                0.5 * length(cartesian({0, 1, 0}))});
+  const double unit = 1.0 / length(cartesian(q0));
+  std::vector<Vec3> points;
+  for (const double p : sample_lengths(options_.subsampling, longest))
+    points.push_back((p * unit) * q0);
+  return points;
 }
 
 void CoulombInteraction::require_direction(const Vec3& q0) const {

@@ -16,6 +16,7 @@
 #include "workers/gw/solver/screening/coulomb/mini_zone.hpp"
 #include "workers/gw/solver/screening/coulomb/planar_cell.hpp"
 #include "workers/gw/solver/screening/coulomb/punctured_grid.hpp"
+#include "workers/gw/solver/screening/coulomb/sheet_screening.hpp"
 #include "workers/gw/solver/screening/coulomb/truncated_coulomb.hpp"
 
 // Begin here for the Coulomb interaction. punctured_grid.hpp has the weights of q → 0 in sums over
@@ -38,8 +39,16 @@ class CoulombInteraction {
   double averaged_inverse(const Vec3& q) const;
   /// Returns W_00 / v̄_00 at q → 0 from ε⁻¹_00(q₀; ω). This is ε⁻¹_00 itself except for a slab and a
   /// wire. There 1/ε⁻¹ − 1 = γ q² v_c(q) vanishes at q → 0 within the mini-zone, and W is averaged
-  /// as a whole (docs/theory/gw.md 5).
-  std::complex<double> head_at_zero(std::complex<double> inverse_head, const Vec3& q0) const;
+  /// as a whole (docs/theory/gw.md 5). The γ of a slab depends on the length of q with `samples` of
+  /// ε⁻¹_00(q; ω), else it is that of q₀.
+  std::complex<double> head_at_zero(std::complex<double> inverse_head, const Vec3& q0,
+                                    const std::vector<HeadSample>& samples = {}) const;
+  /// Returns the weight of q → 0 for p² W_00(p) with sums_points() in a slab, Ry Bohr: by how much
+  /// the integral over p exceeds the sum over the grid, where that product vanishes at p = 0.
+  double curvature_weight(std::complex<double> inverse_head, const Vec3& q0,
+                          const std::vector<HeadSample>& samples) const;
+  /// Returns the q of the samples of a slab, reduced: CoulombOptions::subsampling of them along q₀.
+  std::vector<Vec3> sample_points(const Vec3& q0) const;
   /// @throws InvalidInput if q₀ leaves the plane of a slab or the axis of a wire, where
   /// head_at_zero() knows no limit
   void require_direction(const Vec3& q0) const;
@@ -60,12 +69,15 @@ class CoulombInteraction {
  private:
   Vec3 cartesian(const Vec3& k) const;
   double slab(const Vec3& k_cartesian) const;
-  /// Average of f(v(p), p²) at q → 0 of a slab, over its mini-zone or as sums_points() has it.
+  /// γ(p) from ε⁻¹_00 at q₀, the limit p → 0, and at samples.
+  SheetScreening screening_of(std::complex<double> inverse_head, const Vec3& q0,
+                              const std::vector<HeadSample>& samples) const;
+  /// γ of a slab or a wire from ε⁻¹_00(q), Bohr² for a wire and Bohr for a slab.
+  std::complex<double> gamma_of(std::complex<double> inverse_head, const Vec3& q) const;
+  /// Average of f(v(p), p) at q → 0 of a slab, over its mini-zone or as sums_points() has it.
   template <typename F>
   auto average_in_plane(const F& f) const {
-    const auto of_length = [&](double p) {
-      return f(coulomb_slab(p, 0.0, half_length_bohr_), p * p);
-    };
+    const auto of_length = [&](double p) { return f(coulomb_slab(p, 0.0, half_length_bohr_), p); };
     if (sums_points_) return punctured_plane_->weight(of_length);
     return planar_zone_->integral(kMiniZoneOrder, [&](const Vec3& p) {
       return of_length(std::sqrt(dot(p, p)));

@@ -28,7 +28,7 @@ std::int64_t head_count(const MeanField& field, bool at_gamma) {
 }
 
 bool is_small(const MeanField& field, const Vec3& q) {
-  return metric_dot(field.crystal().bdot, q, q) < 1e-3;
+  return q == field.q0 || metric_dot(field.crystal().bdot, q, q) < 1e-3;
 }
 
 std::int64_t polarizability_pairs(const MeanField& field, const Vec3& q,

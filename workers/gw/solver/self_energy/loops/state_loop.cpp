@@ -188,7 +188,7 @@ class StateLoop {
     std::vector<std::vector<Cplx>*> arrays;
     for (auto& u : rotation_) arrays.push_back(&u);
     for (KPointWaves& waves : field_.waves.waves)
-      for (auto& c : waves.coefficients) arrays.push_back(&c);
+      for (auto& c : waves.coefficients) arrays.push_back(&c.in_memory());
     return arrays;
   }
   /// Copies of all arrays that change, as real numbers.

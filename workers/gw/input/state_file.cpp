@@ -1,0 +1,198 @@
+#include "workers/gw/input/state_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "workers/backend/checkpoint/checkpoint.hpp"
+#include "workers/backend/checkpoint/synced_file.hpp"
+#include "workers/backend/error.hpp"
+
+namespace quasi::gw {
+namespace {
+
+constexpr const char* kSuffix = ".states";
+constexpr std::size_t kHeader_bytes = 4096;
+constexpr std::int64_t kReport_bytes = std::int64_t{16} << 20;
+constexpr double kMib = 1048576.0;
+
+/// First bytes of the file. The rest of the first page is 0.
+struct FileHeader {
+  char magic[8] = {'Q', 'S', 'T', 'A', 'T', 'E', 'S', '1'};
+  std::uint64_t digest = 0;
+  std::int64_t finished = 0;  ///< complete k-points
+};
+
+std::uint64_t digest_of(const std::filesystem::path& source, const Wavefunctions& waves,
+                        const std::vector<std::int64_t>& n_pw) {
+  ProblemDigest d;
+  struct stat about {};
+  if (stat(source.c_str(), &about) == 0)
+    for (const std::int64_t value :
+         {std::int64_t{about.st_size}, std::int64_t{about.st_mtim.tv_sec},
+          std::int64_t{about.st_mtim.tv_nsec}})
+      d.add(&value, sizeof value);
+  d.add(n_pw);
+  d.add(waves.energy_ry);
+  return d.value();
+}
+
+std::string mib(std::int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g MiB", static_cast<double>(bytes) / kMib);
+  return text;
+}
+
+}  // namespace
+
+std::unique_ptr<StateFile> state_file_for(const StateStorage& storage,
+                                          const std::filesystem::path& source,
+                                          const Wavefunctions& waves,
+                                          const std::vector<std::int64_t>& n_pw) {
+  std::int64_t numbers = 0;
+  for (const std::int64_t n : n_pw) numbers += n * waves.n_bands * waves.header.n_spins;
+  if (storage.memory_bytes <= 0 || 16 * numbers <= storage.memory_bytes) return nullptr;
+  return std::make_unique<StateFile>(storage, source, waves, n_pw);
+}
+
+void remove_state_files(const std::filesystem::path& directory) {
+  std::error_code gone;
+  for (const char* name : {"WFN", "WFNq"})
+    if (!directory.empty())
+      std::filesystem::remove(directory / (std::string(name) + kSuffix), gone);
+}
+
+StateFile::StateFile(const StateStorage& storage, const std::filesystem::path& source,
+                     const Wavefunctions& waves, std::vector<std::int64_t> n_pw)
+    : storage_(storage),
+      n_bands_(static_cast<std::size_t>(waves.n_bands)),
+      n_spins_(static_cast<std::size_t>(waves.header.n_spins)),
+      n_pw_(std::move(n_pw)) {
+  std::size_t first = 0;
+  for (const std::int64_t n : n_pw_) {
+    first_.push_back(first);
+    first += n_bands_ * n_spins_ * static_cast<std::size_t>(n);
+  }
+  first_.push_back(first);
+  const bool temporary = storage.directory.empty();
+  path_ = (temporary ? std::filesystem::temp_directory_path() : storage.directory) /
+          (storage_.name + (temporary ? "." + std::to_string(getpid()) : "") + kSuffix);
+  descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const auto bytes = static_cast<off_t>(kHeader_bytes + first * sizeof(Cplx));
+  const int failure = descriptor_ < 0 ? errno : posix_fallocate(descriptor_, 0, bytes);
+  if (failure != 0) {
+    if (descriptor_ >= 0) close(descriptor_);
+    std::error_code gone;
+    std::filesystem::remove(path_, gone);
+    throw StorageError("the states of " + storage_.name + " need " + mib(bytes) +
+                       ", more than the " + mib(storage.memory_bytes) +
+                       " of meanfield.state_memory_mib, and there is no room for them in '" +
+                       path_.string() + "': " + std::strerror(failure) +
+                       "; free the disk or raise that limit");
+  }
+  const FileHeader wanted{.digest = digest_of(source, waves, n_pw_)};
+  FileHeader found;
+  if (pread(descriptor_, &found, sizeof found, 0) == sizeof found &&
+      std::memcmp(found.magic, wanted.magic, sizeof found.magic) == 0 &&
+      found.digest == wanted.digest)
+    resumed_ = finished_ = static_cast<int>(found.finished);
+  else
+    put(&wanted, sizeof wanted, 0);
+  if (storage_.progress == nullptr) return;
+  storage_.progress->log(storage_.name + ": its states need " + mib(bytes) + "; " +
+                         mib(storage_.memory_bytes) +
+                         " of them stay in memory, the rest is read in pieces");
+  if (resumed_ > 0)
+    storage_.progress->log(storage_.name + ": the states of " + std::to_string(resumed_) + " of " +
+                           std::to_string(n_pw_.size()) +
+                           " k-points were read by an earlier attempt");
+}
+
+StateFile::~StateFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+  std::error_code gone;
+  if (descriptor_ >= 0 && storage_.directory.empty()) std::filesystem::remove(path_, gone);
+}
+
+std::size_t StateFile::first_of(int ik, int spin) const {
+  const auto at = static_cast<std::size_t>(ik);
+  return first_[at] +
+         static_cast<std::size_t>(spin) * n_bands_ * static_cast<std::size_t>(n_pw_[at]);
+}
+
+void StateFile::put(const void* data, std::size_t bytes, std::size_t at) {
+  const auto* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t done = pwrite(descriptor_, from, bytes, static_cast<off_t>(at));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0)
+      throw StorageError("cannot write '" + path_.string() + "': " + std::strerror(errno));
+    from += done;
+    at += static_cast<std::size_t>(done);
+    bytes -= static_cast<std::size_t>(done);
+  }
+}
+
+void StateFile::write(int ik, int spin, int band, std::span<const Cplx> values) {
+  const auto n_pw = static_cast<std::size_t>(n_pw_[static_cast<std::size_t>(ik)]);
+  put(values.data(), values.size_bytes(),
+      kHeader_bytes + (first_of(ik, spin) + static_cast<std::size_t>(band) * n_pw) * sizeof(Cplx));
+  written_bytes_ += static_cast<std::int64_t>(values.size_bytes());
+  if (written_bytes_ - reported_bytes_ >= kReport_bytes) report();
+}
+
+void StateFile::report() {
+  reported_bytes_ = written_bytes_;
+  if (storage_.progress == nullptr) return;
+  const auto before = static_cast<std::int64_t>(first_[static_cast<std::size_t>(resumed_)] * 16);
+  storage_.progress->metric("reading_mib_per_s", static_cast<double>(written_bytes_) / kMib /
+                                                     std::max(1e-3, since_.seconds()));
+  storage_.progress->report("reading " + storage_.name, (before + written_bytes_) >> 10,
+                            static_cast<std::int64_t>(first_.back() * 16) >> 10);
+}
+
+void StateFile::finish_point(int ik) {
+  // The states are on the disk before the header counts them.
+  sync_for_resumption(path_);
+  finished_ = ik + 1;
+  const std::int64_t finished = finished_;
+  put(&finished, sizeof finished, offsetof(FileHeader, finished));
+  report();
+}
+
+std::vector<std::vector<StateCoefficients>> StateFile::map() {
+  const auto file = std::make_shared<const MappedStates>(path_, kHeader_bytes, first_.back(),
+                                                         storage_.memory_bytes);
+  close(descriptor_);
+  descriptor_ = -1;
+  std::error_code gone;
+  if (storage_.directory.empty()) std::filesystem::remove(path_, gone);
+  if (storage_.progress != nullptr && written_bytes_ > 0)
+    storage_.progress->log(storage_.name + ": " + mib(written_bytes_) + " of states read in " +
+                           std::to_string(since_.seconds()) + " s, " +
+                           mib(static_cast<std::int64_t>(static_cast<double>(written_bytes_) /
+                                                         std::max(1e-3, since_.seconds()))) +
+                           "/s");
+  std::vector<std::vector<StateCoefficients>> states(n_pw_.size());
+  for (std::size_t ik = 0; ik < n_pw_.size(); ++ik)
+    for (std::size_t spin = 0; spin < n_spins_; ++spin)
+      states[ik].emplace_back(file, first_of(static_cast<int>(ik), static_cast<int>(spin)),
+                              n_bands_ * static_cast<std::size_t>(n_pw_[ik]));
+  return states;
+}
+
+void take_mapped(StateFile& states, Wavefunctions& waves) {
+  auto mapped = states.map();
+  for (std::size_t ik = 0; ik < mapped.size(); ++ik)
+    waves.waves[ik].coefficients = std::move(mapped[ik]);
+}
+
+}  // namespace quasi::gw

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "workers/gw/model/empirical_crystal.hpp"
+#include "workers/gw/solver/mean_field/eigensolver/operator_states.hpp"
+
+namespace quasi::gw {
+
+/// Makes cell, atoms and symmetry of a built-in crystal. @throws InvalidInput if its symmetry
+/// cannot be found
+Crystal empirical_crystal(const EmpiricalCrystal& wanted);
+
+/// Returns V(G) of a built-in crystal where it is not 0.
+PotentialElements empirical_potential(const EmpiricalCrystal& wanted);
+
+/// Returns the number of occupied bands of a built-in crystal: two an atom, or one a well.
+int occupied_bands_of(const EmpiricalCrystal& wanted, const Crystal& crystal);
+
+}  // namespace quasi::gw
