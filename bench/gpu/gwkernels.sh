@@ -22,7 +22,7 @@ export QUASI_REQUIRE_DEVICE=cuda
 timeout 120 "$bin/gw_kernels_test" --gtest_brief=1 || exit 1
 [ "${CEILINGS:-1}" = 0 ] || { timeout 60 "$bin/gw_ceilings"; timeout 60 bench/gpu/with_power.sh \
   "$bin/gw_ceilings" sustained; }
-for one in ${CASES:-diagonal chi chi-pairs fft inverse separable options}; do
+for one in ${CASES:-diagonal chi chi-pairs fft inverse separable options two-sets}; do
   timeout "${CASE_TIMEOUT:-120}" bench/gpu/with_power.sh "$bin/gw_kernels" --device cuda:0 \
     --size si214 "$one"
 done
