@@ -10,7 +10,8 @@
 #   COUNTS="1 2 4"       numbers of GPUs to use; counts above those of the host are left out
 #   ROUNDS=2             runs of each row, 1 of those of 1,000 atoms; the best counts, and bits are
 #                        compared in all of them
-#   GWPT_BANDS=4000, GWPT_SCREENED_RY=8  bands and cut-off of W of the 192 perturbations
+#   GWPT_BANDS=2000, GWPT_SCREENED_RY=8, GWPT_BAND_MIN=126  bands, cut-off of W and first outer
+#                        band of the 192 perturbations; 118 makes 17 outer states of nine
 #   BLOCKS=8, VECTORS=24, SCREENED_RY=8  pseudobands and cut-off of ε for 1,000 atoms
 #   STATE=FILE           measurements, extended by each call (four.jsonl beside BIN). A call goes on
 #                        where the last one stopped.
