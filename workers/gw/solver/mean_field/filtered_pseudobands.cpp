@@ -33,17 +33,21 @@ void require_reach(const Wavefunctions& waves, const PseudobandPlan& plan, doubl
   });
 }
 
+/// Returns a number as one of the kind in which H is applied.
+template <typename T>
+T as(const Cplx& value) {
+  if constexpr (std::is_same_v<T, double>)
+    return value.real();
+  else
+    return value;
+}
+
 /// Copies coefficients, dropping imaginary parts where T is real.
 template <typename T>
 std::vector<T> converted(const Cplx* from, std::size_t count) {
   std::vector<T> to(count);
 #pragma omp parallel for schedule(static)
-  for (std::size_t i = 0; i < count; ++i) {
-    if constexpr (std::is_same_v<T, double>)
-      to[i] = from[i].real();
-    else
-      to[i] = from[i];
-  }
+  for (std::size_t i = 0; i < count; ++i) to[i] = as<T>(from[i]);
   return to;
 }
 
@@ -63,12 +67,12 @@ class FilteredVectors {
   std::vector<T> make(const RandomFactors& factors) const {
     std::vector<T> x(static_cast<std::size_t>(n_vectors_ * n_));
     const double scale = 1.0 / std::sqrt(static_cast<double>(n_vectors_));
-    for (std::int64_t r = 0; r < n_vectors_; ++r)
-      for (std::int64_t i = 0; i < n_; ++i) {
-        const Cplx theta =
-            factors.at(plan_.chosen[static_cast<std::size_t>(r)], static_cast<int>(i));
-        x[static_cast<std::size_t>(r * n_ + i)] = converted<T>(&theta, 1)[0] * scale;
-      }
+#pragma omp parallel for schedule(static)
+    for (std::int64_t i = 0; i < n_; ++i)
+      for (std::int64_t r = 0; r < n_vectors_; ++r)
+        x[static_cast<std::size_t>(r * n_ + i)] =
+            as<T>(factors.at(plan_.chosen[static_cast<std::size_t>(r)], static_cast<int>(i))) *
+            scale;
     remove_kept(view<T>(x, n_vectors_, n_));
     const WindowPolynomials& filter = *plan_.filter;
     const auto windows = static_cast<std::int64_t>(filter.size());
