@@ -31,8 +31,8 @@ d = json.load(open(sys.argv[1])); s = d["summary"]
 def walk(x, path=""):
     if isinstance(x, dict):
         for k in sorted(x):
-            if not any(w in k for w in ("second", "device", "rank", "memory")): yield from \
-              walk(x[k], path + "/" + k)
+            if not any(w in k for w in ("second", "device", "rank", "memory", "bytes")):
+                yield from walk(x[k], path + "/" + k)
     elif isinstance(x, list):
         for i, v in enumerate(x): yield from walk(v, path + "/%d" % i)
     elif not isinstance(x, str): yield "%s=%r" % (path, x)
