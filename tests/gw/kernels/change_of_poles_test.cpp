@@ -1,6 +1,6 @@
-// Changes of a plasmon-pole model from ε̃⁻¹ on every device (docs/theory/gw.md 6.2, 9.3). The truth
-// is the rule of Hybertsen and Louie as it is written, ω̃² = λ/cos φ of Ω²/I = λ e^{iφ}, on an
-// inverse by Gauss and Jordan.
+// Changes of a plasmon-pole model from ε̃⁻¹ on every device (docs/theory/gw.md 6.2, 9.3). The
+// truth is the rule of Hybertsen and Louie as it is written, ω̃² = λ/cos φ of Ω²/I = λ
+// e^{iφ}, on an inverse by Gauss and Jordan.
 
 #include <gtest/gtest.h>
 
@@ -191,8 +191,9 @@ std::vector<IVec3> waves_of(int n) {
   return waves;
 }
 
-// Σ over G − G' = D of δ[B/(xτ − 1)] = δB f − (B + δB) x f² δτ with f = 1/(xτ − 1), against the
-// loop over all pairs. 1e-12 of sums of up to 100 terms of order 1, which D = 0 has.
+// Σ over G − G' = D of δ[B/(xτ − 1)] = δB f − (B + δB) x f² δτ with f = 1/(xτ −
+// 1), against the loop over all pairs. 1e-12 of sums of up to 100 terms of order 1, which D = 0
+// has.
 void check_sums_by_difference(const Device& device, Symmetry symmetry, std::uint32_t seed) {
   constexpr int kWaves = 67;
   constexpr double kX_ry = -1.7;

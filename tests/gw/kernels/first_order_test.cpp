@@ -212,8 +212,8 @@ TEST_P(GwSigmaKernels, FirstOrderOfTheExchange) {
       }
 }
 
-// V_n'n = Σ c*_n'(G) ∂V(ΔG) c_n(G − ΔG) of a chain of plane waves with shifts of either sign.
-// 1e-12: 300 terms of size one.
+// V_n'n = Σ c*_n'(G) ∂V(ΔG) c_n(G − ΔG) of a chain of plane waves with shifts of either
+// sign. 1e-12: 300 terms of size one.
 TEST_P(GwSigmaKernels, ElementsOfLocalPotentialsAgreeWithTheNaiveSum) {
   const std::int64_t n_states = 7, n_pw = 300, n_p = 5;
   const std::vector<int> shifts{1, -1, 4, -4, 299};

@@ -62,7 +62,8 @@ TEST(ChangeOnDevice, RealStatesAtGamma) {
   EXPECT_EQ(compare(blocks, blocks.options).made, 1);
 }
 
-// By k·p three plane waves stand for G = 0, and the body is averaged over the directions of q → 0.
+// By k·p three plane waves stand for G = 0, and the body is averaged over the directions of q →
+// 0.
 TEST(ChangeOnDevice, AveragesTheDirectionsOfSmallQ) {
   for (const char* name : {"silicon", "gaas"}) {
     EmpiricalCrystal crystal = test::eight_atoms(name);

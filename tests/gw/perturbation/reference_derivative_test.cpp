@@ -187,8 +187,8 @@ std::vector<double> occupations() {
   return f;
 }
 
-/// ∂Σ between the six states of both triplets, Ry/Bohr. W of the tables is not Hermitian, so that
-/// the terms of both sides are summed.
+/// ∂Σ between the six states of both triplets, Ry/Bohr. W of the tables is not Hermitian, so
+/// that the terms of both sides are summed.
 DerivativeSums derivative_of(DisplacedSiliconFiles& files, const TabulatedPoles& poles,
                              const std::vector<Cplx>& coupling, double energy_ry) {
   const std::int64_t n_g = poles.sphere.size();
@@ -198,7 +198,7 @@ DerivativeSums derivative_of(DisplacedSiliconFiles& files, const TabulatedPoles&
   const auto block = kernels.pair_products().make_block();
   block->load(view<const Cplx>(m, kOuterStates, kStates, n_g));
   const auto v = kernels.hamiltonian().make_couplings();
-  v->load(view<const Cplx>(coupling, 1, kStates, kStates));  // Hermitian: V† on the other side too
+  v->load(view<const Cplx>(coupling, 1, kStates, kStates));  // V† is V, which is Hermitian
   const CoupledBands bands{{files.waves.energy_ry.begin(), files.waves.energy_ry.begin() + kStates},
                            occupations()};
   const double weight = 1.0 / files.waves.header.crystal.volume_bohr3;

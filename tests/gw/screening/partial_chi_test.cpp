@@ -246,8 +246,8 @@ TEST_P(PartialChi, RealMatricesAreInverted) {
   }
 }
 
-// A real χ(0) passes as the triangle G ≤ G' to a device and back without a changed bit. 2,900 plane
-// waves take more than one piece of the device's buffer.
+// A real χ(0) passes as the triangle G ≤ G' to a device and back without a changed bit. 2,900
+// plane waves take more than one piece of the device's buffer.
 TEST_P(PartialChi, TrianglesKeepTheirBits) {
   const auto kernels = gw::make_gw_kernels(GetParam());
   gw::PolarizabilityKernels& chi = kernels->polarizability();

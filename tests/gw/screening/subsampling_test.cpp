@@ -49,8 +49,8 @@ std::vector<HeadSample> model_samples(const CoulombInteraction& coulomb, const V
   return samples;
 }
 
-/// Σ over a grid of all p of W(p) e^{−(p/s)²} with the weight of p = 0, less the integral over p,
-/// relative to it.
+/// Σ over a grid of all p of W(p) e^{−(p/s)²} with the weight of p = 0, less the integral over
+/// p, relative to it.
 double relative_error_of_sum(int n, int subsampling, double s) {
   const CoulombInteraction coulomb = slab_interaction(n, subsampling);
   const Vec3 q0{0.0002, 0.0, 0.0};
@@ -79,8 +79,8 @@ double relative_error_of_sum(int n, int subsampling, double s) {
   return sum * step * step / integral - 1.0;
 }
 
-// Found at 6 × 6 and s = 3 Bohr⁻¹: see the bounds. A wide Gaussian leaves the weight of q → 0 as
-// the only error.
+// Found at 6 × 6 and s = 3 Bohr⁻¹: see the bounds. A wide Gaussian leaves the weight of q → 0
+// as the only error.
 TEST(SubSampling, SumsASlabsInteractionToItsIntegral) {
   for (const int n : {6, 9}) {
     const double without = std::abs(relative_error_of_sum(n, 0, 3.0)),
@@ -155,9 +155,9 @@ Gap gap_of_monolayer(int n, int subsampling, const std::string& q0 = "") {
   return gap_of_monolayer(text, {}, silent);
 }
 
-// Found at 3 × 3, 4 × 4, 6 × 6, 9 × 9, 12 × 12 and 18 × 18 points: 11.914, 11.798, 11.755, 11.723,
-// 11.713 and 11.714 eV with sub-sampling, 11.939, 11.808, 11.764, 11.728, 11.716 and 11.716 eV
-// without. What is left at 6 × 6, 0.04 eV, lies in elements of W that the sub-sampling does not
+// Found at 3 × 3, 4 × 4, 6 × 6, 9 × 9, 12 × 12 and 18 × 18 points: 11.914, 11.798, 11.755,
+// 11.723, 11.713 and 11.714 eV with sub-sampling, 11.939, 11.808, 11.764, 11.728, 11.716 and 11.716
+// eV without. What is left at 6 × 6, 0.04 eV, lies in elements of W that the sub-sampling does not
 // average. The rows of q → 0 state 0.016 eV of it; the bar is that of the k-grid, 0.64 eV.
 TEST(SubSampling, ASixBySixMonolayerLiesWithinItsBarOfFinerGrids) {
   SilentProgress silent;

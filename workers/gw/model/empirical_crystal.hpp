@@ -42,8 +42,8 @@ struct FormFactors {
   int atomic_number[2];
 };
 
-/// A square lattice of wells −depth e^{−r²/2w²} in one plane, with vacuum above and below: a model
-/// of an insulating monolayer. A well has two electrons.
+/// A square lattice of wells −depth e^{−r²/2w²} in one plane, with vacuum above and below: a
+/// model of an insulating monolayer. A well has two electrons.
 struct WellModel {
   const char* name;
   double lattice_bohr, height_bohr;  ///< edges of the cell in the plane and across it

@@ -12,8 +12,9 @@ inline constexpr double kMultipletEnergies_ry = 1e-6;
 
 /// Returns (F(E − a) − F(E − b))/(a − b) of the pole factor F of two bands of one occupation with
 /// energies a and b (docs/theory/gw.md 14.2), whose division is left to the caller. Both factors
-/// are c/d with d = E − a ± ω̃, so that the difference is c/(d_a d_b), which is exact at a = b too.
-/// Where a rule near the poles treats the two bands differently, the rule of band a holds for both.
+/// are c/d with d = E − a ± ω̃, so that the difference is c/(d_a d_b), which is exact at a = b
+/// too. Where a rule near the poles treats the two bands differently, the rule of band a holds for
+/// both.
 /// @param at_a, at_b  pole_quotient() of the two bands
 /// @param a_minus_b_ry  a − b
 QUASI_HD inline PoleQuotient pole_difference_quotient(const PoleQuotient& at_a,

@@ -50,7 +50,7 @@ class LoadedHamiltonian {
                         View<Cplx, 3> result) = 0;
   virtual double expand(const ChebyshevSeries& series, View<const double, 2> states,
                         View<double, 3> result) = 0;
-  /// Makes x orthogonal to orthonormal states: x −= Σ_s ⟨s|x⟩ s; [n_states][n_pw] and [n][n_pw].
+  /// Makes x [n][n_pw] orthogonal to orthonormal states [n_states][n_pw]: x −= Σ_s ⟨s|x⟩ s.
   virtual void remove(View<const Cplx, 2> states, View<Cplx, 2> x) = 0;
   virtual void remove(View<const double, 2> states, View<double, 2> x) = 0;
 };

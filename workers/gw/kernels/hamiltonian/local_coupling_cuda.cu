@@ -22,7 +22,8 @@ struct PotentialsOnDevice {
   std::int64_t n_d, n_pw;
 };
 
-/// applied[p][n][G] = Σ_d ∂V_p(ΔG_d) c_n(G − ΔG_d) of kets [first, …) and potentials [p_0, …).
+/// applied[p][n][G] = Σ_d ∂V_p(ΔG_d) c_n(G − ΔG_d) of kets [first, …) and potentials [p_0,
+/// …).
 __global__ void apply_potentials(PotentialsOnDevice in, std::int64_t first, std::int64_t p_0,
                                  double2* applied) {
   const std::int64_t g = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x, n = blockIdx.y,

@@ -9,8 +9,8 @@
 
 namespace quasi::gw {
 
-/// ε̃⁻¹ = (1 − v^½ χ v^½)⁻¹ at ω = 0 on the device that has inverted it, Hermitian to the last bit;
-/// [n][n]. See docs/theory/gw.md 4 for the equations.
+/// ε̃⁻¹ = (1 − v^½ χ v^½)⁻¹ at ω = 0 on the device that has inverted it, Hermitian to
+/// the last bit; [n][n]. See docs/theory/gw.md 4 for the equations.
 class DielectricInverse {
  public:
   explicit DielectricInverse(std::int64_t n) : n_(n) {}

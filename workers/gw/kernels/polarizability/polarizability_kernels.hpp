@@ -78,7 +78,8 @@ class PolarizabilityKernels {
   /// should be
   virtual void invert_dielectric(const PartialChi& chi, std::int64_t frequency,
                                  const Inversion& how, View<Cplx, 2> inverse) = 0;
-  /// Computes ε̃⁻¹ of χ(0) in place of χ, which is gone afterwards, and leaves it on this device.
+  /// Computes ε̃⁻¹ of χ(0) in place of χ, which is gone afterwards, and leaves it on this
+  /// device.
   /// @param coulomb  v(q+G) > 0, [n_static]
   /// @throws NotConverged naming the leading minor if ε̃ is not positive definite
   virtual std::unique_ptr<const DielectricInverse> invert_definite(

@@ -120,10 +120,11 @@ class LoadedPoleModel {
   /// First order of Σ_c by divided differences (docs/theory/gw.md 14.2), the part of F_n of each
   /// ket n, and the close pairs:
   ///
-  ///   quotients += w Σ_n'n V_n'n Σ_GG' M_ln'(G) F_n,GG'(E − E_n) v̄(G') M*_mn(G')/(E_n − E_n')
+  ///   quotients += w Σ_n'n V_n'n Σ_GG' M_ln'(G) F_n,GG'(E − E_n) v̄(G') M*_mn(G')/(E_n −
+  ///   E_n')
   ///
-  /// The part of F_n' follows from a call with bra and ket exchanged, V† and F†: it is the adjoint
-  /// in (l, m) of that result.
+  /// The part of F_n' follows from a call with bra and ket exchanged, V† and F†: it is the
+  /// adjoint in (l, m) of that result.
   virtual void add_first_order(const FirstOrderProducts& products, const FirstOrderPairs& pairs,
                                const FirstOrderTerms& terms, const FirstOrderSums& sums) const = 0;
 };
@@ -161,8 +162,8 @@ class PoleSumKernels {
   virtual std::unique_ptr<const LoadedPoleChanges> load_changes(
       const std::shared_ptr<const LoadedPoleModel>& model,
       const std::vector<const PoleChange*>& changes) = 0;
-  /// First order of the exchange: K = −(f_n − f_n')/(E_n − E_n') v̄(G) δ_GG' of all n' and the kets
-  /// of the part. @param coulomb  v̄(q+G), [n_g]; sum  Ry/Bohr, [n_p][n_l][n_m]
+  /// First order of the exchange: K = −(f_n − f_n')/(E_n − E_n') v̄(G) δ_GG' of all n' and
+  /// the kets of the part. @param coulomb  v̄(q+G), [n_g]; sum  Ry/Bohr, [n_p][n_l][n_m]
   virtual void add_first_order_exchange(const FirstOrderProducts& products,
                                         View<const double, 1> coulomb, const FirstOrderPairs& pairs,
                                         View<Cplx, 3> sum) = 0;

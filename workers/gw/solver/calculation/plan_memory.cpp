@@ -72,8 +72,8 @@ double box_bytes_of(const MeanField& screening, const Plan& plan) {
                       make_g_sphere(screening.crystal().bdot, {}, plan.epsilon.epsilon_cutoff_ry));
 }
 
-/// Bytes of a device that sums Σ: exchange before W is made, then A, ω̃ and one matrix beside them,
-/// with the products of the bands of one part.
+/// Bytes of a device that sums Σ: exchange before W is made, then A, ω̃ and one matrix beside
+/// them, with the products of the bands of one part.
 double bytes_of_sigma(const MeanField& field, const SigmaOptions& s, double n_screened) {
   constexpr double kParts = 32.0;  // of the inner bands at one q
   const GSphere bare = make_g_sphere(field.crystal().bdot, {}, s.bare_cutoff_ry);
@@ -191,8 +191,8 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
   plan->real_states = has_real_states(screening.waves);
   // The host holds the matrices of one phase at a time. While a device without room sums χ, packed
   // sums wait for each other; a complex one passes through values that are not packed
-  // (packed_chi.hpp). An inversion at q → 0 has ε⁻¹ with three heads and ε⁻¹ with one. Σ has ε⁻¹,
-  // its average, the poles and the triangle of the self-test.
+  // (packed_chi.hpp). An inversion at q → 0 has ε⁻¹ with three heads and ε⁻¹ with one. Σ
+  // has ε⁻¹, its average, the poles and the triangle of the self-test.
   const bool wants_poles = uses_plasmon_poles(s.method) && !deck.stop_after_epsilon;
   const double whole = 16.0 * matrix * n_f, triangle = (plan->real_states ? 4.0 : 8.0) * matrix,
                on_host = static_cast<double>(plan->screening_bytes),

@@ -27,8 +27,8 @@ struct Perturbation {
   std::string name;  ///< of the coordinate, for messages and tables
   Vec3 p{};          ///< wave vector, reduced
   PotentialDerivative potential;
-  /// ∂V(G), Ry/Bohr, of a real local potential with the period of the lattice; empty: ∂V is another
-  /// kind, and `potential` alone has its elements.
+  /// ∂V(G), Ry/Bohr, of a real local potential with the period of the lattice; empty: ∂V is
+  /// another kind, and `potential` alone has its elements.
   PotentialElements elements = {};
 };
 

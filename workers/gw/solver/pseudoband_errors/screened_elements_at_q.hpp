@@ -9,9 +9,10 @@
 
 namespace quasi::gw {
 
-/// Returns what the poles of one q need beside ε̃⁻¹, so that a device can make them. Empty where
-/// W is not Hermitian, where a group of symmetries averages ε̃⁻¹ at q → 0, and with other poles than
-/// those of Hybertsen and Louie: changes then come from whole matrices in host memory.
+/// Returns what the poles of one q need beside ε̃⁻¹, so that a device can make them. Empty
+/// where W is not Hermitian, where a group of symmetries averages ε̃⁻¹ at q → 0, and with
+/// other poles than those of Hybertsen and Louie: changes then come from whole matrices in host
+/// memory.
 /// @param at  its ε⁻¹ may be empty
 std::optional<ScreenedElements> screened_elements_at(const MeanField& field, const ScreeningAtQ& at,
                                                      const SigmaOptions& options,

@@ -18,8 +18,8 @@ namespace {
 
 double tau_of(double pole_ry) { return pole_ry >= kStaticPole_ry ? 0.0 : 1.0 / pole_ry; }
 
-/// Returns Σ_D w(D) ρ_ll(D) of the outer states at a member S q of a star, where w(D) of q is given
-/// in a box: S takes D to S D with the phase e^{−i(SD)·τ}; [n_l].
+/// Returns Σ_D w(D) ρ_ll(D) of the outer states at a member S q of a star, where w(D) of q is
+/// given in a box: S takes D to S D with the phase e^{−i(SD)·τ}; [n_l].
 std::vector<double> closed_sums(const ChargeTable& charge, const SymmetryOperation& operation,
                                 const DifferenceBox& box, const std::vector<Cplx>& sums) {
   const IMat3 back = inverse(operation.rotation);

@@ -27,8 +27,9 @@ class DielectricInversion {
   /// @throws NotConverged naming the leading minor where ε̃ should be positive definite and is not
   void invert(const PartialChi& chi, GwKernels& kernels, DielectricMatrix& m) const;
 
-  /// Returns ε̃⁻¹ at ω = 0 of a complete χ, whose memory it takes, on the device of `kernels`.
-  /// Plane waves that stand for G = 0 are not folded. v must be positive. @throws as invert()
+  /// Returns ε̃⁻¹ at ω = 0 of a complete χ, whose memory it takes, on the device of
+  /// `kernels`. Plane waves that stand for G = 0 are not folded. v must be positive. @throws as
+  /// invert()
   std::unique_ptr<const DielectricInverse> invert_definite(std::unique_ptr<PartialChi> chi,
                                                            GwKernels& kernels,
                                                            const DielectricMatrix& m) const;

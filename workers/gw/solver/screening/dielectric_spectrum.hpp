@@ -4,7 +4,8 @@
 
 namespace quasi::gw {
 
-/// Properties of ε̃⁻¹(0) = v^−½ ε⁻¹(0) v^½ of one q (docs/theory/gw.md 4). v must be positive.
+/// Properties of ε̃⁻¹(0) = v^−½ ε⁻¹(0) v^½ of one q (docs/theory/gw.md 4). v must be
+/// positive.
 struct DielectricSpectrum {
   double asymmetry = 0.0;  ///< largest departure of an element from that of the adjoint
   /// Smallest and largest eigenvalue of the Hermitian part by Lanczos steps with full

@@ -42,8 +42,9 @@ class GroupedScreening {
   /// Inverts ε of the weighted sum at the q of one index on one device.
   DielectricMatrix dielectric_matrix(const std::vector<double>& weights, std::size_t iq,
                                      GwKernels& kernels) const;
-  /// Returns ε̃⁻¹ at ω = 0 of the weighted sum at the q of one index, on the device of `kernels`.
-  /// With head_count() = 3 its first three plane waves stand for G = 0. v must be positive.
+  /// Returns ε̃⁻¹ at ω = 0 of the weighted sum at the q of one index, on the device of
+  /// `kernels`. With head_count() = 3 its first three plane waves stand for G = 0. v must be
+  /// positive.
   std::unique_ptr<const DielectricInverse> inverse(const std::vector<double>& weights,
                                                    std::size_t iq, GwKernels& kernels) const;
 

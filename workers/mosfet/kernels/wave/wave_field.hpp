@@ -9,7 +9,8 @@ constexpr int kInverseParts = 16;
 
 /// Bodies of the field: docs/theory/mosfet.md 17.8, with the stencil of section 5.5.
 ///
-/// Computes δϱ of one valley of every state and column of x [kWaveColumns][n_states][nx], nm⁻².
+/// Computes δϱ of one valley of every state and column of x [kWaveColumns][n_states][nx],
+/// nm⁻².
 struct WaveSheet {
   WaveTables t;
   WaveShifts shifts;
@@ -32,7 +33,8 @@ struct WaveSheet {
   }
 };
 
-/// Computes δP of Poisson's equation [kWaveColumns][nodes], V nm; zero on nodes of given potential.
+/// Computes δP of Poisson's equation [kWaveColumns][nodes], V nm; zero on nodes of given
+/// potential.
 struct WavePoisson {
   WaveTables t;
   WaveInput input;
@@ -67,8 +69,9 @@ struct WavePoisson {
   }
 };
 
-/// Multiplies δP with parts of the inverse of Gummel's matrix [kInverseParts][kWaveColumns][nodes].
-/// The matrix is symmetric, so that neighbouring indices read neighbouring numbers.
+/// Multiplies δP with parts of the inverse of Gummel's matrix
+/// [kInverseParts][kWaveColumns][nodes]. The matrix is symmetric, so that neighbouring indices read
+/// neighbouring numbers.
 struct WaveInverse {
   WaveTables t;
   const WaveValue* poisson;

@@ -67,8 +67,8 @@ struct WaveElimination {
   }
 };
 
-/// Solves one line of all columns: (iωV + T) δg = q + V (δG − δλ g), where q follows from the
-/// shifts of the band edges and from the electrons that enter (docs/theory/mosfet.md 17.8). The
+/// Solves one line of all columns: (iωV + T) δg = q + V (δG − δλ g), where q follows from
+/// the shifts of the band edges and from the electrons that enter (docs/theory/mosfet.md 17.8). The
 /// index counts lines [n_states][n_h][n_kappa].
 struct WaveLines {
   WaveTables t;

@@ -61,9 +61,9 @@ struct WaveProblem {
   std::vector<double> speed;  ///< c_ν/Δx [n_states], 1/(fs √eV)
   std::vector<double> g;      ///< g of the steady state [2][cells]
   std::vector<double> loss;   ///< λ [rows], 1/fs; empty: no scattering
-  /// Derivatives of V ∂_t g of streaming and of the steady scattering, and of the storage, of each
-  /// branch by each band edge of its cell [kCellSlopes][cells]. Order: rate of g⁺, rate of g⁻,
-  /// storage of g⁺, storage of g⁻, each by face before, node, face behind.
+  /// Derivatives of V ∂_t g of streaming and of the steady scattering, and of the storage, of
+  /// each branch by each band edge of its cell [kCellSlopes][cells]. Order: rate of g⁺, rate of
+  /// g⁻, storage of g⁺, storage of g⁻, each by face before, node, face behind.
   UnsetVector<double> cell_slopes;
 
   // Cells of H.

@@ -11,8 +11,9 @@
 #include "workers/gw/physics/coulomb.hpp"
 #include "workers/gw/physics/crystal.hpp"
 
-// The folder workers/gw/kernels/pole_sums/changes makes changes of a plasmon-pole model from ε̃⁻¹
-// on the device that has inverted ε̃. Begin here with the element (docs/theory/gw.md 6.2, 9.3).
+// The folder workers/gw/kernels/pole_sums/changes makes changes of a plasmon-pole model from
+// ε̃⁻¹ on the device that has inverted ε̃. Begin here with the element (docs/theory/gw.md
+// 6.2, 9.3).
 namespace quasi::gw {
 
 // Elements below these thresholds are left out (docs/theory/gw.md 6.2). BerkeleyGW states the
@@ -20,8 +21,8 @@ namespace quasi::gw {
 inline constexpr double kNegligible = 1e-6;
 inline constexpr double kNegligible_ry2 = 1e-6 / (kRydberg_ev * kRydberg_ev);
 
-/// B = ½ I v̄ (Bohr³ Ry) and τ = 1/ω̃ (1/Ry) of one element of a model. Both are 0 for an element
-/// that is left out, and τ alone for one that acts statically.
+/// B = ½ I v̄ (Bohr³ Ry) and τ = 1/ω̃ (1/Ry) of one element of a model. Both are 0 for an
+/// element that is left out, and τ alone for one that acts statically.
 struct PoleTerms {
   Complex<double> strength;
   double tau_per_ry = 0.0;
@@ -33,8 +34,9 @@ QUASI_HD inline PoleTerms pole_terms(Complex<double> strength, double pole_ry) {
   return {per_pole * strength, pole_ry >= kStaticPole_ry ? 0.0 : per_pole};
 }
 
-/// Returns ω̃² by the rule of Hybertsen and Louie (docs/theory/gw.md 6.2) [hybertsen1986], or 0 for
-/// an element that is left out. With ω̃'² = Ω²/I = λ e^{iφ} it is λ/cos φ = |Ω²|²/Re[Ω² I*].
+/// Returns ω̃² by the rule of Hybertsen and Louie (docs/theory/gw.md 6.2) [hybertsen1986], or 0
+/// for an element that is left out. With ω̃'² = Ω²/I = λ e^{iφ} it is λ/cos φ =
+/// |Ω²|²/Re[Ω² I*].
 /// @param screening  I = δ − ε⁻¹ @param square  Ω², Ry²
 QUASI_HD inline double hybertsen_louie_square(Complex<double> screening, Complex<double> square) {
   constexpr double kSmallI = kNegligible * kNegligible,
@@ -115,7 +117,7 @@ struct ScreenedElementsView {
 /// Hermitian.
 struct ScreenedElements {
   std::vector<ScreenedWave> waves;            ///< of the model, [n]
-  std::vector<std::complex<double>> density;  ///< ω_p² ρ(D)/ρ(0), Ry²; box of all differences D
+  std::vector<std::complex<double>> density;  ///< ω_p² ρ(D)/ρ(0), Ry²; box of all D
   std::array<std::int32_t, 3> extent{};       ///< of the box, whose edges are 2 extent + 1
   std::int64_t n_heads = 1;      ///< rows of ε̃⁻¹ that stand for the first plane wave
   double plasma2_ry2 = 0.0;      ///< ω_p²
@@ -123,7 +125,8 @@ struct ScreenedElements {
   /// q → 0: wings vanish, and the element G = G' = 0 of ε̃⁻¹ is `head`.
   bool at_zero = false;
   double head = 1.0;
-  /// The body of ε̃⁻¹ gets ½ Σ_i [left_i(G) right_i(G') + h.c.], the average over directions.
+  /// The body of ε̃⁻¹ gets ½ Σ_i [left_i(G) right_i(G') + h.c.], the average over
+  /// directions.
   bool averages_directions = false;
 
   std::int64_t size() const { return static_cast<std::int64_t>(waves.size()); }

@@ -224,8 +224,8 @@ double CoulombInteraction::curvature_weight(std::complex<double> inverse_head, c
 }
 
 std::vector<Vec3> CoulombInteraction::sample_points(const Vec3& q0) const {
-  // The weight of q → 0 needs W_00 at some steps of the grid. At the edge of the zone q is as near
-  // to another G as to 0.
+  // The weight of q → 0 needs W_00 at some steps of the grid. At the edge of the zone q is as
+  // near to another G as to 0.
   constexpr double kReach = 4.0;
   const double longest =
       std::min({kReach * planar_zone_->circumscribed_radius(), 0.5 * length(cartesian({1, 0, 0})),

@@ -39,15 +39,16 @@ class CoulombInteraction {
   double averaged_inverse(const Vec3& q) const;
   /// Returns W_00 / v̄_00 at q → 0 from ε⁻¹_00(q₀; ω). This is ε⁻¹_00 itself except for a slab and a
   /// wire. There 1/ε⁻¹ − 1 = γ q² v_c(q) vanishes at q → 0 within the mini-zone, and W is averaged
-  /// as a whole (docs/theory/gw.md 5). The γ of a slab depends on the length of q with `samples` of
-  /// ε⁻¹_00(q; ω), else it is that of q₀.
+  /// as a whole (docs/theory/gw.md 5). The γ of a slab depends on the length of q with `samples`
+  /// of ε⁻¹_00(q; ω), else it is that of q₀.
   std::complex<double> head_at_zero(std::complex<double> inverse_head, const Vec3& q0,
                                     const std::vector<HeadSample>& samples = {}) const;
-  /// Returns the weight of q → 0 for p² W_00(p) with sums_points() in a slab, Ry Bohr: by how much
-  /// the integral over p exceeds the sum over the grid, where that product vanishes at p = 0.
+  /// Returns the weight of q → 0 for p² W_00(p) with sums_points() in a slab, Ry Bohr: by how
+  /// much the integral over p exceeds the sum over the grid, where that product vanishes at p = 0.
   double curvature_weight(std::complex<double> inverse_head, const Vec3& q0,
                           const std::vector<HeadSample>& samples) const;
-  /// Returns the q of the samples of a slab, reduced: CoulombOptions::subsampling of them along q₀.
+  /// Returns the q of the samples of a slab, reduced: CoulombOptions::subsampling of them along
+  /// q₀.
   std::vector<Vec3> sample_points(const Vec3& q0) const;
   /// @throws InvalidInput if q₀ leaves the plane of a slab or the axis of a wire, where
   /// head_at_zero() knows no limit

@@ -28,8 +28,8 @@ class SheetScreening {
   std::vector<std::complex<double>> gamma_;
 };
 
-/// Returns the lengths of n samples up to `longest`, p_j = longest (1 − cos(πj/n))/2 for j = 1 … n.
-/// Every second one belongs to the set of n/2.
+/// Returns the lengths of n samples up to `longest`, p_j = longest (1 − cos(πj/n))/2 for j = 1
+/// … n. Every second one belongs to the set of n/2.
 std::vector<double> sample_lengths(int n, double longest);
 
 }  // namespace quasi::gw

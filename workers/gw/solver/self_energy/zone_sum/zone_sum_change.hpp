@@ -17,8 +17,8 @@ namespace quasi::gw {
 ///
 ///   ΔΣ_l = −w₂ Σ_n occ [⟨|M_ln(q₁; 0)|²/q₁²⟩ − ⟨1/q₁²⟩ |M_ln(0; 0)|²]/ΩN_k
 ///
-/// with the mean over the neighbours q₁ of q = 0 along the axes of the grid, and the weight w₂ of
-/// p² W_00(p). Rules agree where the interaction is cut to a wire, a sphere
+/// with the mean over the neighbours q₁ of q = 0 along the axes of the grid, and the weight w₂
+/// of p² W_00(p). Rules agree where the interaction is cut to a wire, a sphere
 /// or a box, or where its averages are stored.
 /// @return means over multiplets in the order of quasiparticles(), eV; empty: there is no other
 /// rule
@@ -28,8 +28,8 @@ std::vector<double> zone_sum_change_ev(const MeanField& field,
                                        const CoulombInteraction& coulomb, GwKernels& kernels);
 
 /// Calculates by how much Σ of every outer state would change with every second point of the
-/// sub-sampling left out. In static COHSEX only −Σ_occ |M_ln|² ΔW_00 + ½ ΔW_00 at q → 0 differs,
-/// where M_ln = δ_ln (docs/theory/gw.md 5.2):
+/// sub-sampling left out. In static COHSEX only −Σ_occ |M_ln|² ΔW_00 + ½ ΔW_00 at q → 0
+/// differs, where M_ln = δ_ln (docs/theory/gw.md 5.2):
 ///
 ///   ΔΣ_l = (½ − f_l) ΔW_00/(ΩN_k)
 ///

@@ -50,9 +50,9 @@ class FieldResponse {
   /// states them, per V at a contact and at fixed levels. E_F moves in the cells of H, whose error
   /// belongs to the wanted density. It vanishes for Maxwell statistics and fixed inflow.
   double excess_drive(bool source) const;
-  /// Electrons that a contact column wants at the levels of the steady state, Σ 2ϱ in nm⁻², and
-  /// their derivatives by the band edges of each state at the first nodes from the contact inward
-  /// [n_states][nodes], nm⁻²/eV.
+  /// Electrons that a contact column wants at the levels of the steady state, Σ 2ϱ in nm⁻²,
+  /// and their derivatives by the band edges of each state at the first nodes from the contact
+  /// inward [n_states][nodes], nm⁻²/eV.
   struct WantedElectrons {
     double sum_nm2 = 1.0;
     std::vector<double> slope;
