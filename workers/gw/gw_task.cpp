@@ -36,7 +36,7 @@ std::int64_t memory_limit_bytes(const Device& device) {
                                           : usable_memory_bytes();
 }
 
-/// Runs a job. One that its input ends will not resume, so that its states go.
+/// Runs a job. A job whose input is refused never resumes, so that its file of states is removed.
 Calculation calculate(const Deck& deck, const Workplace& place, Progress& progress) {
   try {
     return run_calculation(deck, place, progress);

@@ -47,7 +47,7 @@ std::vector<Cplx> inverse_of(std::vector<Cplx> a, std::size_t n) {
   return b;
 }
 
-/// χ of a random product, negative definite, and an interaction.
+/// A random negative definite χ, and an interaction that makes ε of it.
 struct RandomChi {
   std::size_t n;
   std::vector<Cplx> values;  ///< whole, [n][n]

@@ -49,7 +49,8 @@ struct RandomSides {
   Cplx v(std::int64_t p, std::int64_t i, std::int64_t j) const {
     return coupling[static_cast<std::size_t>((p * bra.size() + i) * ket.size() + j)];
   }
-  /// V_n'n of kets in a range, or V*_n'n of bras in a range.
+  /// Returns V_n'n of the kets in a range. If `adjoint`, it returns V*_n'n of the bras in the
+  /// range.
   std::vector<Cplx> part(BandRange range, bool adjoint) const {
     std::vector<Cplx> values;
     for (std::int64_t p = 0; p < n_p; ++p)
@@ -58,7 +59,7 @@ struct RandomSides {
           values.push_back(adjoint ? std::conj(v(p, j, i)) : v(p, i, j));
     return values;
   }
-  /// The part on the device of `kernels`.
+  /// Returns these elements as a block on the device of `kernels`.
   std::unique_ptr<gw::CouplingBlock> part(gw::GwKernels& kernels, BandRange range,
                                           bool adjoint) const {
     const auto values = part(range, adjoint);

@@ -79,8 +79,8 @@ double relative_error_of_sum(int n, int subsampling, double s) {
   return sum * step * step / integral - 1.0;
 }
 
-// Found at 6 × 6 and s = 3 Bohr⁻¹: see the bounds. A wide Gaussian leaves the weight of q → 0
-// as the only error.
+// The bounds below are a little above the errors that were found. The Gaussian is so wide that the
+// weight of q → 0 is the only error of the sum.
 TEST(SubSampling, SumsASlabsInteractionToItsIntegral) {
   for (const int n : {6, 9}) {
     const double without = std::abs(relative_error_of_sum(n, 0, 3.0)),
@@ -140,7 +140,7 @@ Gap gap_of_monolayer(const std::string& text, const std::filesystem::path& check
   Gap gap;
   for (const Quasiparticle& qp : run.quasiparticles)
     gap.sigma_ev += (qp.band == 1 ? -1.0 : 1.0) * qp.sigma_ev;
-  // Without V_xc a study knows the errors of both edges alone.
+  // A job without V_xc states an error of each band edge, but none of the gap.
   for (const ErrorRow& row : run.errors.rows)
     if (row.examined())
       gap.error_ev[row.name] =
@@ -185,7 +185,7 @@ TEST(SubSampling, DoesNotDependOnTheAxisOfQ0) {
               gap_of_monolayer(3, 4, "[0, 0.001, 0]").sigma_ev, 1e-6);
 }
 
-/// Cancels at a report of sub-sampling.
+/// Cancels the job after it has reported some points of the sub-sampling.
 class Interruption : public SilentProgress {
  public:
   explicit Interruption(int points) : left_(points) {}

@@ -29,7 +29,8 @@ void check_g_list(const std::vector<IVec3>& g, const IVec3& fft_grid, const std:
 /// @throws InvalidInput with file, quantity and value
 void check_header(const MeanFieldHeader& header, const std::string& file);
 
-/// Checks k-list, weights, energies, occupations, G-lists and norms of the coefficients in memory.
+/// Checks the k-points with their weights, the energies and occupations, the lists of G, and that
+/// states are normalised. States that are read in pieces were checked when they were read.
 /// @throws InvalidInput with file, quantity and value
 void check_wavefunctions(const Wavefunctions& waves, const std::string& file);
 

@@ -53,7 +53,8 @@ void write_states(const Calculation& run, H5Writer& file) {
   }
 }
 
-/// Writes the points of the sub-sampling and ε⁻¹_00 there, [n_points][n_frequencies].
+/// Writes the short q that `coulomb.subsampling` adds, and ε⁻¹_00 at each of them,
+/// [n_points][n_frequencies].
 void write_head_samples(const DielectricMatrix& m, H5Writer& file) {
   std::vector<double> q;
   std::vector<Cplx> heads;

@@ -28,8 +28,8 @@ class CouplingBlock {
   std::int64_t n_p_ = 0, n_bra_ = 0, n_ket_ = 0;
 };
 
-/// Local potentials with the period of the lattice, and states of one k-point between which their
-/// elements are wanted.
+/// The input of ψ†(∂Vψ): states of one k-point, and local potentials ∂V that repeat from
+/// cell to cell of the lattice.
 struct LocalPotentials {
   View<const Cplx, 2> states;  ///< c_n(G), [n_states][n_pw]
   View<const std::int32_t, 2>

@@ -11,7 +11,7 @@ using quasi::cuda::DeviceBuffer;
 
 constexpr const char* kWhat = "elements of local potentials";
 constexpr int kThreads = 256;
-/// Largest memory of ∂V ψ.
+/// Limit of the memory for the products ∂V ψ.
 constexpr std::int64_t kScratch_bytes = std::int64_t{1} << 30;
 
 /// States and potentials in device memory, as LocalPotentials has them.

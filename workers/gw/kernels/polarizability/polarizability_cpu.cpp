@@ -176,7 +176,8 @@ std::unique_ptr<PartialChi> CpuPolarizabilityKernels::load_triangle(std::int64_t
 
 namespace {
 
-/// Makes ε of a matrix of χ, of which only the triangle G ≤ G' need be filled.
+/// Writes ε = 1 − v^½ χ v^½. @param triangle  only the elements G ≤ G' of χ are set; the
+/// others follow by Hermiticity
 void make_dielectric(const Cplx* chi, bool triangle, const PolarizabilityKernels::Inversion& how,
                      View<Cplx, 2> epsilon) {
   const std::int64_t n = epsilon.extent[0];

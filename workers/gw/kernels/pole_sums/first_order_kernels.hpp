@@ -18,7 +18,7 @@ struct CoupledBands {
   std::int64_t size() const { return static_cast<std::int64_t>(energy_ry.size()); }
 };
 
-/// How a pair (n', n) enters the sum.
+/// The three forms in which a pair (n', n) can enter the sum.
 enum class PairKind {
   kQuotient,  ///< by the difference of two factors over the difference of the energies
   kClosed,    ///< in closed form, because the energies are close

@@ -281,7 +281,8 @@ double CostSamples::form_seconds() {
 
 double CostSamples::bare_pair_seconds() {
   const GSphere bare = sphere_at(plan_.sigma.bare_cutoff_ry);
-  // All products pass through the host, one band more costs as much as the one before.
+  // All products pass through the host, so that time grows in proportion to the bands. A short
+  // sample is therefore enough.
   const std::int64_t n_right = std::min({n_right_, n_occupied_, kRightBandsOnCpu});
   screened_sample_ = {};  // frees its memory on the device
   const SampleOnDevice sample = load_sample(bare, n_right);

@@ -12,7 +12,7 @@
 // The derivative of Σ at one q on one device. Begin with sigma_derivative.hpp.
 namespace quasi::gw {
 
-/// What all parts of a derivative share.
+/// The inputs of a derivative of Σ. They are the same for every q and every part of the bands.
 struct DerivativeProblem {
   const MeanField& field;
   const std::vector<DielectricMatrix>& epsilon;
@@ -26,7 +26,7 @@ struct DerivativeProblem {
   WavesAtPoint outer_waves(const Vec3& k) const;
 };
 
-/// One q of one outer k.
+/// A term of the sum over q of Σ at one outer k-point.
 struct DerivativePoint {
   int k_index = 0;
   std::size_t iq = 0;  ///< irreducible q

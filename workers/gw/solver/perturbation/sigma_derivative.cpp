@@ -32,11 +32,12 @@ void check(const MeanField& field, const SigmaOptions& options,
                          perturbations.front().name + "'; calculate each wave vector by itself");
 }
 
-/// Bands of one part, apart from the last one. Parts are small, so that the devices end together
-/// and checkpoints are frequent; the products of fewer bands leave a device idle.
+/// Number of bands of a part; the last part of a k-point may have fewer. Small parts let all
+/// devices end at about the same time, and let the job write checkpoints often. With even fewer
+/// bands the matrix products would be too small to occupy a device.
 constexpr std::int64_t kBandsOfPart = 32;
 
-/// Some bands at one q.
+/// The share of one task: a range of bands in the term of one q.
 struct DerivativePart {
   DerivativePoint point;
   BandRange bands;
@@ -92,7 +93,7 @@ void add_packed(const Piece& values, std::vector<DerivativeSums>& sums) {
   });
 }
 
-/// Makes sums of the right shape that are 0, for all perturbations.
+/// Returns sums of zeros for every perturbation, with room for all outer states and energies.
 std::vector<DerivativeSums> empty_sums(const DerivativeProblem& problem) {
   const auto size = static_cast<std::size_t>(problem.n_outer() * problem.n_outer()),
              all = size * problem.energies_ry.size();

@@ -58,9 +58,9 @@ struct SigmaDerivativeAtK {
   }
 };
 
-/// Perturbations and energies of one call.
+/// The perturbations in which Σ is derived, and the energies E at which Σ is taken.
 struct DerivativeRequest {
-  /// All of one wave vector p, which is a difference of two k-points.
+  /// All perturbations have the same wave vector p, which is a difference of two k-points.
   const std::vector<Perturbation>& perturbations;
   const std::vector<double>& energies_ry;  ///< E of Σ_lm(E), common to all elements
   StepTimes* times = nullptr;  ///< seconds of the devices by step are added here; null: nowhere
@@ -77,7 +77,7 @@ std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
     const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
     const SigmaOptions& options, const DerivativeRequest& wanted, const StepContext& context);
 
-/// The same on one device, without a checkpoint.
+/// Calculates these first orders on one device, without a checkpoint.
 std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
     const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
     const SigmaOptions& options, const std::vector<Perturbation>& perturbations,

@@ -51,8 +51,9 @@ class BeamOperator {
   /// and in units of g [n_states][nx+1][n_h], 1/(nm fs).
   std::vector<double> face_currents(const std::vector<double>& g) const;
 
-  /// Derivatives of rate() by the areas of the faces before and behind each cell, at fixed g and
-  /// face values, in the layout of g, 1/(fs √eV).
+  /// The change of rate() in each cell when the face before or behind the cell gets a larger area
+  /// and everything else, g and the values at the faces, stays. The layout is that of g; the unit
+  /// is 1/(fs √eV).
   struct AreaSlopes {
     std::vector<double> before, behind;
   };

@@ -89,7 +89,7 @@ struct WaveInverse {
   }
 };
 
-/// The equations that a residual belongs to.
+/// The two sets of equations whose residual can be computed.
 enum class WaveEquations {
   kAll,        ///< transport, Poisson's equation and the neutrality of contacts
   kTransport,  ///< transport alone; the rest of the residual is zero

@@ -14,16 +14,17 @@
 /// only inner products reach the host.
 namespace quasi::mosfet {
 
-/// Most directions of a cycle.
+/// Number of directions after which GMRES begins a new cycle.
 constexpr int kWaveRestart = 100;
-/// Numbers of sums that an inner product is cut into, and of those that are added at once.
+/// An inner product is summed in kWaveDotParts parts. Two steps then add kWaveDotsAtOnce numbers
+/// each, so that the order of all sums is fixed.
 constexpr int kWaveDotParts = 4096, kWaveDotsAtOnce = 64;
 
-/// One factor for each column.
+/// Factors that scale the columns of a vector, one for each.
 struct WaveFactors {
   WaveValue of[kWaveColumns];
 };
-/// Directions by their addresses.
+/// Addresses of the directions of a cycle, as the function objects below read them.
 struct WaveDirections {
   const WaveValue* at[kWaveRestart] = {};
   int count = 0;
@@ -246,7 +247,7 @@ struct WaveReport {
   bool converged = false;
 };
 
-/// Progress of one column.
+/// The part of GMRES's state that each column has for itself.
 struct WaveColumn {
   double scale = 0;        ///< ‖b‖
   double goal = 0;         ///< of the residual, the tolerance times ‖b‖

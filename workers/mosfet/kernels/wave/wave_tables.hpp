@@ -43,7 +43,7 @@ struct WaveInput {
   }
 };
 
-/// Changes that follow from the potential.
+/// Changes of levels and overlaps that follow from a change of the potential.
 struct WaveShifts {
   WaveValue* node = nullptr;     ///< δε of nodes [kWaveColumns][n_states][nx]
   WaveValue* face = nullptr;     ///< δε of faces [kWaveColumns][n_states][nx+1]

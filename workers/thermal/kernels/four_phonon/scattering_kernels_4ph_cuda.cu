@@ -32,7 +32,8 @@ struct AddTotals {
   }
 };
 
-/// What the sizes of the buffers of PendingSums depend on.
+/// Numbers that determine the sizes of the buffers of PendingSums. Buffers stay for the next
+/// problem if all are equal.
 struct BufferSizes {
   std::int64_t modes = 0;
   std::int32_t points = 0;

@@ -113,8 +113,8 @@ struct ScreenedElementsView {
   }
 };
 
-/// Everything but ε̃⁻¹ from which the poles of Hybertsen and Louie follow at one q, where W is
-/// Hermitian.
+/// The poles of Hybertsen and Louie at one q follow from ε̃⁻¹ and from these numbers. W must
+/// be Hermitian.
 struct ScreenedElements {
   std::vector<ScreenedWave> waves;            ///< of the model, [n]
   std::vector<std::complex<double>> density;  ///< ω_p² ρ(D)/ρ(0), Ry²; box of all D
@@ -122,7 +122,8 @@ struct ScreenedElements {
   std::int64_t n_heads = 1;      ///< rows of ε̃⁻¹ that stand for the first plane wave
   double plasma2_ry2 = 0.0;      ///< ω_p²
   double invalid_pole_ry = 0.0;  ///< ω̃ of an element with ω̃² < 0; 0: it is left out
-  /// q → 0: wings vanish, and the element G = G' = 0 of ε̃⁻¹ is `head`.
+  /// The point is q → 0. The elements with either G = 0 or G' = 0 are then set to zero, and the
+  /// element with both is set to `head`.
   bool at_zero = false;
   double head = 1.0;
   /// The body of ε̃⁻¹ gets ½ Σ_i [left_i(G) right_i(G') + h.c.], the average over

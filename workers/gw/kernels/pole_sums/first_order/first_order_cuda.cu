@@ -14,7 +14,7 @@ using quasi::cuda::DeviceBuffer;
 
 constexpr const char* kWhat = "first order of the self-energy";
 constexpr int kThreads = 256, kLanes = 32;
-/// Largest memory of Z, and of y of close pairs.
+/// Limit of the memory for Z, and of that for y of close pairs.
 constexpr std::int64_t kScratch_bytes = std::int64_t{1} << 30;
 
 unsigned blocks_of(std::int64_t n, int size) {

@@ -12,7 +12,7 @@ constexpr int kStates = 8;  ///< outer states of a block
 constexpr int kTile = 32;   ///< G and G' of a tile
 constexpr int kThreads = kRows * kTile;
 
-/// What a block reads for one tile of (G, G').
+/// Poles and pair products of one tile of (G, G'), which the threads of a block share.
 struct TileShared {
   double2 strength[kTile][kTile + 1];  ///< A, [G'][G]
   double pole_ry[kTile][kTile + 1];

@@ -9,13 +9,14 @@ namespace quasi::gw {
 /// Estimates by how much Σ of every outer state would change under the other rule of ZoneSum, by
 /// the diagonal of W in static COHSEX (docs/theory/gw.md 5.1):
 ///
-///   ΔΣ_l = Σ_q Σ_G {−Σ_{n occ} |M_ln(q; G)|² ΔW_G(q) + ½ [ΔW_G(q) − Δv̄_G(q)]}/ΩN_k,
+///   ΔΣ_l = Σ_qG {½ [ΔW_G(q) − Δv̄_G(q)] − Σ_{n occ} |M_ln(q; G)|² ΔW_G(q)}/ΩN_k,
 ///   W_G(q) = ε⁻¹_GG(q) v̄(q + G)
 ///
 /// Bands of CH are summed by closure. With sub-sampling no other rule is as good. The estimate is
 /// then that of the error of the sum itself (docs/theory/gw.md 5.2):
 ///
-///   ΔΣ_l = −w₂ Σ_n occ [⟨|M_ln(q₁; 0)|²/q₁²⟩ − ⟨1/q₁²⟩ |M_ln(0; 0)|²]/ΩN_k
+///   ΔΣ_l = −w₂ Σ_n occ D_ln/ΩN_k,
+///   D_ln = ⟨|M_ln(q₁; 0)|²/q₁²⟩ − ⟨1/q₁²⟩ |M_ln(0; 0)|²
 ///
 /// with the mean over the neighbours q₁ of q = 0 along the axes of the grid, and the weight w₂
 /// of p² W_00(p). Rules agree where the interaction is cut to a wire, a sphere

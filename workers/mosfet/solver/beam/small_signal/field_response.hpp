@@ -29,8 +29,10 @@ struct FieldDerivative {
 /// are central differences. A cell that is closed or fully open stays so.
 class FieldResponse {
  public:
-  /// Solves transport at the levels of `state` and linearises there. @param processor  a CUDA
-  /// device solves first and leaves the last line solves to the host @throws NotConverged
+  /// Solves the transport equations in the levels of `state`, and linearises around the solution.
+  /// @param processor  If it is a CUDA device, it does most of the solution, and the host only the
+  ///                   last iterations
+  /// @throws NotConverged
   FieldResponse(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
                 BeamOrder order = BeamOrder::kThird, const Device& processor = {});
 

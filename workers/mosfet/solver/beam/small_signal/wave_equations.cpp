@@ -111,7 +111,8 @@ void add_storage_slopes(const FieldResponse& response, WaveProblem* p) {
   }
 }
 
-// Adds D, D ḡ and their derivatives by the band edges.
+// Fills the tables of scattering: the number of states D of each row (a state, a node and a cell of
+// H), the electrons D ḡ in it, and the derivatives of both by the band edges.
 void add_rows(const FieldResponse& response, WaveProblem* p) {
   const BeamGeometry& geometry = response.transport().geometry();
   const BeamGrid& grid = geometry.grid;
