@@ -11,6 +11,7 @@
 #include "tests/support/temporary_directory.hpp"
 #include "tests/thermal/four_phonon/coarse_deck_4ph.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/thermal/solver/four_phonon/four_phonon_start.hpp"
 #include "workers/thermal/solver/four_phonon/tile_plan_4ph.hpp"
 
 namespace quasi::thermal {
@@ -176,6 +177,34 @@ TEST_P(Tiles4phOnDevice, OneTwoAndFourDevicesGiveTheSameBits) {
     EXPECT_EQ(first.umklapp_per_ps, rates.umklapp_per_ps) << n << " devices";
     EXPECT_EQ(first.phase_space, rates.phase_space) << n << " devices";
   }
+}
+
+/// Rates of a deck whose problem is made early or in finish().
+std::unique_ptr<FourPhononRun> run_begun(const Deck& deck, ConductivityRun& run,
+                                         const Device& device, bool early) {
+  SilentProgress silent;
+  const Transport transport{deck.crystal, deck.symmetry, run.modes,
+                            deck.control.transport_options()};
+  FourPhononStart begun(transport, *deck.fourth_order, deck.control.four_phonon_options(), {device},
+                        early);
+  return run_four_phonon(transport, begun, {.devices = {device}}, run, silent);
+}
+
+// A problem that is made and loaded by a thread of its own gives the bits of one that is made when
+// it is needed, and its failure reaches the caller.
+TEST_P(Tiles4phOnDevice, AnEarlyProblemGivesTheSameBits) {
+  const Deck deck = coarse_deck({{"scalebroad", "0.1"}});
+  SilentProgress silent;
+  ConductivityRun run = start_run(deck, deck.control.harmonic_options(), silent);
+  const auto later = run_begun(deck, run, GetParam(), false),
+             early = run_begun(deck, run, GetParam(), true);
+  EXPECT_EQ(early->rates.normal_per_ps, later->rates.normal_per_ps);
+  EXPECT_EQ(early->rates.umklapp_per_ps, later->rates.umklapp_per_ps);
+  EXPECT_EQ(early->n_blocks, deck.fourth_order->n_blocks());
+  EXPECT_GT(early->rates.evaluations, 0.0);
+  const Device absent{.backend = Backend::kCuda, .index = 99};
+  for (const bool begins_early : {true, false})
+    EXPECT_THROW(run_begun(deck, run, absent, begins_early), std::exception);
 }
 
 // The plan holds every total momentum once, by falling work. The processes found agree with the

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 
 #include "workers/backend/error.hpp"
 #include "workers/backend/team/every_device.hpp"
 #include "workers/thermal/solver/calculation/case_checks.hpp"
+#include "workers/thermal/solver/four_phonon/four_phonon_start.hpp"
 #include "workers/thermal/solver/three_phonon/running_sums.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
 #include "workers/thermal/solver/three_phonon/shared_sums_3ph.hpp"
@@ -199,16 +201,20 @@ SolvedCase solve_case(const LatticeModel& model, const CaseOptions& options, con
   const std::filesystem::path own_directory =
       site.ranks.leads() ? site.checkpoint_directory : std::filesystem::path{};
   const Transport transport{model.crystal, model.symmetry, solved.run.modes, options.transport};
+  std::optional<FourPhononStart> four_phonons;
+  if (model.fourth_order)
+    four_phonons.emplace(transport, *model.fourth_order, options.four_phonon, devices,
+                         FourPhononStart::may_begin_early(devices));
   const auto kernels = share_three_phonons(devices, site.ranks);
   ThreePhononProblem problem = make_three_phonon_problem(
       model.crystal, model.third_order, model.symmetry, solved.run.modes, options.three_phonon);
   add_scattering(transport, options.rates, *kernels, problem, solved.run,
                  {progress, devices, own_directory});
   if (devices.size() > 1) solved.run.seconds["start_devices"] = other_devices.wait();
-  if (model.fourth_order)
+  if (four_phonons)
     solved.four_phonon =
-        run_four_phonon(transport, *model.fourth_order, options.four_phonon,
-                        {devices, site.ranks, site.checkpoint_directory}, solved.run, progress);
+        run_four_phonon(transport, *four_phonons, {devices, site.ranks, site.checkpoint_directory},
+                        solved.run, progress);
   const FurtherScattering further =
       solved.four_phonon ? solved.four_phonon->further : FurtherScattering{};
   open_iteration_checkpoint(options, own_directory, solved, progress);

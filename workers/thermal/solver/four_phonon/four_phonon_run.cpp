@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <future>
 #include <string>
 
 #include "workers/backend/error.hpp"
+#include "workers/thermal/solver/four_phonon/four_phonon_start.hpp"
 #include "workers/thermal/solver/four_phonon/sampling_4ph.hpp"
 #include "workers/thermal/solver/three_phonon/scattering.hpp"
 #include "workers/thermal/solver/transport/kappa_error.hpp"
@@ -26,12 +26,13 @@ double relative_kappa_error(const Transport& transport, const ConductivityRun& r
 /// Computes the rates of a run: by sampling, or from all processes.
 class RateStep4ph {
  public:
-  RateStep4ph(const Transport& transport, const ConductivityRun& run, const FourPhononRun& parts,
+  RateStep4ph(const Transport& transport, const ConductivityRun& run, FourPhononRun& parts,
               const Team4ph& team, const CheckpointRule& checkpoint_rule, Progress& progress)
       : transport_(transport),
         run_(run),
         problem_(parts.problem),
         options_(parts.options),
+        ready_(parts.ready),
         team_(team),
         checkpoint_rule_(checkpoint_rule),
         progress_(progress) {}
@@ -62,9 +63,11 @@ class RateStep4ph {
   /// Rates from all processes. Phase spaces are estimates where the options give their number of
   /// draws, a key of FourPhonon.
   /// @param errors  set on the leading rank where the options ask for mixed precision
-  Rates4ph summed(ScatteringKernels4ph& kernels, std::optional<SampledErrors4ph>& errors) const {
-    Rates4ph rates =
-        scattering_rates_4ph(problem_, options_.constants, team_, progress_, checkpoint_rule_);
+  Rates4ph summed(ScatteringKernels4ph& kernels, std::optional<SampledErrors4ph>& errors) {
+    if (ready_ == nullptr) ready_ = std::make_unique<ReadySums4ph>(team_, problem_);
+    Rates4ph rates = scattering_rates_4ph(problem_, options_.constants, *ready_, team_, progress_,
+                                          checkpoint_rule_);
+    ready_.reset();
     if (options_.precision == Precision::kMixed && team_.ranks->leads())
       errors = sample_precision_4ph(options_, run_.modes, problem_, kernels);
     if (options_.sampling.phase_space_draws > 0) {
@@ -99,6 +102,7 @@ class RateStep4ph {
   const ConductivityRun& run_;
   const Problem4ph& problem_;
   const FourPhononOptions& options_;
+  std::unique_ptr<ReadySums4ph>& ready_;
   const Team4ph& team_;
   const CheckpointRule& checkpoint_rule_;
   Progress& progress_;
@@ -117,34 +121,6 @@ std::vector<double> finite_total_rates(const Rates4ph& rates) {
                            "force constants");
     }
   return total;
-}
-
-using OwnedKernels = std::unique_ptr<ScatteringKernels4ph>;
-
-/// Begins to make kernels for every device, ready for problems with this outline.
-std::vector<std::future<OwnedKernels>> begin_kernels(const std::vector<Device>& devices,
-                                                     const FourPhononOptions& options,
-                                                     std::shared_ptr<const Problem4ph> outline) {
-  std::vector<std::future<OwnedKernels>> steps;
-  for (const Device& device : devices)
-    steps.push_back(std::async(std::launch::async, [&options, device, outline] {
-      OwnedKernels kernels = make_scattering_kernels_4ph(device, options.memory_budget_bytes);
-      if (!options.sampling.enabled) kernels->prepare(*outline);
-      return kernels;
-    }));
-  return steps;
-}
-
-std::vector<OwnedKernels> all_of(std::vector<std::future<OwnedKernels>> steps) {
-  std::vector<OwnedKernels> kernels;
-  for (std::future<OwnedKernels>& step : steps) kernels.push_back(step.get());
-  return kernels;
-}
-
-std::vector<ScatteringKernels4ph*> pointers_to(const std::vector<OwnedKernels>& kernels) {
-  std::vector<ScatteringKernels4ph*> pointers;
-  for (const auto& kernel : kernels) pointers.push_back(kernel.get());
-  return pointers;
 }
 
 /// Lets the BTE of a run apply the collision operator of four phonons.
@@ -172,31 +148,21 @@ void add_collision(const Transport& transport, const Team4ph& team, Progress& pr
 
 }  // namespace
 
-std::unique_ptr<FourPhononRun> run_four_phonon(const Transport& transport,
-                                               const SparseForceConstants& fourth_order,
-                                               const FourPhononOptions& options,
+std::unique_ptr<FourPhononRun> run_four_phonon(const Transport& transport, FourPhononStart& begun,
                                                const FourPhononSite& site, ConductivityRun& run,
                                                Progress& progress) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
-  auto result = std::make_unique<FourPhononRun>();
-  result->options = options;
-  auto kernels =
-      begin_kernels(site.devices, result->options,
-                    std::make_shared<const Problem4ph>(outline_problem_4ph(
-                        run.modes, transport.symmetry, options, transport.symmetry.irreducible)));
-  result->problem = make_problem_4ph(transport.crystal, run.modes, transport.symmetry, options,
-                                     fourth_order, transport.symmetry.irreducible);
-  result->kernels = all_of(std::move(kernels));
+  std::unique_ptr<FourPhononRun> result = begun.finish();
+  const FourPhononOptions& options = result->options;
   const Team4ph team(pointers_to(result->kernels), site.ranks);
   if (site.ranks.size() > 1)
     site.ranks.require_same(digest_of(result->problem), "the phonon modes");
   result->rules = result->problem.rules;
-  result->n_blocks = fourth_order.n_blocks();
   const CheckpointRule rule{
       site.ranks.leads() ? site.checkpoint_directory : std::filesystem::path{},
       options.checkpoint_interval_s};
-  const RateStep4ph step(transport, run, *result, team, rule, progress);
+  RateStep4ph step(transport, run, *result, team, rule, progress);
   if (options.sampling.enabled) {
     result->rates = step.sampled();
     for (std::size_t t = 0; t < options.temperatures_k.size(); ++t)
@@ -211,6 +177,15 @@ std::unique_ptr<FourPhononRun> run_four_phonon(const Transport& transport,
   return result;
 }
 
+std::unique_ptr<FourPhononRun> run_four_phonon(const Transport& transport,
+                                               const SparseForceConstants& fourth_order,
+                                               const FourPhononOptions& options,
+                                               const FourPhononSite& site, ConductivityRun& run,
+                                               Progress& progress) {
+  FourPhononStart begun(transport, fourth_order, options, site.devices, false);
+  return run_four_phonon(transport, begun, site, run, progress);
+}
+
 FurtherScattering iterated_with(const Symmetry& along, const Transport& bulk,
                                 const SparseForceConstants& fourth_order,
                                 const std::vector<Device>& devices,
@@ -219,7 +194,7 @@ FurtherScattering iterated_with(const Symmetry& along, const Transport& bulk,
     Problem4ph problem;
     Rates4ph rates;
     std::vector<std::int32_t> points;
-    std::vector<OwnedKernels> kernels;
+    std::vector<std::unique_ptr<ScatteringKernels4ph>> kernels;
     std::unique_ptr<Collision4ph> collision;
   };
   const FourPhononOptions& options = four_phonon.options;
@@ -243,9 +218,7 @@ FurtherScattering iterated_with(const Symmetry& along, const Transport& bulk,
       rates.normal_per_ps[static_cast<std::size_t>(rates.at(Channel4ph::kRecombination, t, row))] =
           four_phonon.rates.total_per_ps(t, star * nb + row % nb);
     }
-  parts->kernels = all_of(begin_kernels(devices, options,
-                                        std::make_shared<const Problem4ph>(outline_problem_4ph(
-                                            bulk.modes, along, options, along.irreducible))));
+  parts->kernels = kernels_of(devices, options.memory_budget_bytes);
   for (const auto& kernel : parts->kernels) kernel->load(parts->problem);
   parts->collision = std::make_unique<Collision4ph>(
       parts->problem, options.constants, pointers_to(parts->kernels), rates, true, progress);

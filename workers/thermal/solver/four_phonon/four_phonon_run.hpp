@@ -34,7 +34,8 @@ struct FourPhononRun {
   FurtherScattering further;  ///< for add_conductivity
   Problem4ph problem;
   std::vector<std::unique_ptr<ScatteringKernels4ph>> kernels;  ///< one for each device
-  std::unique_ptr<Collision4ph> collision;                     ///< with options.iteration
+  std::unique_ptr<ReadySums4ph> ready;      ///< of the kernels; null once used, or if not begun
+  std::unique_ptr<Collision4ph> collision;  ///< with options.iteration
 };
 
 /// The devices and ranks that compute four-phonon sums, and the place of their checkpoint.
@@ -43,6 +44,8 @@ struct FourPhononSite {
   Ranks& ranks = one_rank();
   std::filesystem::path checkpoint_directory = {};
 };
+
+class FourPhononStart;
 
 /// Computes four-phonon rates on all devices of all ranks, which call it at the same time, and
 /// prepares the part of four phonons in the collision operator where `options.iteration` asks for
@@ -53,6 +56,11 @@ struct FourPhononSite {
 std::unique_ptr<FourPhononRun> run_four_phonon(const Transport& transport,
                                                const SparseForceConstants& fourth_order,
                                                const FourPhononOptions& options,
+                                               const FourPhononSite& site, ConductivityRun& run,
+                                               Progress& progress);
+/// Does so with a problem and kernels that were begun before.
+/// @param begun  of the same transport and devices; its result is taken
+std::unique_ptr<FourPhononRun> run_four_phonon(const Transport& transport, FourPhononStart& begun,
                                                const FourPhononSite& site, ConductivityRun& run,
                                                Progress& progress);
 

@@ -279,17 +279,23 @@ std::uint64_t digest_of(const Problem4ph& p) {
 Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
                               const Team4ph& team, Progress& progress,
                               const CheckpointRule& checkpoint_rule) {
+  ReadySums4ph ready(team, problem);
+  return scattering_rates_4ph(problem, constants, ready, team, progress, checkpoint_rule);
+}
+
+Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
+                              ReadySums4ph& ready, const Team4ph& team, Progress& progress,
+                              const CheckpointRule& checkpoint_rule) {
   const SumLayout4ph layout{static_cast<int>(problem.temperatures_k.size())};
   const std::int64_t n_rows = static_cast<std::int64_t>(problem.point.size()) * problem.n_branches;
   const std::int64_t values = n_rows * kChannels4ph * layout.size();
-  ProblemLoading4ph loading(team, problem);
-  const TilePlan4ph plan = plan_tiles_4ph(problem);
+  const TilePlan4ph& plan = ready.plan;
   Checkpoint checkpoint = open_checkpoint(checkpoint_rule, progress);
   RunningSums sums(checkpoint, "4ph, tiles of stars by work, splittings once", digest_of(problem),
                    static_cast<std::size_t>(values), plan.size());
   progress.report("scattering 4ph", plan.progress(sums.finished()), TilePlan4ph::kProgressUnits);
   on_every_tile(
-      {loading, plan, sums.finished()}, team, progress,
+      {ready.loading, plan, sums.finished()}, team, progress,
       [](ScatteringKernels4ph& kernel, std::int32_t first, std::int32_t last) {
         kernel.expect(first, last);
       },

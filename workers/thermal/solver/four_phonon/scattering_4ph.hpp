@@ -11,7 +11,9 @@
 #include "workers/thermal/model/four_phonon_options.hpp"
 #include "workers/thermal/model/symmetry.hpp"
 #include "workers/thermal/solver/four_phonon/contraction_plan_4ph.hpp"
+#include "workers/thermal/solver/four_phonon/problem_loading_4ph.hpp"
 #include "workers/thermal/solver/four_phonon/team_4ph.hpp"
+#include "workers/thermal/solver/four_phonon/tile_plan_4ph.hpp"
 #include "workers/thermal/solver/harmonic/harmonic.hpp"
 #include "workers/thermal/solver/three_phonon/running_sums.hpp"
 
@@ -73,6 +75,16 @@ Problem4ph outline_problem_4ph(const Modes& modes, const Symmetry& symmetry,
 /// Digest of everything that sums over processes depend on; it identifies them in a checkpoint.
 std::uint64_t digest_of(const Problem4ph& problem);
 
+/// Sums that can begin: all devices of a team load the problem, and its tiles are planned. Problem
+/// and kernels must outlive it.
+struct ReadySums4ph {
+  ReadySums4ph(const Team4ph& team, const Problem4ph& problem)
+      : loading(team, problem), plan(plan_tiles_4ph(problem)) {}
+
+  ProblemLoading4ph loading;
+  TilePlan4ph plan;  ///< made while the devices load
+};
+
 /// Computes rates from sums over all total momenta, tile by tile in the order of plan_tiles_4ph.
 /// One tile is the unit of work of a device, of progress and of the checkpoint. Devices take the
 /// next tile when they are free, and tiles are added in the order of the plan, so that any number
@@ -83,6 +95,10 @@ std::uint64_t digest_of(const Problem4ph& problem);
 /// @throws Cancelled, and whatever the kernels throw.
 Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
                               const Team4ph& team, Progress& progress,
+                              const CheckpointRule& checkpoint_rule = {});
+/// Does so with sums that are ready to begin.
+Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants& constants,
+                              ReadySums4ph& ready, const Team4ph& team, Progress& progress,
                               const CheckpointRule& checkpoint_rule = {});
 
 /// Computes rates from sums over all total momenta, [n_rows][3][SumLayout4ph].
