@@ -61,9 +61,10 @@ class SmallDevice {
   std::unique_ptr<mosfet::BeamKernels> kernels_;
 };
 
-/// Largest sums of the columns and of the rows of Y over its largest entry.
+/// Largest sums of the columns and of the rows of Y over its largest entry, and of rows for cells
+/// of H that stay.
 struct AdmittanceDefects {
-  double columns = 0, rows = 0;
+  double columns = 0, rows = 0, staying_rows = 0;
 };
 inline AdmittanceDefects defects_of(const mosfet::Admittance& found) {
   AdmittanceDefects defects;
@@ -78,13 +79,14 @@ inline AdmittanceDefects defects_of(const mosfet::Admittance& found) {
     }
     defects.columns = std::max(defects.columns, std::abs(column) / largest);
     defects.rows = std::max(defects.rows, std::abs(row) / largest);
+    defects.staying_rows = std::max(defects.staying_rows, std::abs(found.row_sums[k]) / largest);
   }
   return defects;
 }
 
-/// Ratios of g_m and g_ds to differences of steady currents on the grid of the point.
+/// Ratios of g_m, g_ds and Y_DS to differences of steady currents on the grid of the point.
 struct SlopeRatios {
-  double gm = 0, gds = 0;
+  double gm = 0, gds = 0, source = 0;
 };
 /// Compares Y at frequency zero, V_GS 0.4 V and V_DS 0.3 V with currents at `step_v` to both sides.
 inline SlopeRatios slope_ratios(const SmallDevice& small, double step_v) {
@@ -98,9 +100,13 @@ inline SlopeRatios slope_ratios(const SmallDevice& small, double step_v) {
   };
   const double gm = (current(0.4 + step_v, 0.3) - current(0.4 - step_v, 0.3)) / (2 * step_v);
   const double gds = (current(0.4, 0.3 + step_v) - current(0.4, 0.3 - step_v)) / (2 * step_v);
+  // Less voltage at the source is more voltage at gate and drain against it.
+  const double both =
+      (current(0.4 + step_v, 0.3 + step_v) - current(0.4 - step_v, 0.3 - step_v)) / (2 * step_v);
   using mosfet::Terminal;
   return {found.at(Terminal::kDrain, Terminal::kGate).real() / gm,
-          found.at(Terminal::kDrain, Terminal::kDrain).real() / gds};
+          found.at(Terminal::kDrain, Terminal::kDrain).real() / gds,
+          -found.at(Terminal::kDrain, Terminal::kSource).real() / both};
 }
 
 }  // namespace quasi::test

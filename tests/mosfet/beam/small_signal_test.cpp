@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 #include <string>
@@ -23,8 +24,9 @@ namespace {
 using test::small_film;
 using test::SmallDevice;
 
-// Columns of Y add to zero, since current is conserved. Rows do so up to the grid of H, which stays
-// when equal voltages at all terminals shift all energies; the nightly test refines it.
+// Columns of Y add to zero, since current is conserved. Rows do so because the cells of H follow
+// the source. With cells that stay, equal voltages at all terminals shift all energies against
+// them.
 TEST(SmallSignal, RowsAndColumnsOfYAddToZero) {
   const SmallDevice small(small_film());
   const BiasPoint bias{0.4, 0.3};
@@ -32,7 +34,52 @@ TEST(SmallSignal, RowsAndColumnsOfYAddToZero) {
   const test::AdmittanceDefects found =
       test::defects_of(BeamSmallSignal(device, bias, small.steady(bias)).at(1e12));
   EXPECT_LT(found.columns, 1e-7);
-  EXPECT_LT(found.rows, 0.04);
+  EXPECT_LT(found.rows, 1e-12);
+  EXPECT_LT(found.staying_rows, 0.04);
+  EXPECT_GT(found.staying_rows, 1e-3);
+}
+
+// With source and drain exchanged and the other sign of V_DS the device is its mirror image. Its
+// cells lie V_DS higher against the Fermi level of the source.
+TEST(SmallSignal, YOfTheMirroredBiasIsMirrored) {
+  const SmallDevice small(small_film());
+  const BiasPoint bias{0.4, 0.3}, mirrored{0.1, -0.3};
+  const BeamDevice device = small.device();
+  const BeamSteadyState state = small.steady(bias);
+  BeamGrid grid = state.grid;
+  grid.h_min_ev += 0.3;
+  const Admittance y = BeamSmallSignal(device, bias, state).at(1e12),
+                   image =
+                       BeamSmallSignal(device, mirrored, small.steady(mirrored, &grid)).at(1e12);
+  constexpr std::array<std::size_t, kTerminals> kImage{1, 0, 2};
+  const double largest = std::abs(y.at(Terminal::kDrain, Terminal::kSource));
+  for (std::size_t i = 0; i < kTerminals; ++i)
+    for (std::size_t j = 0; j < kTerminals; ++j)
+      EXPECT_LT(std::abs(y.y[i][j] - image.y[kImage[i]][kImage[j]]), 1e-6 * largest) << i << j;
+}
+
+// Levels at different places between the edges of cells change Y less if the cells follow the
+// source. With cells that stay, the spread of Y_DS over these places is 3.1 %.
+TEST(SmallSignal, ThePlaceOfTheCellsMovesYLittle) {
+  const SmallDevice small(small_film({{"mesh.nkappa", "6"}}));
+  const BiasPoint bias{0.4, 0.3};
+  const BeamDevice device = small.device();
+  const BeamGrid first = small.steady(bias).grid;
+  double least = 1e300, most = 0.0, least_staying = 1e300, most_staying = 0.0;
+  for (int place = 0; place < 4; ++place) {
+    BeamGrid grid = first;
+    grid.h_min_ev -= 0.25 * place * grid.dh_ev;
+    grid.n_h += 1;
+    const Admittance y = BeamSmallSignal(device, bias, small.steady(bias, &grid)).at(0.0);
+    const double follows = -y.at(Terminal::kDrain, Terminal::kSource).real(),
+                 stays = follows - y.row_sums[static_cast<std::size_t>(Terminal::kDrain)].real();
+    least = std::min(least, follows);
+    most = std::max(most, follows);
+    least_staying = std::min(least_staying, stays);
+    most_staying = std::max(most_staying, stays);
+  }
+  EXPECT_LT(most / least, 1.02);
+  EXPECT_LT(most - least, 0.7 * (most_staying - least_staying));
 }
 
 // In flat contacts the rules for faces have kinks between nearly equal neighbours. A response that
@@ -52,13 +99,15 @@ TEST(SmallSignal, ColumnsOfYAddToZeroWithFlatContacts) {
 /// Laws that hold for every kind of inflow, statistics and scattering.
 class SmallSignalOf : public testing::TestWithParam<std::vector<Setting>> {};
 
-// At frequency zero g_m and g_ds are the slopes of the steady current on the grid of the point. The
-// current has a kink wherever a level passes an edge of the cells of H. With cells of 25 meV the
-// nearest kinks in V_DS are 0.1 to 1 mV away, so that the differences take 0.1 mV.
+// At frequency zero g_m, g_ds and the column of the source are the slopes of the steady current on
+// the grid of the point, whose energies count from the source. The current has a kink wherever a
+// level passes an edge of the cells of H. With cells of 25 meV the nearest kinks in V_DS are 0.1 to
+// 1 mV away, so that the differences take 0.1 mV.
 TEST_P(SmallSignalOf, TheLimitOfFrequencyZeroIsTheSlopeOfTheSteadyCurrent) {
   const test::SlopeRatios found = test::slope_ratios(SmallDevice(small_film(GetParam())), 1e-4);
   EXPECT_NEAR(found.gm, 1.0, 1e-4);
   EXPECT_NEAR(found.gds, 1.0, 1e-4);
+  EXPECT_NEAR(found.source, 1.0, 1e-4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, SmallSignalOf,

@@ -105,7 +105,7 @@ constexpr DatasetDescription kDatasets[] = {
     {"/points/*/numbers/admittance_column_defect", "",
      "largest sum of a column of the admittance over its largest entry"},
     {"/points/*/numbers/admittance_row_defect", "",
-     "largest sum of a row of the admittance over its largest entry"},
+     "largest sum of a row for energy cells that stay, over the largest entry"},
     {"/points/*/numbers/current_a_per_m", "", "current in the middle of the channel"},
     {"/points/*/numbers/current_mean_a_per_m", "", "mean current of the steady window"},
     {"/points/*/numbers/current_source_a_per_m", "", "current at the source"},

@@ -105,8 +105,8 @@ PointVerdict judge_point(const RunSettings& run, const PointResult& point) {
   const double rows = number_of(point, "admittance_row_defect");
   if (rows > kLargestRowDefect)
     verdict.remarks.push_back("rows of the admittance add to " + brief(rows) +
-                              " of its largest entry, because the cells of H do not follow a "
-                              "voltage at all terminals; lower mesh.dh_ev or raise mesh.nkappa");
+                              " of its largest entry if the cells of H stay, and its entries have "
+                              "errors of this order; compare several mesh.dh_ev");
   return verdict;
 }
 

@@ -67,7 +67,7 @@ double Admittance::unilateral_gain() const {
   return std::norm(y21 - y12) / (4.0 * (y11.real() * y22.real() - y12.real() * y21.real()));
 }
 
-/// A linearised steady state.
+/// A linearised steady state, with cells of H that stay.
 class BeamSmallSignal::Linearised {
  public:
   virtual ~Linearised() = default;
@@ -270,7 +270,8 @@ class BeamSmallSignal::Tables : public Linearised {
 };
 
 BeamSmallSignal::BeamSmallSignal(const BeamDevice& device, const BiasPoint& bias,
-                                 const BeamSteadyState& state, const SmallSignalMethod& method) {
+                                 const BeamSteadyState& state, const SmallSignalMethod& method)
+    : bias_(bias) {
   if (method.takes_differences || !has_wave_tables(device))
     linearised_ = std::make_unique<Differences>(device, bias, state, method.order);
   else
@@ -278,6 +279,10 @@ BeamSmallSignal::BeamSmallSignal(const BeamDevice& device, const BiasPoint& bias
 }
 BeamSmallSignal::~BeamSmallSignal() = default;
 
-Admittance BeamSmallSignal::at(double frequency_hz) const { return linearised_->at(frequency_hz); }
+Admittance BeamSmallSignal::at(double frequency_hz) const {
+  Admittance out = linearised_->at(frequency_hz);
+  out.row_sums = follow_reference(bias_, &out.y);
+  return out;
+}
 
 }  // namespace quasi::mosfet

@@ -5,15 +5,18 @@
 #include <memory>
 
 #include "workers/mosfet/solver/beam/beam_point.hpp"
-#include "workers/mosfet/solver/beam/small_signal/terminal_field.hpp"
+#include "workers/mosfet/solver/beam/small_signal/reference_frame.hpp"
 
 namespace quasi::mosfet {
 
 /// Admittances Y_ij = ∂I_i/∂V_j at one frequency, S/m. I_i flows into the device at terminal i, per
-/// metre of width, and includes the displacement current.
+/// metre of width, and includes the displacement current. The cells of H follow the reference
+/// potential (reference_shares()), so that rows add to zero.
 struct Admittance {
   double frequency_hz = 0;
-  std::array<std::array<std::complex<double>, kTerminals>, kTerminals> y{};
+  TerminalMatrix y{};
+  /// Sums of the rows if the cells of H stayed: the error that the cells leave.
+  std::array<std::complex<double>, kTerminals> row_sums{};
   int field_products = 0;  ///< linear responses of the field that were computed
 
   std::complex<double> at(Terminal i, Terminal j) const {
@@ -64,6 +67,7 @@ class BeamSmallSignal {
   class Linearised;
   class Differences;
   class Tables;
+  BiasPoint bias_;
   std::unique_ptr<const Linearised> linearised_;
 };
 

@@ -94,6 +94,7 @@ class BeamFieldNoise::Linearised {
              Field field)
       : device_(device),
         field_(field),
+        bias_(bias),
         response_(device, bias, state, BeamOrder::kFirst),
         transpose_(response_),
         matrix_(response_.gummel_matrix()) {}
@@ -118,6 +119,7 @@ class BeamFieldNoise::Linearised {
             admittance(adjoint[side], omega, side == 0, static_cast<Terminal>(terminal));
     close(&out.s, true);
     close(&out.y, false);
+    follow_reference(bias_, &out.y);
     return out;
   }
 
@@ -295,6 +297,7 @@ class BeamFieldNoise::Linearised {
 
   const BeamDevice& device_;
   Field field_;
+  BiasPoint bias_;
   FieldResponse response_;
   FieldTranspose transpose_;
   ColumnMatrix matrix_;

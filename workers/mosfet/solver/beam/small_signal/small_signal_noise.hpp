@@ -11,7 +11,7 @@ namespace quasi::mosfet {
 
 /// Spectral densities of the currents of the terminals at one frequency.
 struct NoiseSpectrum {
-  using Matrix = std::array<std::array<std::complex<double>, kTerminals>, kTerminals>;
+  using Matrix = TerminalMatrix;
   double frequency_hz = 0;
   /// One-sided S_ij of I_i and I_j, A²/(Hz m); the currents of Admittance.
   Matrix s{};

@@ -28,9 +28,16 @@ std::vector<std::complex<double>> flat(const Matrix& matrix) {
 
 Matrix matrix_of(const std::vector<std::complex<double>>& values) {
   Matrix matrix{};
-  for (std::size_t n = 0; n < values.size(); ++n)
+  for (std::size_t n = 0; n < kTerminals * kTerminals; ++n)
     matrix[n / kTerminals][n % kTerminals] = values[n];
   return matrix;
+}
+
+std::array<std::complex<double>, kTerminals> last_of(
+    const std::vector<std::complex<double>>& values) {
+  std::array<std::complex<double>, kTerminals> last{};
+  std::copy(values.end() - kTerminals, values.end(), last.begin());
+  return last;
 }
 
 /// A gain at a frequency.
@@ -55,15 +62,16 @@ bool has_unilateral_gain(const Admittance& y) {
   return gate.real() > kLeastGateConductance * std::abs(gate) && std::isfinite(gain) && gain > 0.0;
 }
 
-// Returns the largest sum of a row or a column of Y over its largest entry.
+// Returns the largest sum of a column of Y, or of a row for cells of H that stay, over the largest
+// entry.
 double largest_defect(const std::vector<Admittance>& all, bool rows) {
   double defect = 0.0;
   for (const Admittance& y : all) {
     double largest = 0.0, sums = 0.0;
     for (std::size_t k = 0; k < kTerminals; ++k) {
-      std::complex<double> sum = 0.0;
+      std::complex<double> sum = rows ? y.row_sums[k] : 0.0;
       for (std::size_t n = 0; n < kTerminals; ++n) {
-        sum += rows ? y.y[k][n] : y.y[n][k];
+        if (!rows) sum += y.y[n][k];
         largest = std::max(largest, std::abs(y.y[k][n]));
       }
       sums = std::max(sums, std::abs(sum));
@@ -169,12 +177,17 @@ void add_small_signal(const SmallSignalSettings& settings, const BeamDevice& dev
       frequencies,
       [&](double frequency_hz) {
         progress.throw_if_cancelled();
-        return flat(response.at(frequency_hz).y);
+        const Admittance found = response.at(frequency_hz);
+        std::vector<std::complex<double>> values = flat(found.y);
+        values.insert(values.end(), found.row_sums.begin(), found.row_sums.end());
+        return values;
       },
       kInterpolationTolerance);
   std::vector<Admittance> all;
   for (std::size_t n = 0; n < frequencies.size(); ++n)
-    all.push_back({.frequency_hz = frequencies[n], .y = matrix_of(swept.values[n])});
+    all.push_back({.frequency_hz = frequencies[n],
+                   .y = matrix_of(swept.values[n]),
+                   .row_sums = last_of(swept.values[n])});
   add_arrays(all, point);
   add_numbers(all, point);
   point->numbers["small_signal_solutions"] = swept.solutions;
