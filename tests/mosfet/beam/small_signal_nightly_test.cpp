@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/mosfet/beam/small_device.hpp"
+#include <cmath>
+
+#include "tests/mosfet/beam/noise_laws.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -44,6 +46,33 @@ TEST(SmallSignalNightly, RowsAndColumnsOfYAddToZero) {
     EXPECT_LT(found.rows, 1e-12) << frequency_hz;
     EXPECT_LT(found.staying_rows, 0.01) << frequency_hz;
   }
+}
+
+// Laws of the noise with everything that changes the rates of moves.
+TEST(SmallSignalNightly, NoiseWithImpuritiesObeysTheLawsOfAllNoise) {
+  for (const char* statistics : {"maxwell", "fermi"}) {
+    const std::vector<Setting> settings{{"mesh.subbands", "2"},
+                                        {"statistics.kind", statistics},
+                                        {"scattering.roughness.height_nm", "0.6"},
+                                        {"scattering.impurities", "true"}};
+    EXPECT_LT(test::nyquist_deviation(settings), 1e-6) << statistics;
+    for (const double frequency_hz : {0.0, 1e12})
+      EXPECT_LT(test::transposed_deviation(settings, frequency_hz), 1e-6)
+          << statistics << ' ' << frequency_hz;
+  }
+}
+
+// At fixed levels and with Maxwell statistics the noise is that of two opposite thermionic
+// currents, whatever scatters the electrons.
+TEST(SmallSignalNightly, NoiseAtFixedLevelsIsThatOfTwoOppositeCurrents) {
+  const SmallDevice small(test::coarse_film(
+      {{"scattering.roughness.height_nm", "0.6"}, {"scattering.impurities", "true"}}));
+  const BeamDevice device = small.device();
+  const BiasPoint bias{0.4, 0.1};
+  const BeamFieldNoise frozen(device, bias, small.steady(bias), BeamFieldNoise::Field::kFrozen);
+  const double shot = 2.0 * units::kElementaryCharge_c * frozen.current_a_per_m() /
+                      std::tanh(0.5 * bias.vds_v / (units::kBoltzmann_ev_k * 300.0));
+  EXPECT_NEAR(frozen.at(0.0).s[1][1].real() / shot, 1.0, 1e-6);
 }
 
 }  // namespace

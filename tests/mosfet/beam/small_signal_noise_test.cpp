@@ -10,9 +10,8 @@
 #include <complex>
 #include <string>
 
-#include "tests/mosfet/beam/small_device.hpp"
-#include "workers/backend/error.hpp"
-#include "workers/mosfet/kernels/beam/beam_noise.hpp"
+#include "tests/mosfet/beam/noise_laws.hpp"
+#include "workers/mosfet/solver/beam/small_signal/field_response.hpp"
 #include "workers/mosfet/solver/sweep/sweep.hpp"
 #include "workers/units/constants.hpp"
 
@@ -25,54 +24,25 @@ using test::SmallDevice;
 constexpr double kElectron_c = units::kElementaryCharge_c;
 constexpr double kKt_ev = units::kBoltzmann_ev_k * 300.0;
 
-double largest_of(const NoiseSpectrum::Matrix& m) {
-  double largest = 0.0;
-  for (const auto& row : m)
-    for (const std::complex<double>& value : row) largest = std::max(largest, std::abs(value));
-  return largest;
+using test::difference;
+using test::largest_of;
+using test::nyquist;
+
+/// Laws that hold for every kind of statistics and scattering. The nightly test has impurities.
+class SmallSignalNoiseOf : public testing::TestWithParam<std::vector<Setting>> {};
+
+TEST_P(SmallSignalNoiseOf, TransposedEquationsGiveTheSameY) {
+  EXPECT_LT(test::transposed_deviation(GetParam(), 1e12), 1e-6);
 }
 
-/// Returns the largest difference of two matrices over the largest entry of the second one.
-double difference(const NoiseSpectrum::Matrix& a, const NoiseSpectrum::Matrix& b) {
-  double largest = 0.0;
-  for (std::size_t i = 0; i < kTerminals; ++i)
-    for (std::size_t j = 0; j < kTerminals; ++j)
-      largest = std::max(largest, std::abs(a[i][j] - b[i][j]));
-  return largest / largest_of(b);
+TEST_P(SmallSignalNoiseOf, IsThatOfNyquistWithoutDrainBias) {
+  EXPECT_LT(test::nyquist_deviation(GetParam()), 1e-6);
 }
 
-/// Returns 2kT (Y + Y*ᵀ), A²/(Hz m).
-NoiseSpectrum::Matrix nyquist(const NoiseSpectrum::Matrix& y) {
-  NoiseSpectrum::Matrix out{};
-  for (std::size_t i = 0; i < kTerminals; ++i)
-    for (std::size_t j = 0; j < kTerminals; ++j)
-      out[i][j] = 2.0 * kKt_ev * kElectron_c * (y[i][j] + std::conj(y[j][i]));
-  return out;
-}
-
-// Ψ and Φ solve the transposed equations: the currents that they give to the voltages of the
-// terminals are those of the small-signal response.
-TEST(SmallSignalNoise, TransposedEquationsGiveTheSameY) {
-  const SmallDevice small(small_film());
-  const BeamDevice device = small.device();
-  const BiasPoint bias{0.4, 0.3};
-  const BeamSteadyState state = small.steady(bias);
-  const BeamFieldNoise noise(device, bias, state);
-  const BeamSmallSignal forward(device, bias, state, {.order = BeamOrder::kFirst});
-  for (const double frequency_hz : {0.0, 1e12})
-    EXPECT_LT(difference(noise.at(frequency_hz).y, forward.at(frequency_hz).y), 1e-6)
-        << frequency_hz;
-}
-
-// Without drain bias S = 4kT Re Y at frequency zero, with the field's feedback.
-TEST(SmallSignalNoise, IsThatOfNyquistWithoutDrainBias) {
-  const SmallDevice small(small_film());
-  const BeamDevice device = small.device();
-  const BiasPoint bias{0.4, 0.0};
-  const BeamFieldNoise noise(device, bias, small.steady(bias));
-  const NoiseSpectrum found = noise.at(0.0);
-  EXPECT_LT(difference(found.s, nyquist(found.y)), 1e-6);
-}
+INSTANTIATE_TEST_SUITE_P(
+    Models, SmallSignalNoiseOf,
+    testing::Values(std::vector<Setting>{}, std::vector<Setting>{{"statistics.kind", "fermi"}},
+                    std::vector<Setting>{{"scattering.roughness.height_nm", "0.6"}}));
 
 // At other frequencies the law holds up to the grid of H, as the sums of rows of Y do.
 TEST(SmallSignalNoise, IsNearThatOfNyquistAtOneTerahertz) {
@@ -104,6 +74,39 @@ TEST(SmallSignalNoise, AtFixedLevelsIsThatOfTwoOppositeCurrents) {
   }
 }
 
+// With Fermi statistics and without scattering the electrons of each cell of H make the current
+// J (f_S − f_D) and the noise 2q² J [f_S (1 − f_S) + f_D (1 − f_D)], where f_S (1 − f_S) + f_D
+// (1 − f_D) = (f_S − f_D) [coth(qV/2kT) − (f_S − f_D)]. Cells that the top of the barrier cuts mix
+// both reservoirs, which leaves 3e-4 on cells of 50 meV.
+TEST(SmallSignalNoise, OfCollisionlessFermionsIsThatOfTheirReservoirs) {
+  const SmallDevice small(
+      test::coarse_film({{"statistics.kind", "fermi"}, {"run.transport", "ballistic"}}));
+  const BeamDevice device = small.device();
+  const BiasPoint bias{0.6, 0.1};
+  const BeamSteadyState state = small.steady(bias);
+  const FieldResponse response(device, bias, state, BeamOrder::kFirst);
+  const BeamInflow& inflow = response.transport().inflow();
+  const BeamGrid& grid = state.grid;
+  const std::vector<double> currents = response.transport().face_currents(response.occupations());
+  const std::size_t nk = static_cast<std::size_t>(grid.n_h),
+                    faces = static_cast<std::size_t>(grid.nx) + 1;
+  double independent = 0.0, noise = 0.0;
+  for (std::size_t at = 0; at < currents.size(); ++at) {
+    if (at / nk % faces != 1) continue;
+    const std::size_t k = at % nk;
+    const double filled =
+        (inflow.source[k] - inflow.drain[k]) * grid.boltzmann(static_cast<int>(k));
+    const double current_a_m = 2.0 * 1.602176634e5 * currents[at];  // two valleys
+    independent += 2.0 * kElectron_c * current_a_m / std::tanh(0.5 * bias.vds_v / kKt_ev);
+    noise +=
+        2.0 * kElectron_c * current_a_m * (1.0 / std::tanh(0.5 * bias.vds_v / kKt_ev) - filled);
+  }
+  const NoiseSpectrum found =
+      BeamFieldNoise(device, bias, state, BeamFieldNoise::Field::kFrozen).at(0.0);
+  EXPECT_NEAR(found.s[1][1].real() / noise, 1.0, 1e-3);
+  EXPECT_LT(noise, 0.9 * independent);
+}
+
 // S is Hermitian and no sum of currents has negative noise. It is real at frequency zero.
 TEST(SmallSignalNoise, IsHermitianAndPositive) {
   const SmallDevice small(small_film());
@@ -130,19 +133,11 @@ TEST(SmallSignalNoise, ADeckWithNoiseHasSpectraAtEveryPoint) {
   EXPECT_LT(point.numbers.at("fano_factor"), 1.0);
 }
 
-TEST(SmallSignalNoise, FermiStatisticsAndRoughnessAreRefused) {
-  const auto message = [](const Setting& setting) -> std::string {
-    try {
-      small_film({{"small_signal.noise", "true"}, setting});
-    } catch (const InvalidInput& refused) {
-      return refused.what();
-    }
-    return "accepted";
-  };
-  EXPECT_NE(message({"statistics.kind", "fermi"}).find("small_signal.noise"), std::string::npos);
-  EXPECT_NE(message({"scattering.impurities", "true"}).find("small_signal.noise"),
-            std::string::npos);
-  EXPECT_EQ(message({"small_signal.from_hz", "1e9"}), "accepted");
+TEST(SmallSignalNoise, DecksMayHaveAnyStatisticsAndScattering) {
+  for (const Setting& setting :
+       {Setting{"statistics.kind", "fermi"}, Setting{"scattering.impurities", "true"},
+        Setting{"scattering.roughness.height_nm", "0.6"}})
+    EXPECT_TRUE(small_film({{"small_signal.noise", "true"}, setting}).small_signal.noise);
 }
 
 }  // namespace

@@ -48,15 +48,6 @@ void check_run(const TableReader& reader, const Deck& deck) {
         "\"beam\", or leave the table small_signal out");
 }
 
-// Refuses noise where the rates of moves are not those of Maxwell statistics and phonons.
-void check_noise(const TableReader& reader, const Deck& deck) {
-  if (deck.statistics == StatisticsKind::kFermi)
-    reader.fail("noise", "= true needs statistics.kind = \"maxwell\"; set it, or leave noise out");
-  if (deck.scattering.impurities || deck.scattering.roughness.height_nm > 0.0)
-    reader.fail("noise",
-                "= true has no scattering by roughness and impurities; leave them or noise out");
-}
-
 }  // namespace
 
 SmallSignalSettings read_small_signal(const toml::table* table, const std::string& where,
@@ -73,7 +64,6 @@ SmallSignalSettings read_small_signal(const toml::table* table, const std::strin
   reader.finish();
   if (table == nullptr) return settings;
   check_run(reader, deck);
-  if (settings.noise) check_noise(reader, deck);
   if (list) {
     if (has_range)
       reader.fail("frequencies_hz", "and from_hz, to_hz, points_per_decade exclude each other");

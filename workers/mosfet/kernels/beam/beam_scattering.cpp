@@ -101,11 +101,27 @@ std::vector<double> BeamScattering::sum(ScatteringSums::Weight weight,
   return out;
 }
 
+std::vector<double> BeamScattering::transposed_sum(ScatteringSums::Weight weight,
+                                                   std::vector<double> values) const {
+  const std::size_t column = static_cast<std::size_t>(geometry_.grid.nx) * geometry_.grid.n_h;
+  for (std::size_t cell = 0; cell < values.size(); ++cell)
+    if (!(states_[cell] > 0.0)) values[cell] = 0.0;
+  std::vector<double> out = sums_.sum(weight, {overlap_, cells_.roughness}, values, true);
+  for (std::size_t cell = 0; cell < out.size(); ++cell)
+    out[cell] *= states_[cell] * geometry_.states_factor[cell / column];
+  return out;
+}
+
+double BeamScattering::electrons_at(std::size_t cell) const {
+  const BeamGrid& grid = geometry_.grid;
+  return geometry_.density_factor[cell / grid.n_h / grid.nx] * states_[cell] *
+         grid.boltzmann(static_cast<int>(cell % grid.n_h));
+}
+
 double BeamScattering::coupling(const BeamLink& link, int i, int k) const {
   const BeamGrid& grid = geometry_.grid;
   if (!link.rough) return overlap_[static_cast<std::size_t>(link.overlap) * grid.nx + i];
-  const auto pair = static_cast<std::size_t>(link.low) * subbands_ + link.high % subbands_;
-  return cells_.roughness[(pair * grid.nx + i) * grid.n_h + k];
+  return cells_.roughness[rough_index(link, i, k)];
 }
 
 BeamScattering::LinkRates BeamScattering::rates(const BeamLink& link, int i, int k) const {
@@ -144,13 +160,33 @@ std::vector<double> BeamScattering::gain(const std::vector<double>& mean) const 
   return out;
 }
 
+std::vector<double> BeamScattering::transposed_gain(const std::vector<double>& psi,
+                                                    const std::vector<double>& uneven) const {
+  if (!blocks()) return gain(psi);
+  using Weight = ScatteringSums::Weight;
+  std::vector<double> electrons(states_.size()), even(psi), spread(uneven);
+  for (std::size_t cell = 0; cell < electrons.size(); ++cell) {
+    electrons[cell] = electrons_at(cell);
+    even[cell] *= electrons[cell];
+    spread[cell] *= electrons[cell];
+  }
+  std::vector<double> out = transposed_sum(Weight::kRate, even);
+  const std::vector<double> blocked = transposed_sum(Weight::kBlocked, spread),
+                            freed = transposed_sum(Weight::kFreed, product(cells_.filling, even));
+  for (std::size_t cell = 0; cell < out.size(); ++cell) {
+    if (!(electrons[cell] > 0.0)) continue;
+    out[cell] = (out[cell] + blocked[cell] + freed[cell]) / electrons[cell];
+    if (!cells_.relaxation_fs.empty()) out[cell] += cells_.relaxation_fs[cell] * psi[cell];
+  }
+  return out;
+}
+
 std::vector<double> BeamScattering::blocked_loss(const std::vector<double>& mean) const {
   return sum(ScatteringSums::Weight::kBlocked, mean);
 }
 
 template <typename Action>
-void BeamScattering::for_each_transfer(const std::vector<double>& mean,
-                                       const Action& action) const {
+void BeamScattering::for_each_link(const Action& action) const {
   const BeamGrid& grid = geometry_.grid;
   for (const BeamLink& link : links_)
     for (int i = 0; i < grid.nx; ++i)
@@ -159,12 +195,21 @@ void BeamScattering::for_each_transfer(const std::vector<double>& mean,
                    high = static_cast<std::size_t>(row(link.high, i) + k + link.shift);
         const double transfer = geometry_.density_factor[static_cast<std::size_t>(link.low)] *
                                 states_[low] * rates(link, i, k).low * grid.boltzmann(k);
-        const bool blocks = !cells_.filling.empty();
-        const double f_low = blocks ? mean[low] * grid.boltzmann(k) : 0.0;
-        const double f_high = blocks ? mean[high] * grid.boltzmann(k + link.shift) : 0.0;
+        action(link, i, k, low, high, transfer);
+      }
+}
+
+template <typename Action>
+void BeamScattering::for_each_transfer(const std::vector<double>& mean,
+                                       const Action& action) const {
+  const BeamGrid& grid = geometry_.grid;
+  for_each_link(
+      [&](const BeamLink& link, int i, int k, std::size_t low, std::size_t high, double transfer) {
+        const double f_low = blocks() ? mean[low] * grid.boltzmann(k) : 0.0;
+        const double f_high = blocks() ? mean[high] * grid.boltzmann(k + link.shift) : 0.0;
         action(link, i, low, high, transfer * mean[low] * (1.0 - f_high),
                transfer * mean[high] * (1.0 - f_low));
-      }
+      });
 }
 
 std::vector<double> BeamScattering::phonon_power(const std::vector<double>& mean) const {
@@ -209,33 +254,44 @@ double BeamScattering::noise(const std::vector<double>& g, const std::vector<dou
     return leaving_both[from] + leaving[from] * arriving_both[to] -
            leaving_a[from] * arriving_b[to] - leaving_b[from] * arriving_a[to];
   };
+  const auto empty = [&](std::size_t cell) {
+    return grid.shape.fermi
+               ? 1.0 - leaving[cell] * grid.boltzmann(static_cast<int>(cell % grid.n_h))
+               : 1.0;
+  };
   double sum = 0.0;
-  for_each_transfer(
-      std::vector<double>(leaving.size(), 1.0),
-      [&](const BeamLink&, int, std::size_t low, std::size_t high, double rises, double falls) {
-        sum += rises * moved(low, high) + falls * moved(high, low);
-      });
+  for_each_link([&](const BeamLink&, int, int, std::size_t low, std::size_t high, double transfer) {
+    sum += transfer * (empty(high) * moved(low, high) + empty(low) * moved(high, low));
+  });
   for (std::size_t cell = 0; cell < cells_.relaxation_fs.size(); ++cell)
-    sum += geometry_.density_factor[cell / grid.n_h / grid.nx] * states_[cell] *
-           cells_.relaxation_fs[cell] * grid.boltzmann(static_cast<int>(cell % grid.n_h)) *
-           moved(cell, cell);
+    sum += electrons_at(cell) * cells_.relaxation_fs[cell] * empty(cell) * moved(cell, cell);
   return sum;
 }
 
-std::vector<double> BeamScattering::overlap_slopes(const std::vector<double>& g,
-                                                   const std::vector<double>& psi) const {
-  const int nx = geometry_.grid.nx;
+// With e = e^{(H_h−H_k)/kT} the low end gains ḡ_h and loses g (1 + (e−1) f̄_h) per transfer, and the
+// high end gains ḡ_l and loses g (1 − (1−1/e) f̄_l).
+BeamScattering::CouplingSlopes BeamScattering::coupling_slopes(
+    const std::vector<double>& g, const std::vector<double>& psi) const {
+  const BeamGrid& grid = geometry_.grid;
   const std::vector<double> held = mean(g), weight = mean(psi), leaving = mean(product(g, psi));
-  std::vector<double> slopes(overlap_.size(), 0.0);
-  for_each_transfer(std::vector<double>(held.size(), 1.0),
-                    [&](const BeamLink& link, int i, std::size_t low, std::size_t high,
-                        double rises, double falls) {
-                      const std::size_t at = static_cast<std::size_t>(link.overlap) * nx + i;
-                      if (link.rough || !(overlap_[at] > 0.0)) return;
-                      slopes[at] += (rises * (weight[low] * held[high] - leaving[low]) +
-                                     falls * (weight[high] * held[low] - leaving[high])) /
-                                    overlap_[at];
-                    });
+  CouplingSlopes slopes{std::vector<double>(overlap_.size(), 0.0),
+                        std::vector<double>(cells_.roughness.size(), 0.0)};
+  for_each_link(
+      [&](const BeamLink& link, int i, int k, std::size_t low, std::size_t high, double transfer) {
+        const double matrix_element = coupling(link, i, k);
+        if (!(matrix_element > 0.0)) return;
+        const double f_low = blocks() ? held[low] * grid.boltzmann(k) : 0.0,
+                     f_high = blocks() ? held[high] * grid.boltzmann(k + link.shift) : 0.0;
+        const double from_low = leaving[low] * (1.0 + (link.rise - 1.0) * f_high),
+                     from_high = leaving[high] * (1.0 - (1.0 - 1.0 / link.rise) * f_low);
+        const double slope =
+            transfer / matrix_element *
+            (weight[low] * held[high] - from_low + weight[high] * held[low] - from_high);
+        if (link.rough)
+          slopes.roughness[rough_index(link, i, k)] += slope;
+        else
+          slopes.overlap[static_cast<std::size_t>(link.overlap) * grid.nx + i] += slope;
+      });
   return slopes;
 }
 

@@ -70,6 +70,18 @@ class BeamScattering {
   /// Returns the change of λ by a change of ḡ, which blocks or frees final states, to first
   /// order [n_states][nx][n_h], 1/fs. @param mean δḡ [n_states][nx][n_h]
   std::vector<double> blocked_loss(const std::vector<double>& mean) const;
+  /// Returns the gain of the transposed equations of δg, which Ψ obeys with the weights
+  /// w = C_ν e^{(E_F−H)/kT} of electrons [n_states][nx][n_h], 1/fs: (wD)⁻¹ of the derivatives of
+  /// Σ w V Ψ (gain − λ g) by the electrons D ḡ of every cell of H.
+  /// @param psi  Σ V Ψ/D @param uneven  Σ V (ḡ − g) Ψ/D, which acts with blocking
+  std::vector<double> transposed_gain(const std::vector<double>& psi,
+                                      const std::vector<double>& uneven) const;
+  /// Returns the gain by links alone, without blocking and relaxation.
+  std::vector<double> link_gain(const std::vector<double>& mean) const {
+    return sum(ScatteringSums::Weight::kRate, mean);
+  }
+  /// Returns the rate of relaxation to the mean, 1/fs [n_states][nx][n_h]; empty: none.
+  const std::vector<double>& relaxation_fs() const { return cells_.relaxation_fs; }
   /// Returns the gain in g per time that depends on `filling` alone [n_states][nx][n_h]; empty
   /// without blocking.
   const std::vector<double>& source() const { return source_; }
@@ -84,15 +96,18 @@ class BeamScattering {
   std::vector<double> net_number(const std::vector<double>& mean) const;
   /// Returns Σ over links and directions of rate (Ψ_to − Ψ_from)(Χ_to − Χ_from), one
   /// valley, 1/(nm² fs). Electrons leave the points of a cell of H in proportion to V g and arrive
-  /// in proportion to V; without blocking. @param g, a, b g, Ψ and Χ in the layout of
-  /// BeamOperator
+  /// in proportion to V. With Fermi statistics a rate contains 1 − f̄ of the cell of arrival.
+  /// @param g, a, b g, Ψ and Χ in the layout of BeamOperator
   double noise(const std::vector<double>& g, const std::vector<double>& a,
                const std::vector<double>& b) const;
-  /// Returns the derivatives of Σ w Ψ V (gain − λ g) by the overlaps [pairs of levels][nx],
-  /// with the weights w = C_ν e^{(E_F−H)/kT} of electrons; without blocking and relaxation.
-  /// @param g, psi  in the layout of BeamOperator
-  std::vector<double> overlap_slopes(const std::vector<double>& g,
-                                     const std::vector<double>& psi) const;
+  /// Derivatives of Σ w Ψ V (gain − λ g) by matrix elements, in the layouts of the overlaps and of
+  /// BeamCellTables::roughness, with the weights w = C_ν e^{(E_F−H)/kT} of electrons.
+  struct CouplingSlopes {
+    std::vector<double> overlap, roughness;
+  };
+  /// Returns these derivatives. @param g, psi  in the layout of BeamOperator
+  CouplingSlopes coupling_slopes(const std::vector<double>& g,
+                                 const std::vector<double>& psi) const;
 
  private:
   std::int64_t row(int state, int i) const {
@@ -109,6 +124,23 @@ class BeamScattering {
   /// Returns the sums of the processes over `values` of their other ends, times the open states,
   /// which are zero in closed cells [n_states][nx][n_h]. @param values  empty: 1
   std::vector<double> sum(ScatteringSums::Weight weight, const std::vector<double>& values) const;
+  /// Returns the transposed sums over `values` of both ends, in closed cells zero.
+  std::vector<double> transposed_sum(ScatteringSums::Weight weight,
+                                     std::vector<double> values) const;
+  /// Returns C_ν D e^{(E_F−H)/kT} of a cell of H, the electrons for ḡ = 1, nm⁻².
+  double electrons_at(std::size_t cell) const;
+  /// Index of a matrix element of roughness.
+  std::size_t rough_index(const BeamLink& link, int i, int k) const {
+    return ((static_cast<std::size_t>(link.low) * subbands_ + link.high % subbands_) *
+                geometry_.grid.nx +
+            i) *
+               geometry_.grid.n_h +
+           k;
+  }
+  /// Calls action(link, i, k, low, high, transfer) with the number that goes up for ḡ = 1 and empty
+  /// final states.
+  template <typename Action>
+  void for_each_link(const Action& action) const;
   template <typename Action>
   void for_each_transfer(const std::vector<double>& mean, const Action& action) const;
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "workers/backend/error.hpp"
 #include "workers/mosfet/kernels/beam/beam_transport.hpp"
@@ -181,29 +183,69 @@ std::vector<double> BeamWave::relative_weights() const {
   return weights;
 }
 
-Wave BeamWave::solve(const Wave& drive, double tolerance, const Wave& start) const {
-  Wave first = solve_lines(drive, {});
-  if (!scattering_.scatters()) return first;
-  const std::vector<double> rhs = unfolded(this->mean(first));
-  std::vector<double> mean = start.empty() ? rhs : unfolded(start);
+Wave BeamWave::gmres_of(const Wave& rhs, const Wave& start, double tolerance,
+                        const std::function<Wave(const Wave&)>& image) const {
   HostVectors vectors;
   vectors.weight = relative_weights();
   const std::size_t rows = vectors.weight.size();
   vectors.weight.resize(2 * rows);
   std::copy_n(vectors.weight.begin(), rows,
               vectors.weight.begin() + static_cast<std::ptrdiff_t>(rows));
-  const auto apply = [&](const std::vector<double>& x) {
-    const Wave fed = solve_lines({}, feed_of(folded(x)));
-    std::vector<double> out = unfolded(this->mean(fed));
-    for (std::size_t at = 0; at < out.size(); ++at) out[at] = x[at] - out[at];
+  std::vector<double> x = unfolded(start);
+  const auto apply = [&](const std::vector<double>& from) {
+    std::vector<double> out = unfolded(image(folded(from)));
+    for (std::size_t at = 0; at < out.size(); ++at) out[at] = from[at] - out[at];
     return out;
   };
-  const GmresReport report = gmres(vectors, apply, rhs, tolerance, kMaxProducts, &mean);
+  const GmresReport report = gmres(vectors, apply, unfolded(rhs), tolerance, kMaxProducts, &x);
   if (!report.converged)
     throw NotConverged("small signal: GMRES of transport left a residual of " +
                        std::to_string(report.residual) + " after " +
                        std::to_string(report.products) + " line solves");
-  return solve_lines(drive, feed_of(folded(mean)));
+  return folded(x);
+}
+
+Wave BeamWave::solve(const Wave& drive, double tolerance, const Wave& start) const {
+  Wave first = solve_lines(drive, {});
+  if (!scattering_.scatters()) return first;
+  const Wave rhs = this->mean(first);
+  const Wave mean = gmres_of(rhs, start.empty() ? rhs : start, tolerance, [&](const Wave& x) {
+    return this->mean(solve_lines({}, feed_of(x)));
+  });
+  return solve_lines(drive, feed_of(mean));
+}
+
+// Returns the transposed gain of Ψ with exchanged branches, over λ.
+Wave BeamWave::transposed_feed(const Wave& psi) const {
+  const std::size_t branch = psi.size() / 2;
+  Wave uneven(psi);
+  for (std::size_t at = 0; at < psi.size(); ++at)
+    uneven[at] *= unevenness_[at < branch ? at + branch : at - branch];
+  const Wave even = mean(psi), spread = mean(uneven);
+  Wave feed = complex_of(scattering_.transposed_gain(real_part(even), real_part(spread)),
+                         scattering_.transposed_gain(imaginary_part(even), imaginary_part(spread)));
+  for (std::size_t cell = 0; cell < feed.size(); ++cell) feed[cell] /= relaxation_scale(cell);
+  return feed;
+}
+
+double BeamWave::relaxation_scale(std::size_t cell) const {
+  const double loss = scattering_.loss()[cell];
+  return loss > 0.0 ? loss : 1.0;
+}
+
+// With blocking the gain depends on two sums over each cell of H. Its own value, over λ, is the
+// only unknown then.
+Wave BeamWave::solve_transposed(const Wave& drive, double tolerance) const {
+  if (!scattering_.blocks()) return solve(drive, tolerance);
+  const auto gain_of = [&](Wave x) {
+    for (std::size_t cell = 0; cell < x.size(); ++cell) x[cell] *= relaxation_scale(cell);
+    return CellFeed{std::move(x), {}};
+  };
+  const Wave rhs = transposed_feed(solve_lines(drive, {}));
+  const Wave found = gmres_of(rhs, rhs, tolerance, [&](const Wave& x) {
+    return transposed_feed(solve_lines({}, gain_of(x)));
+  });
+  return solve_lines(drive, gain_of(found));
 }
 
 }  // namespace quasi::mosfet

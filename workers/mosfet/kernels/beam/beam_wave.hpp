@@ -1,6 +1,7 @@
 #pragma once
 
 #include <complex>
+#include <functional>
 #include <vector>
 
 #include "workers/mosfet/kernels/beam/beam_operator.hpp"
@@ -30,6 +31,13 @@ class BeamWave {
       const std::vector<std::complex<double>>& drive, double tolerance,
       const std::vector<std::complex<double>>& start = {}) const;
 
+  /// Returns Ψ of the transposed equations (docs/theory/mosfet.md 17.9), with both branches
+  /// exchanged in Ψ and in the drive: motion is reversible, and the gain is transposed.
+  /// @param drive  in the layout of BeamOperator, over the weight of electrons
+  /// @throws NotConverged if GMRES does not reach `tolerance`
+  std::vector<std::complex<double>> solve_transposed(const std::vector<std::complex<double>>& drive,
+                                                     double tolerance) const;
+
   /// Returns δg of a drive and of the gain by given means, by one solution of all lines. It solves
   /// the equation above if its own means are the given ones. @param drive  as in solve() @param
   /// mean δḡ [n_states][nx][n_h]
@@ -49,6 +57,11 @@ class BeamWave {
     Wave loss;  ///< δλ; empty: none
   };
   CellFeed feed_of(const Wave& mean) const;
+  Wave transposed_feed(const Wave& psi) const;
+  double relaxation_scale(std::size_t cell) const;
+  /// Solves x − image(x) = rhs in the norm of relative_weights().
+  Wave gmres_of(const Wave& rhs, const Wave& start, double tolerance,
+                const std::function<Wave(const Wave&)>& image) const;
   /// Solves every line. @param drive  empty: none
   Wave solve_lines(const Wave& drive, const CellFeed& feed) const;
 

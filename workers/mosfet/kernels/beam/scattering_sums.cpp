@@ -76,11 +76,10 @@ void ScatteringSums::sum_partners(Pairs pairs, const ScatteringCouplings& coupli
     }
 }
 
-void ScatteringSums::add_branch(Weight weight, const Branch& branch, int i, const Column& column,
-                                std::vector<double>* out) const {
+ScatteringSums::LinkFactors ScatteringSums::factors_of(Weight weight, const Branch& branch) const {
   const int nk = grid_.n_h, shift = branch.shift;
   const double rise = branch.rise, more = rise - 1.0;
-  std::vector<double> to_low, to_high;  // factors of a link from cell k
+  LinkFactors factors;
   for (int k = 0; k + shift < nk; ++k) {
     const double c = branch.strength * inverse_full_[static_cast<std::size_t>(k + shift)];
     double low = c, high = c * rise;
@@ -94,22 +93,28 @@ void ScatteringSums::add_branch(Weight weight, const Branch& branch, int i, cons
       low = c * more * boltzmann_[static_cast<std::size_t>(k + shift)];
       high = -c * more * boltzmann_[static_cast<std::size_t>(k)];
     }
-    to_low.push_back(low);
-    to_high.push_back(high);
+    factors.low.push_back(low);
+    factors.high.push_back(high);
   }
-  const auto count = static_cast<int>(to_low.size());
+  return factors;
+}
+
+void ScatteringSums::add_branch(const LinkFactors& factors, int shift, int i, const Column& column,
+                                std::vector<double>* out) const {
+  const int nk = grid_.n_h, count = static_cast<int>(factors.low.size());
   for (std::size_t state = 0; state < level_of_.size(); ++state) {
     double* cell = &(*out)[(state * grid_.nx + static_cast<std::size_t>(i)) * nk];
     const double* low = &column.low[state * nk];
     const double* high = &column.high[state * nk];
-    for (int k = 0; k < count; ++k) cell[k] += to_low[static_cast<std::size_t>(k)] * low[k + shift];
     for (int k = 0; k < count; ++k)
-      cell[k + shift] += to_high[static_cast<std::size_t>(k)] * high[k];
+      cell[k] += factors.low[static_cast<std::size_t>(k)] * low[k + shift];
+    for (int k = 0; k < count; ++k)
+      cell[k + shift] += factors.high[static_cast<std::size_t>(k)] * high[k];
   }
 }
 
 std::vector<double> ScatteringSums::sum(Weight weight, const ScatteringCouplings& couplings,
-                                        const std::vector<double>& x) const {
+                                        const std::vector<double>& x, bool transposed) const {
   const std::size_t states = level_of_.size(), nk = static_cast<std::size_t>(grid_.n_h);
   std::vector<double> out(x.size(), 0.0);
 #pragma omp parallel
@@ -125,7 +130,11 @@ std::vector<double> ScatteringSums::sum(Weight weight, const ScatteringCouplings
       for (const Pairs pairs : {kSame, kOther, kRough}) {
         if (branches_[pairs].empty()) continue;
         sum_partners(pairs, couplings, i, &column);
-        for (const Branch& branch : branches_[pairs]) add_branch(weight, branch, i, column, &out);
+        for (const Branch& branch : branches_[pairs]) {
+          LinkFactors factors = factors_of(weight, branch);
+          if (transposed) std::swap(factors.low, factors.high);
+          add_branch(factors, branch.shift, i, column, &out);
+        }
       }
     }
   }

@@ -41,9 +41,10 @@ class ScatteringSums {
 
   /// Returns the sums for every cell [n_states][nx][n_h]. The low end of a link takes `x` of its
   /// high end and the other way round. Columns are summed in parallel with the same bits for any
-  /// number of threads. @param x  [n_states][nx][n_h]
+  /// number of threads. @param x  [n_states][nx][n_h] @param transposed  exchanges the factors of
+  /// both ends, which makes the transposed sum
   std::vector<double> sum(Weight weight, const ScatteringCouplings& couplings,
-                          const std::vector<double>& x) const;
+                          const std::vector<double>& x, bool transposed = false) const;
 
  private:
   /// Kinds of pairs of states: same valley pair, another one, same one by rough interfaces.
@@ -59,7 +60,12 @@ class ScatteringSums {
   };
   void add_branches(const ScatteringProcess& process);
   void sum_partners(Pairs pairs, const ScatteringCouplings& couplings, int i, Column* column) const;
-  void add_branch(Weight weight, const Branch& branch, int i, const Column& column,
+  /// Factors of the low and the high end of the links of a branch from every cell.
+  struct LinkFactors {
+    std::vector<double> low, high;
+  };
+  LinkFactors factors_of(Weight weight, const Branch& branch) const;
+  void add_branch(const LinkFactors& factors, int shift, int i, const Column& column,
                   std::vector<double>* out) const;
 
   BeamGrid grid_;

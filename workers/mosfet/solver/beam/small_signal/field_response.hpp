@@ -80,6 +80,12 @@ class FieldResponse {
   const std::vector<ScatteringProcess>& processes() const { return device_.problem.processes; }
   /// Returns the overlaps of the steady state [pairs of levels][nx], 1/nm.
   const std::vector<double>& overlap() const { return tables_.overlap; }
+  const BeamDevice& device() const { return device_; }
+  /// Returns |F|²Ŝ of the steady state as BeamCellTables has it; empty: smooth interfaces.
+  const std::vector<double>& roughness() const { return tables_.roughness; }
+  /// Returns the derivatives of relaxation_fs of the cells by the level of their node
+  /// [n_states][nx][n_h], 1/(fs eV); empty: none.
+  const std::vector<double>& relaxation_slope() const { return relaxation_slope_; }
   bool has_neutral_inflow() const { return neutral_.has_value(); }
 
  private:

@@ -50,6 +50,7 @@ ColumnMatrix FieldTranspose::matrix_at_fixed_sheet(const FieldResponse& response
 FieldTranspose::FieldTranspose(const FieldResponse& response)
     : response_(response),
       states_(all_states_of(response)),
+      roughness_(response),
       fixed_sheet_(matrix_at_fixed_sheet(response, states_)) {}
 
 double FieldTranspose::weight(int state, int k) const {
@@ -161,37 +162,75 @@ void FieldTranspose::add_streaming(const std::vector<double>& weighted,
   }
 }
 
+// The rate V (gain − λ g) of a cell depends on its own volume and, through the states D and
+// electrons D ḡ of the cells of H, on the volumes at the other ends of links.
+void FieldTranspose::add_scattering(const std::vector<double>& psi,
+                                    std::vector<double>* volume) const {
+  const BeamScattering& scattering = response_.scattering();
+  const BeamGrid& grid = response_.transport().geometry().grid;
+  const std::vector<double>& g = response_.occupations();
+  const std::size_t branch = g.size() / 2, nj = static_cast<std::size_t>(grid.n_kappa);
+  const std::vector<double> held = scattering.mean(g), weights = scattering.mean(psi);
+  std::vector<double> both(g), uneven(g);
+  for (std::size_t at = 0; at < both.size(); ++at) {
+    both[at] *= psi[at];
+    uneven[at] = (held[at % branch / nj] - g[at]) * psi[at];
+  }
+  const std::vector<double> gain = scattering.gain(held), source = scattering.source(),
+                            by_electrons =
+                                scattering.transposed_gain(weights, scattering.mean(uneven));
+  std::vector<double> by_states = scattering.link_gain(scattering.mean(both));
+  for (std::size_t row = 0; row < scattering.relaxation_fs().size(); ++row)
+    by_states[row] += scattering.relaxation_fs()[row] * held[row] * weights[row];
+  for (std::size_t at = 0; at < branch; ++at) {
+    const std::size_t row = at / nj;
+    const double w =
+        weight(static_cast<int>(row / grid.n_h / grid.nx), static_cast<int>(row % grid.n_h));
+    const double fed = gain[row] + (source.empty() ? 0.0 : source[row]);
+    for (const std::size_t b : {std::size_t{0}, branch})
+      (*volume)[at] += w * (psi[b + at] * (fed - scattering.loss()[row] * g[b + at]) +
+                            g[b + at] * by_electrons[row] - by_states[row]);
+  }
+}
+
+void FieldTranspose::add_relaxation(const std::vector<double>& psi,
+                                    std::vector<double>* level) const {
+  const BeamGeometry& geometry = response_.transport().geometry();
+  const BeamGrid& grid = geometry.grid;
+  const std::vector<double>&g = response_.occupations(), &slope = response_.relaxation_slope();
+  const std::vector<double> held = response_.scattering().mean(g);
+  const std::size_t branch = g.size() / 2, nj = static_cast<std::size_t>(grid.n_kappa);
+  for (std::size_t row = 0; row < slope.size(); ++row) {
+    double sum = 0.0;
+    for (std::size_t at = row * nj; at < (row + 1) * nj; ++at)
+      sum += geometry.volume[at] *
+             (psi[at] * (held[row] - g[at]) + psi[branch + at] * (held[row] - g[branch + at]));
+    const std::size_t node = row / grid.n_h;
+    (*level)[node] += weight(static_cast<int>(node / grid.nx), static_cast<int>(row % grid.n_h)) *
+                      slope[row] * sum;
+  }
+}
+
 std::vector<double> FieldTranspose::of_rate(const std::vector<double>& psi) const {
   const BeamScattering& scattering = response_.scattering();
   const BeamGeometry& geometry = response_.transport().geometry();
-  const std::vector<double>& g = response_.occupations();
-  const std::size_t branch = g.size() / 2, nj = static_cast<std::size_t>(geometry.grid.n_kappa);
-  std::vector<double> area(geometry.area.size(), 0.0), volume;
+  std::vector<double> area(geometry.area.size(), 0.0);
   add_streaming(weighted(psi), &area);
-  std::vector<double> both(g);
-  for (std::size_t at = 0; at < both.size(); ++at) both[at] *= psi[at];
-  std::vector<double> out;
-  if (scattering.scatters()) {
-    volume.assign(geometry.volume.size(), 0.0);
-    const std::vector<double> gain = scattering.gain(scattering.mean(g)),
-                              fed = scattering.gain(scattering.mean(psi)),
-                              lost = scattering.gain(scattering.mean(both));
-    for (std::size_t at = 0; at < branch; ++at) {
-      const std::size_t row = at / nj;
-      const double w = weight(static_cast<int>(row / geometry.grid.n_h / geometry.grid.nx),
-                              static_cast<int>(row % geometry.grid.n_h));
-      for (const std::size_t b : {std::size_t{0}, branch})
-        volume[at] += w * (psi[b + at] * (gain[row] - scattering.loss()[row] * g[b + at]) +
-                           g[b + at] * fed[row] - lost[row]);
-    }
-    std::vector<double> slopes = scattering.overlap_slopes(g, psi);
-    for (double& slope : slopes) slope *= kValleys * geometry.grid.dx_nm;
-    out = by_overlap(slopes);
-  }
-  const std::vector<double> levels =
-      by_potential(response_.slopes().level_slopes(area, volume, {}));
-  out.resize(levels.size(), 0.0);
-  for (std::size_t at = 0; at < out.size(); ++at) out[at] += levels[at];
+  if (!scattering.scatters()) return by_potential(response_.slopes().level_slopes(area, {}, {}));
+  std::vector<double> volume(geometry.volume.size(), 0.0);
+  add_scattering(psi, &volume);
+  BeamScattering::CouplingSlopes coupling =
+      scattering.coupling_slopes(response_.occupations(), psi);
+  const double both_valleys = kValleys * geometry.grid.dx_nm;
+  for (std::vector<double>* slopes : {&coupling.overlap, &coupling.roughness})
+    for (double& slope : *slopes) slope *= both_valleys;
+  const RoughnessSlopes::Found rough = roughness_.of(coupling.roughness);
+  LevelShift levels = response_.slopes().level_slopes(area, volume, {});
+  for (std::size_t at = 0; at < levels.node.size(); ++at) levels.node[at] += rough.level[at];
+  add_relaxation(psi, &levels.node);
+  std::vector<double> out = by_potential(levels);
+  const std::vector<double> waves = by_overlap(coupling.overlap);
+  for (std::size_t at = 0; at < out.size(); ++at) out[at] += waves[at] + rough.potential[at];
   return out;
 }
 

@@ -3,12 +3,13 @@
 #include <vector>
 
 #include "workers/mosfet/solver/beam/small_signal/field_response.hpp"
+#include "workers/mosfet/solver/beam/small_signal/roughness_slopes.hpp"
 
 namespace quasi::mosfet {
 
-/// Transposes of the derivatives of a FieldResponse of first order, for Maxwell statistics without
-/// roughness and impurities (docs/theory/mosfet.md 17.9). Each function returns the derivatives by
-/// V [nx][nz] of a sum over cells or nodes at fixed occupations g.
+/// Transposes of the derivatives of a FieldResponse of first order (docs/theory/mosfet.md 17.9).
+/// Each function returns the derivatives by V [nx][nz] of a sum over cells or nodes at fixed
+/// occupations g.
 ///
 /// The weight of a cell is w = 2 C_ν Δx e^{(E_F−H)/kT}, so that Σ w V g counts the electrons
 /// of both valleys per width.
@@ -45,11 +46,16 @@ class FieldTranspose {
   std::vector<double> weighted(const std::vector<double>& psi) const;
   /// Adds the derivatives of Σ w Ψ V ∂_t g of streaming by the areas.
   void add_streaming(const std::vector<double>& weighted, std::vector<double>* area) const;
+  /// Adds the derivatives of Σ w Ψ V ∂_t g of scattering by the volumes.
+  void add_scattering(const std::vector<double>& psi, std::vector<double>* volume) const;
+  /// Adds the derivatives of Σ w Ψ V ∂_t g by the levels, on which rates by impurities depend.
+  void add_relaxation(const std::vector<double>& psi, std::vector<double>* level) const;
   std::vector<double> by_potential(const LevelShift& slopes) const;
   std::vector<double> by_overlap(const std::vector<double>& slopes) const;
 
   const FieldResponse& response_;
   AllStates states_;
+  RoughnessSlopes roughness_;
   ColumnMatrix fixed_sheet_;  ///< derivative of P at fixed ϱ; wave functions follow V
 };
 

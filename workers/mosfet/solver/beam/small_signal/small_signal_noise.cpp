@@ -23,13 +23,6 @@ constexpr std::size_t kSides = 2;  ///< source and drain; the gate has the oppos
 /// q² of one electron/(fs nm) in A²/(Hz m).
 constexpr double kNoiseUnit_a2_hz_m = kCurrentUnit_a_m * kCurrentUnit_a_m * 1e-24;
 
-void refuse_unsupported(const BeamDevice& device) {
-  if (device.model.statistics == StatisticsKind::kFermi)
-    throw InvalidInput("noise: statistics.kind = \"fermi\" is not supported; set \"maxwell\"");
-  if (!device.elastic.empty())
-    throw InvalidInput("noise: roughness and impurities are not supported; leave them out");
-}
-
 /// Responses of the two currents to an electron in each cell and to a charge at each node.
 struct Adjoint {
   Wave psi;  ///< layout of g
@@ -39,7 +32,7 @@ struct Adjoint {
 /// Moves of electrons along one line (state, k, j) and their parts in the currents.
 struct MovesOfLine {
   const BeamGeometry& geometry;
-  const std::vector<double>& g;
+  const std::vector<double>& g;  ///< variance of occupations in units of g, g (1 − f)
   const std::array<Adjoint, kSides>& adjoint;
   int state;
   std::int64_t line;
@@ -162,10 +155,10 @@ class BeamFieldNoise::Linearised {
     return drive;
   }
 
-  /// Returns Ψ for given Φ. Motion is reversible, so that the transposed problem is the problem
-  /// itself with the branches exchanged.
+  /// Returns Ψ for given Φ. Motion is reversible, so that transposed streaming is streaming with
+  /// the branches exchanged.
   Wave psi_of(const BeamWave& wave, const Terminal* terminal, const Wave& phi) const {
-    Wave psi = wave.solve(drive_of(terminal, phi), kTransportTolerance);
+    Wave psi = wave.solve_transposed(drive_of(terminal, phi), kTransportTolerance);
     std::swap_ranges(psi.begin(), psi.begin() + static_cast<std::ptrdiff_t>(psi.size() / 2),
                      psi.begin() + static_cast<std::ptrdiff_t>(psi.size() / 2));
     return psi;
@@ -231,11 +224,26 @@ class BeamFieldNoise::Linearised {
     return out;
   }
 
+  /// Returns the variance of the occupation of a cell of H in units of g: g, and g (1 − f) with
+  /// Fermi statistics.
+  double variance_of(double g, int k) const {
+    const BeamGrid& grid = response_.transport().geometry().grid;
+    return grid.shape.fermi ? g * (1.0 - g * grid.boltzmann(k)) : g;
+  }
+  std::vector<double> variance_of(const std::vector<double>& g) const {
+    const BeamGrid& grid = response_.transport().geometry().grid;
+    std::vector<double> out(g.size());
+    for (std::size_t at = 0; at < g.size(); ++at)
+      out[at] = variance_of(g[at], static_cast<int>(at / grid.n_kappa % grid.n_h));
+    return out;
+  }
+
   std::array<std::array<Complex, kSides>, kSides> noise_of(
       const std::array<Adjoint, kSides>& adjoint) const {
     const BeamGeometry& geometry = response_.transport().geometry();
     const BeamInflow& inflow = response_.transport().inflow();
     const std::vector<double>& g = response_.occupations();
+    const std::vector<double> spread = variance_of(g);
     std::array<std::array<Complex, kSides>, kSides> sums{};
     for (int state = 0; state < geometry.n_states; ++state)
       for (std::int64_t line = 0; line < geometry.lines(); ++line) {
@@ -244,8 +252,9 @@ class BeamFieldNoise::Linearised {
                               geometry.density_factor[static_cast<std::size_t>(state)] *
                               geometry.speed_factor[static_cast<std::size_t>(state)] *
                               geometry.grid.boltzmann(static_cast<int>(k));
-        MovesOfLine{geometry, g, adjoint, state, line}.for_each(
-            inflow.source[k], inflow.drain[k],
+        const int cell = static_cast<int>(k);
+        MovesOfLine{geometry, spread, adjoint, state, line}.for_each(
+            variance_of(inflow.source[k], cell), variance_of(inflow.drain[k], cell),
             [&](double rate, const std::array<Complex, kSides>& parts) {
               for (std::size_t i = 0; i < kSides; ++i)
                 for (std::size_t j = 0; j < kSides; ++j)
@@ -305,7 +314,6 @@ class BeamFieldNoise::Linearised {
 
 BeamFieldNoise::BeamFieldNoise(const BeamDevice& device, const BiasPoint& bias,
                                const BeamSteadyState& state, Field field) {
-  refuse_unsupported(device);
   linearised_ = std::make_unique<Linearised>(device, bias, state, field);
 }
 BeamFieldNoise::~BeamFieldNoise() = default;

@@ -24,7 +24,8 @@ struct NoiseSpectrum {
 ///
 ///   S_ij = 2q² Σ_moves rate Δ_i Δ_j*,   Δ_i = Ψ_i(to) − Ψ_i(from) + δ_i,
 ///
-/// where I_i is the current into terminal i. Ψ_i(cell) is the response of I_i to an electron that
+/// with a share 1 − f of its rate for Fermi statistics. Here
+/// I_i is the current into terminal i. Ψ_i(cell) is the response of I_i to an electron that
 /// is placed in that cell. δ_i is the current of the moving electron itself, where its move
 /// crosses the face next to the contact. Ψ solves the transposed equations of the small-signal
 /// response. With neutral inflow the shifts of E_F at the contacts do not fluctuate.
@@ -33,8 +34,7 @@ class BeamFieldNoise {
   /// Feedback of the potential to the electrons.
   enum class Field { kResponds, kFrozen };
 
-  /// Linearises at `state`. @throws InvalidInput for Fermi statistics, roughness or impurities
-  /// @throws NotConverged if transport does not converge
+  /// Linearises at `state`. @throws NotConverged if transport does not converge
   BeamFieldNoise(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
                  Field field = Field::kResponds);
   ~BeamFieldNoise();
