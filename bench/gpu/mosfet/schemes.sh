@@ -5,6 +5,7 @@
 #   bench/gpu/mosfet/schemes.sh [BIN] [OUTPUT]   BIN: folder of quasi-engine
 #
 #   DEVICE=cuda:0       cpu takes hours
+#   ONLY=beam           one scheme; the exit status is then 0
 #   SIZE=small          tiny meshes, to try the script
 #   LIMIT_S=500         seconds after which the script stops with status 75; call it again, and it
 #                       goes on where the last call stopped

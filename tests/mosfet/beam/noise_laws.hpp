@@ -44,8 +44,8 @@ inline mosfet::Deck coarse_film(const std::vector<Setting>& settings) {
   return small_film(all);
 }
 
-/// Returns the deviation of Y by the transposed equations from Y by the equations themselves. Ψ and
-/// Φ give the currents by the voltages of the terminals.
+/// Returns the deviation of Y by the transposed equations from Y by the equations themselves. Ψ
+/// and Φ give the currents by the voltages of the terminals.
 inline double transposed_deviation(const std::vector<Setting>& settings, double frequency_hz) {
   const SmallDevice small(coarse_film(settings));
   const mosfet::BeamDevice device = small.device();

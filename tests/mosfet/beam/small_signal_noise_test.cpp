@@ -75,9 +75,9 @@ TEST(SmallSignalNoise, AtFixedLevelsIsThatOfTwoOppositeCurrents) {
 }
 
 // With Fermi statistics and without scattering the electrons of each cell of H make the current
-// J (f_S − f_D) and the noise 2q² J [f_S (1 − f_S) + f_D (1 − f_D)], where f_S (1 − f_S) + f_D
-// (1 − f_D) = (f_S − f_D) [coth(qV/2kT) − (f_S − f_D)]. Cells that the top of the barrier cuts mix
-// both reservoirs, which leaves 3e-4 on cells of 50 meV.
+// J (f_S − f_D) and the noise 2q² J [f_S (1 − f_S) + f_D (1 − f_D)], where f_S (1 − f_S) +
+// f_D (1 − f_D) = (f_S − f_D) [coth(qV/2kT) − (f_S − f_D)]. Cells that the top of the
+// barrier cuts mix both reservoirs, which leaves 3e-4 on cells of 50 meV.
 TEST(SmallSignalNoise, OfCollisionlessFermionsIsThatOfTheirReservoirs) {
   const SmallDevice small(
       test::coarse_film({{"statistics.kind", "fermi"}, {"run.transport", "ballistic"}}));

@@ -268,8 +268,8 @@ double BeamScattering::noise(const std::vector<double>& g, const std::vector<dou
   return sum;
 }
 
-// With e = e^{(H_h−H_k)/kT} the low end gains ḡ_h and loses g (1 + (e−1) f̄_h) per transfer, and the
-// high end gains ḡ_l and loses g (1 − (1−1/e) f̄_l).
+// With e = e^{(H_h−H_k)/kT} the low end gains ḡ_h and loses g (1 + (e−1) f̄_h) per transfer,
+// and the high end gains ḡ_l and loses g (1 − (1−1/e) f̄_l).
 BeamScattering::CouplingSlopes BeamScattering::coupling_slopes(
     const std::vector<double>& g, const std::vector<double>& psi) const {
   const BeamGrid& grid = geometry_.grid;

@@ -71,8 +71,8 @@ class BeamScattering {
   /// order [n_states][nx][n_h], 1/fs. @param mean δḡ [n_states][nx][n_h]
   std::vector<double> blocked_loss(const std::vector<double>& mean) const;
   /// Returns the gain of the transposed equations of δg, which Ψ obeys with the weights
-  /// w = C_ν e^{(E_F−H)/kT} of electrons [n_states][nx][n_h], 1/fs: (wD)⁻¹ of the derivatives of
-  /// Σ w V Ψ (gain − λ g) by the electrons D ḡ of every cell of H.
+  /// w = C_ν e^{(E_F−H)/kT} of electrons [n_states][nx][n_h], 1/fs: (wD)⁻¹ of the derivatives
+  /// of Σ w V Ψ (gain − λ g) by the electrons D ḡ of every cell of H.
   /// @param psi  Σ V Ψ/D @param uneven  Σ V (ḡ − g) Ψ/D, which acts with blocking
   std::vector<double> transposed_gain(const std::vector<double>& psi,
                                       const std::vector<double>& uneven) const;
@@ -100,8 +100,8 @@ class BeamScattering {
   /// @param g, a, b g, Ψ and Χ in the layout of BeamOperator
   double noise(const std::vector<double>& g, const std::vector<double>& a,
                const std::vector<double>& b) const;
-  /// Derivatives of Σ w Ψ V (gain − λ g) by matrix elements, in the layouts of the overlaps and of
-  /// BeamCellTables::roughness, with the weights w = C_ν e^{(E_F−H)/kT} of electrons.
+  /// Derivatives of Σ w Ψ V (gain − λ g) by matrix elements, in the layouts of the overlaps
+  /// and of BeamCellTables::roughness, with the weights w = C_ν e^{(E_F−H)/kT} of electrons.
   struct CouplingSlopes {
     std::vector<double> overlap, roughness;
   };
@@ -137,8 +137,8 @@ class BeamScattering {
                geometry_.grid.n_h +
            k;
   }
-  /// Calls action(link, i, k, low, high, transfer) with the number that goes up for ḡ = 1 and empty
-  /// final states.
+  /// Calls action(link, i, k, low, high, transfer) with the number that goes up for ḡ = 1 and
+  /// empty final states.
   template <typename Action>
   void for_each_link(const Action& action) const;
   template <typename Action>
