@@ -239,4 +239,82 @@ TEST_P(GwSigmaKernels, SumsOfChangesByDifference) {
   check_sums_by_difference(GetParam(), Symmetry::kHermitian, 650);
 }
 
+/// W* = A/(x − ω̃) of an empty band.
+std::vector<Cplx> empty_band(const RandomPoleModel& model, double x_ry) {
+  std::vector<Cplx> matrix;
+  for (std::size_t i = 0; i < model.strength.size(); ++i)
+    matrix.push_back(model.strength[i] / (x_ry - model.pole_ry[i]));
+  return matrix;
+}
+
+// M W* M† of every pair and Σ_{G−G'=D} W*, against loops over all G and G'. 1e-12 of the sum of
+// absolute terms allows for 67² of them in any order.
+void check_closed_sums(const Device& device, Symmetry symmetry, bool real, std::uint32_t seed) {
+  constexpr std::int64_t kWaves = 67, kLeft = 2, kRight = 3;
+  constexpr double kX_ry = -2.5;
+  RandomPoleModel model(kWaves, symmetry, seed);
+  auto products = test::random_complex(static_cast<std::size_t>(kLeft * kRight * kWaves), seed + 1);
+  if (real) {
+    for (Cplx& value : model.strength) value = value.real();
+    for (Cplx& value : products) value = value.real();
+  }
+  const std::vector<Cplx> matrix = empty_band(model, kX_ry);
+  const auto kernels = gw::make_gw_kernels(device);
+  const auto block = test::loaded_block(*kernels, {products.data(), {kLeft, kRight, kWaves}});
+  const auto poles = kernels->pole_sums().load(model.view(), {});
+  std::vector<Cplx> forms(kLeft * kRight);
+  poles->closed_forms(*block, kX_ry, {forms.data(), {kLeft, kRight}});
+  const gw::DifferenceBox box(waves_of(kWaves));
+  const std::vector<Cplx> found = poles->sums_by_difference(kX_ry, box);
+  std::vector<Cplx> sums(found.size());
+  std::vector<double> sizes(found.size());
+  for (std::int64_t g = 0; g < kWaves; ++g)
+    for (std::int64_t h = 0; h < kWaves; ++h) {
+      const auto d = static_cast<std::size_t>(box.position(box.waves[static_cast<std::size_t>(g)] -
+                                                           box.waves[static_cast<std::size_t>(h)]));
+      const Cplx value = matrix[static_cast<std::size_t>(g * kWaves + h)];
+      sums[d] += value;
+      sizes[d] += std::abs(value);
+    }
+  ASSERT_EQ(static_cast<std::int64_t>(found.size()), box.size());
+  for (std::size_t d = 0; d < found.size(); ++d)
+    ASSERT_LE(std::abs(found[d] - sums[d]), 1e-12 * sizes[d]) << d;
+  for (std::int64_t p = 0; p < kLeft * kRight; ++p) {
+    const Cplx* m = products.data() + p * kWaves;
+    Cplx form;
+    double size = 0.0;
+    for (std::int64_t g = 0; g < kWaves; ++g)
+      for (std::int64_t h = 0; h < kWaves; ++h) {
+        const Cplx term = m[g] * matrix[static_cast<std::size_t>(g * kWaves + h)] * std::conj(m[h]);
+        form += term;
+        size += std::abs(term);
+      }
+    EXPECT_LE(std::abs(forms[static_cast<std::size_t>(p)] - form), 1e-12 * size);
+  }
+}
+
+TEST_P(GwSigmaKernels, ClosedSumsOfTheModel) {
+  check_closed_sums(GetParam(), Symmetry::kNone, false, 660);
+  check_closed_sums(GetParam(), Symmetry::kHermitian, false, 670);
+  check_closed_sums(GetParam(), Symmetry::kHermitian, true, 680);
+}
+
+// A change that a device keeps has the bits of one that passes through the host.
+TEST_P(GwSigmaKernels, KeptChangesHaveTheBitsOfThoseOfTheHost) {
+  constexpr int kWaves = 41;
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  gw::ScreenedElements elements = random_elements(kWaves, 1, 690);
+  const RandomChi chi(kWaves, false, 691);
+  const RandomPoleModel own(kWaves, Symmetry::kHermitian, 692);
+  const auto model = kernels->pole_sums().load(own.view(), {});
+  const auto inverse = chi.inverted(*kernels);
+  const gw::DifferenceBox box(waves_of(kWaves));
+  const auto sums = [&](bool kept) {
+    elements.kept = kept;
+    const gw::PoleChange change = kernels->pole_sums().change_of_poles(*model, *inverse, elements);
+    return kernels->pole_sums().load_changes(model, {&change})->sums_by_difference(0, -2.5, box);
+  };
+  EXPECT_EQ(sums(true), sums(false));
+}
+
 }  // namespace

@@ -203,4 +203,159 @@ TEST_P(GwSigmaKernels, ResponseRefusesPartialOccupations) {
                InvalidInput);
 }
 
+// The sums of a response contain Σ of the model: for every segment of bands the total, its slope
+// and the closed sum, SX − X of occupied bands, and both numbers of empty bands at other energies.
+// The truth are the naive sums of each segment. The tolerance of sigma_problem.hpp is for a total;
+// that of a slope counts its own absolute terms, which are larger near poles.
+
+constexpr std::int64_t kSegmentEnd[] = {4, 7, kBands};
+constexpr double kClosedX_ry = -2.5;
+
+/// Bands [begin, end) of one outer state.
+struct Segment {
+  std::vector<Cplx> products;
+  std::vector<double> x, other_x, occupation;
+};
+/// Other energies of the bands of the last segment, from 0.3 Ry below midgap to 1.3 Ry above it.
+double other_x(const Rows& rows, std::int64_t l, std::int64_t n) {
+  return n < kSegmentEnd[1] ? std::nan("")
+                            : rows.x_ry[static_cast<std::size_t>(l * kBands + n)] + 1.2;
+}
+Segment segment_of(const Rows& rows, const std::vector<Cplx>& products, std::int64_t l,
+                   std::size_t index) {
+  const std::int64_t begin = index > 0 ? kSegmentEnd[index - 1] : 0,
+                     n_g = std::ssize(products) / (kLeft * kBands);
+  Segment of;
+  for (std::int64_t n = begin; n < kSegmentEnd[index]; ++n) {
+    of.x.push_back(rows.x_ry[static_cast<std::size_t>(l * kBands + n)]);
+    of.other_x.push_back(other_x(rows, l, n));
+    of.occupation.push_back(rows.occupation[static_cast<std::size_t>(n)]);
+  }
+  of.products.assign(products.begin() + (l * kBands + begin) * n_g,
+                     products.begin() + (l * kBands + kSegmentEnd[index]) * n_g);
+  return of;
+}
+/// Σ_n M W* M† with W* of an empty band at x*.
+double closed_sum(const oracle::gw::PoleModel& model, const Segment& of) {
+  const std::vector<double> x(of.x.size(), kClosedX_ry), empty(of.x.size(), 0.0);
+  return oracle::gw::diagonal(model, {}, of.products, x, empty).ch.real();
+}
+
+void check_own_sums(const Device& device, int n_g, Symmetry symmetry, bool real, bool with_slope,
+                    std::uint32_t seed) {
+  SCOPED_TRACE("n_g " + std::to_string(n_g) + ", seed " + std::to_string(seed));
+  const RandomPoleModel model(n_g, symmetry, seed);
+  const Rows rows;
+  auto products = test::random_complex(static_cast<std::size_t>(kLeft * kBands * n_g), seed + 9);
+  if (real)
+    for (Cplx& value : products) value = value.real();
+  std::vector<double> others;
+  for (std::int64_t l = 0; l < kLeft; ++l)
+    for (std::int64_t n = 0; n < kBands; ++n) others.push_back(other_x(rows, l, n));
+  const gw::PoleChange change = Change(model, symmetry, seed + 20).packed(model, symmetry);
+  const auto kernels = gw::make_gw_kernels(device);
+  const auto block = test::loaded_block(*kernels, {products.data(), {kLeft, kBands, n_g}});
+  const auto loaded =
+      kernels->pole_sums().load_changes(kernels->pole_sums().load(model.view(), {}), {&change});
+  constexpr double kWeight = 0.37, kStart = 0.125;
+  std::vector<double> total(kLeft), slope(kLeft), own(3 * gw::kOwnSums * kLeft, kStart);
+  loaded->add_response(*block,
+                       {.x_ry = {rows.x_ry.data(), {kLeft, kBands}},
+                        .occupation = {rows.occupation.data(), {kBands}},
+                        .weight = kWeight,
+                        .closed_x_ry = kClosedX_ry,
+                        .other_x_ry = {others.data(), {kLeft, kBands}},
+                        .segment_end = {kSegmentEnd, kSegmentEnd + 3},
+                        .screened_exchange = true},
+                       {{total.data(), {1, kLeft}},
+                        with_slope ? View<double, 2>{slope.data(), {1, kLeft}} : View<double, 2>{},
+                        {own.data(), {3, gw::kOwnSums, kLeft}}});
+  const double tolerance = 1e-11 * absolute_sum(model) * static_cast<double>(kBands);
+  for (std::size_t index = 0; index < 3; ++index)
+    for (std::int64_t l = 0; l < kLeft; ++l) {
+      const auto found = [&](gw::OwnSum which) {
+        const auto at =
+            (static_cast<std::int64_t>(index) * gw::kOwnSums + static_cast<std::int64_t>(which)) *
+                kLeft +
+            l;
+        return (own[static_cast<std::size_t>(at)] - kStart) / kWeight;
+      };
+      const Segment of = segment_of(rows, products, l, index);
+      const auto sums = oracle::gw::diagonal(model.oracle, {}, of.products, of.x, of.occupation);
+      const auto slopes =
+          oracle::gw::diagonal_slope(model.oracle, {}, of.products, of.x, of.occupation);
+      EXPECT_NEAR(found(gw::OwnSum::kTotal), (sums.sx + sums.ch).real(), tolerance);
+      EXPECT_NEAR(found(gw::OwnSum::kSlope), (slopes.sx + slopes.ch).real(),
+                  1e-11 * slopes.magnitude);
+      EXPECT_NEAR(found(gw::OwnSum::kClosed), closed_sum(model.oracle, of), tolerance);
+      if (index < 2) {
+        EXPECT_NEAR(found(gw::OwnSum::kSecond), sums.sx.real(), tolerance);
+        continue;
+      }
+      const auto other =
+          oracle::gw::diagonal(model.oracle, {}, of.products, of.other_x, of.occupation);
+      const auto other_slopes =
+          oracle::gw::diagonal_slope(model.oracle, {}, of.products, of.other_x, of.occupation);
+      EXPECT_NEAR(found(gw::OwnSum::kSecond), other.ch.real(), tolerance);
+      if (!with_slope) continue;
+      EXPECT_NEAR(found(gw::OwnSum::kSecondSlope), other_slopes.ch.real(),
+                  1e-11 * other_slopes.magnitude);
+    }
+}
+
+TEST_P(GwSigmaKernels, ResponseContainsTheSumsOfTheModel) {
+  check_own_sums(GetParam(), 33, Symmetry::kNone, false, true, 810);
+  check_own_sums(GetParam(), 70, Symmetry::kHermitian, false, false, 820);
+  check_own_sums(GetParam(), 150, Symmetry::kHermitian, true, true, 830);
+  check_own_sums(GetParam(), 97, Symmetry::kHermitian, true, false, 840);
+}
+
+// Real products take other loops than complex ones. A factor i of all products leaves M M* as it is
+// and makes them complex.
+TEST_P(GwSigmaKernels, ResponsesOfRealProductsAreThoseOfComplexOnes) {
+  constexpr int kSize = 75;
+  const RandomPoleModel model(kSize, Symmetry::kHermitian, 850);
+  const Rows rows;
+  auto products = test::random_complex(static_cast<std::size_t>(kLeft * kBands * kSize), 851);
+  const gw::PoleChange change =
+      Change(model, Symmetry::kHermitian, 852).packed(model, Symmetry::kHermitian);
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  const auto loaded =
+      kernels->pole_sums().load_changes(kernels->pole_sums().load(model.view(), {}), {&change});
+  const auto responses = [&](Cplx factor) {
+    for (Cplx& value : products) value = factor * value.real();
+    const auto block = test::loaded_block(*kernels, {products.data(), {kLeft, kBands, kSize}});
+    std::vector<double> both(2 * kLeft);
+    loaded->add_response(*block,
+                         {.x_ry = {rows.x_ry.data(), {kLeft, kBands}},
+                          .occupation = {rows.occupation.data(), {kBands}},
+                          .closed_x_ry = kClosedX_ry},
+                         {{both.data(), {1, kLeft}}, {both.data() + kLeft, {1, kLeft}}});
+    return both;
+  };
+  const std::vector<double> real = responses(1.0), complex = responses({0.0, 1.0});
+  for (std::size_t i = 0; i < real.size(); ++i)
+    EXPECT_NEAR(real[i], complex[i], 1e-11 * kStep * absolute_sum(model) * kBands);
+}
+
+TEST_P(GwSigmaKernels, ResponseRefusesSegmentsThatDoNotEndAtTheLastBand) {
+  const RandomPoleModel model(4, Symmetry::kNone, 860);
+  const gw::PoleChange change = Change(model, Symmetry::kNone, 870).packed(model, Symmetry::kNone);
+  const auto products = test::random_complex(8, 880);
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  const auto block = test::loaded_block(*kernels, {products.data(), {1, 2, 4}});
+  const auto loaded =
+      kernels->pole_sums().load_changes(kernels->pole_sums().load(model.view(), {}), {&change});
+  const std::vector<double> x(2, -1.0), empty(2, 0.0);
+  for (const std::vector<std::int64_t>& ends : {std::vector<std::int64_t>{1}, {2, 2}, {1, 3}}) {
+    double total = 0.0;
+    EXPECT_THROW(
+        loaded->add_response(
+            *block,
+            {.x_ry = {x.data(), {1, 2}}, .occupation = {empty.data(), {2}}, .segment_end = ends},
+            {{&total, {1, 1}}, {}}),
+        InvalidInput);
+  }
+}
+
 }  // namespace

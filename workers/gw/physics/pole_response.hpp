@@ -26,4 +26,17 @@ QUASI_HD inline double smooth_pole_value(double x_ry, double tau_per_ry, double 
   return 1.0 / (x_ry * tau_per_ry + side);
 }
 
+/// f of an occupied band far from its pole, and SX − X, from one reciprocal (docs/theory/gw.md
+/// 6.2). SX − X is the whole f for poles near x, low ≤ τ ≤ high, where CH is dropped.
+struct SplitPoleValues {
+  double total, screened_exchange;
+};
+QUASI_HD inline SplitPoleValues split_pole_values(double x_ry, double tau_per_ry, double low_tau,
+                                                  double high_tau) {
+  const double plus = 1.0 + x_ry * tau_per_ry, minus = 1.0 - x_ry * tau_per_ry;
+  const bool near = (tau_per_ry >= low_tau) & (tau_per_ry <= high_tau);
+  const double r = 1.0 / (near ? plus : plus * minus);
+  return {near ? r : minus * r, near ? r : 2.0 * r};
+}
+
 }  // namespace quasi::gw

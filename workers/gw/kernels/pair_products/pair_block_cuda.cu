@@ -155,15 +155,19 @@ void CudaPairBlock::weighted_norms(View<const double, 1> v, View<double, 2> sum)
 
 void CudaPairBlock::quadratic_forms(View<const Cplx, 2> matrix, View<Cplx, 2> form) const {
   context_->use();
+  forms_with(context_->to_device(matrix.data, matrix.size(), "quadratic forms"), form);
+}
+
+void CudaPairBlock::forms_with(DeviceBuffer<double2> matrix, View<Cplx, 2> form) const {
+  context_->use();
   constexpr const char* kWhat = "quadratic forms";
-  auto w = context_->to_device(matrix.data, matrix.size(), kWhat);
   DeviceBuffer<double2> values(static_cast<std::size_t>(n_pairs()), kWhat);
   const cudaStream_t stream = context_->stream();
-  if (is_real(w.data(), matrix.size(), stream) &&
+  if (is_real(matrix.data(), static_cast<std::int64_t>(matrix.size()), stream) &&
       is_real(products_.data(), n_pairs() * n_g_, stream))
-    real_quadratic_forms(std::move(w), values.data());
+    real_quadratic_forms(std::move(matrix), values.data());
   else
-    complex_quadratic_forms(w, values.data());
+    complex_quadratic_forms(matrix, values.data());
   check(cudaStreamSynchronize(stream), kWhat);
   context_->to_host(values.data(), n_pairs(), form.data, kWhat);
 }

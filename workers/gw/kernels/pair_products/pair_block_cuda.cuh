@@ -23,6 +23,8 @@ class CudaPairBlock final : public PairBlock {
   void diagonal_form_matrix(View<const Cplx, 2> diagonal, View<const double, 3> weight,
                             View<Cplx, 3> sum) const override;
 
+  /// quadratic_forms() with a matrix in the memory of this device, [n_g][n_g].
+  void forms_with(quasi::cuda::DeviceBuffer<double2> matrix, View<Cplx, 2> form) const;
   /// Sets the shape of the block; its values become undefined. The memory is kept if at least half
   /// of it is used. @returns the first value
   double2* resize(std::int64_t n_left, std::int64_t n_right, std::int64_t n_g);

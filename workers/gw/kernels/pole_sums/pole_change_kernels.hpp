@@ -2,6 +2,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "workers/backend/unset_vector.hpp"
@@ -11,12 +12,20 @@ namespace quasi::gw {
 
 struct DifferenceBox;
 
+/// The arrays of a PoleChange in the memory of a device.
+class KeptPoleChange {
+ public:
+  virtual ~KeptPoleChange() = default;
+};
+
 /// A small change of a plasmon-pole model: of B = ½ I v̄ (Bohr³ Ry) and of τ = 1/ω̃ (1/Ry). A
 /// Hermitian model has the elements of its lower triangle, row by row; other models have all of
 /// them. Single precision suffices for a difference.
 struct PoleChange {
   UnsetVector<std::complex<float>> strength;
   UnsetVector<float> tau_per_ry;
+  /// A device keeps the arrays, which are empty here. Null: it does not.
+  std::shared_ptr<const KeptPoleChange> kept = nullptr;
 };
 /// Returns the number of elements of a PoleChange.
 inline std::int64_t elements_of_change(std::int64_t n_g, bool hermitian) {
@@ -30,11 +39,28 @@ struct ResponseTerms {
   double weight = 1.0;
   double closed_x_ry = 0.0;  ///< x* < 0 of the closed sum that is subtracted; 0: none is
   bool only_closed = false;  ///< vectors of the complement: F = 0
+  /// x of the bands at another energy, which empty bands alone may have; [n_left][n_right]. A band
+  /// whose value is not a number has none. No data: no band has one.
+  View<const double, 2> other_x_ry = {};
+  /// Ends of the segments of bands whose own sums are kept apart, ascending; empty: one segment.
+  std::vector<std::int64_t> segment_end = {};
+  /// Own sums contain SX − X of occupied bands.
+  bool screened_exchange = false;
 };
+/// Real parts of the diagonal Σ of the model itself, which a response contains.
+enum class OwnSum {
+  kTotal,
+  kSlope,   ///< dΣ/dx
+  kClosed,  ///< the closed sum Σ M W* M†
+  kSecond,  ///< SX − X of occupied bands, and the total of empty bands at their other energies
+  kSecondSlope  ///< slope of empty bands at their other energies
+};
+inline constexpr std::int64_t kOwnSums = 5;
 /// Responses to which a kernel adds.
 struct ResponseSums {
-  View<double, 2> total;  ///< Ry, [n_changes][n_left]
-  View<double, 2> slope;  ///< [n_changes][n_left]; no data: not wanted
+  View<double, 2> total;     ///< Ry, [n_changes][n_left]
+  View<double, 2> slope;     ///< [n_changes][n_left]; no data: not wanted, kSecondSlope neither
+  View<double, 3> own = {};  ///< [n_segments][kOwnSums][n_left]; no data: not wanted
 };
 
 /// Several changes of one plasmon-pole model on one device, until the object is destroyed.
@@ -48,6 +74,9 @@ class LoadedPoleChanges {
   ///
   /// with f of physics/pole_response.hpp and f* that of an empty band at x*. The slope has
   /// ∂f/∂x in place of f − f*. All changes share the sums over n.
+  ///
+  /// The sums over n give Σ of the model itself, too: own = w Re Σ_GG' P_GG' B_GG' for each segment
+  /// of bands, with the f of OwnSum in P.
   virtual void add_response(const PairBlock& block, const ResponseTerms& terms,
                             const ResponseSums& sums) const = 0;
   /// Returns w(D) = Σ_{G−G'=D} of the first order of F_GG'(x) v̄(G') of an empty band in one

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <vector>
+#include <vector>
 
 #include "workers/backend/view.hpp"
 #include "workers/gw/kernels/pair_products/pair_product_kernels.hpp"
@@ -10,6 +11,8 @@
 #include "workers/gw/model/pole_options.hpp"
 
 namespace quasi::gw {
+
+struct DifferenceBox;
 
 /// This ω̃ marks an element that acts statically (ω̃ → ∞). It is so large that ω̃/(x ± ω̃) = ±1 in
 /// double precision for every x of a calculation. It is so small that A = ½ I ω̃ v̄ cannot
@@ -127,6 +130,16 @@ class LoadedPoleModel {
   /// adjoint in (l, m) of that result.
   virtual void add_first_order(const FirstOrderProducts& products, const FirstOrderPairs& pairs,
                                const FirstOrderTerms& terms, const FirstOrderSums& sums) const = 0;
+  /// Calculates the closed sum of every pair (docs/theory/gw.md 9.4),
+  ///
+  ///   form[l][n] = Σ_GG' M_ln(G) W*_GG' M*_ln(G'),   W*_GG' = F_GG'(x) v̄(G') of an empty band.
+  ///
+  /// W* is made on this device.
+  /// @param x_ry  x < 0, where no rule near poles acts
+  virtual void closed_forms(const PairBlock& block, double x_ry, View<Cplx, 2> form) const = 0;
+  /// Returns w(D) = Σ_{G−G'=D} W*_GG' for all D of the box. The known closed sum of a state is
+  /// Σ_D w(D) ρ_ll(D) (docs/theory/gw.md 9.4).
+  virtual std::vector<Cplx> sums_by_difference(double x_ry, const DifferenceBox& box) const = 0;
 };
 
 /// Elements with imaginary poles on one device, until the object is destroyed.

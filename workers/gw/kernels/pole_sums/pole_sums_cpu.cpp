@@ -78,6 +78,14 @@ class CpuPoleModel final : public LoadedPoleModel {
                         {products_of(products.bra), products_of(products.ket)}, pairs, terms, sums);
   }
 
+  void closed_forms(const PairBlock& block, double x_ry, View<Cplx, 2> form) const override {
+    const UnsetVector<Cplx> matrix = empty_band_matrix(view(), x_ry);
+    block.quadratic_forms(quasi::view<const Cplx>(matrix, planes_.n_g, planes_.n_g), form);
+  }
+  std::vector<Cplx> sums_by_difference(double x_ry, const DifferenceBox& box) const override {
+    return sums_by_difference_cpu(view(), nullptr, x_ry, box);
+  }
+
   PlasmonPoleView view() const {
     const std::int64_t n_g = planes_.n_g;
     return {{strength_.data(), {n_g, n_g}}, {pole_ry_.data(), {n_g, n_g}}, planes_.folded};
@@ -105,7 +113,7 @@ class CpuPoleChanges final : public LoadedPoleChanges {
   }
   std::vector<Cplx> sums_by_difference(std::int64_t change, double x_ry,
                                        const DifferenceBox& box) const override {
-    return sums_by_difference_cpu(model_->view(), *changes_[static_cast<std::size_t>(change)], x_ry,
+    return sums_by_difference_cpu(model_->view(), changes_[static_cast<std::size_t>(change)], x_ry,
                                   box);
   }
 

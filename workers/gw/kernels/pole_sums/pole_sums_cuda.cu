@@ -104,6 +104,14 @@ class CudaPoleModel final : public LoadedPoleModel {
                          terms, sums);
   }
 
+  void closed_forms(const PairBlock& block, double x_ry, View<Cplx, 2> form) const override {
+    dynamic_cast<const CudaPairBlock&>(block).forms_with(
+        empty_band_matrix_cuda(arrays_->view(), x_ry, *context_), form);
+  }
+  std::vector<Cplx> sums_by_difference(double x_ry, const DifferenceBox& box) const override {
+    return sums_by_difference_cuda(arrays_->view(), {}, x_ry, box, *context_);
+  }
+
   const std::shared_ptr<const PoleArrays>& arrays() const { return arrays_; }
 
  private:
@@ -127,51 +135,44 @@ class CudaPoleChanges final : public LoadedPoleChanges {
  public:
   CudaPoleChanges(SharedContext context, std::shared_ptr<const PoleArrays> model,
                   const std::vector<const PoleChange*>& changes)
-      : context_(std::move(context)),
-        model_(std::move(model)),
-        n_elements_(elements_of_change(model_->n_g, model_->folded)),
-        n_changes_(static_cast<std::int64_t>(changes.size())) {
-    constexpr const char* kWhat = "changes of plasmon poles";
+      : context_(std::move(context)), model_(std::move(model)) {
     context_->use();
-    strength_ = DeviceBuffer<float2>(static_cast<std::size_t>(n_changes_ * n_elements_), kWhat);
-    tau_per_ry_ = DeviceBuffer<float>(static_cast<std::size_t>(n_changes_ * n_elements_), kWhat);
-    const auto bring = [&](const auto& from, auto* to) {
-      if (static_cast<std::int64_t>(from.size()) != n_elements_)
-        throw std::logic_error("a change has other elements than its pole model");
-      context_->staging().to_device(from.data(),
-                                    n_elements_ * static_cast<std::int64_t>(sizeof(*to)), to,
-                                    context_->stream(), kWhat);
-    };
-    for (std::int64_t c = 0; c < n_changes_; ++c) {
-      bring(changes[static_cast<std::size_t>(c)]->strength, strength_.data() + c * n_elements_);
-      bring(changes[static_cast<std::size_t>(c)]->tau_per_ry, tau_per_ry_.data() + c * n_elements_);
+    const std::int64_t n_elements = elements_of_change(model_->n_g, model_->folded);
+    std::vector<ChangeOnDevice> views;
+    for (const PoleChange* change : changes) {
+      changes_.push_back(change_on_device(*change, n_elements, *context_));
+      views.push_back(changes_.back()->view());
     }
+    views_ = DeviceBuffer<ChangeOnDevice>(views, "changes of plasmon poles");
   }
   void add_response(const PairBlock& block, const ResponseTerms& terms,
                     const ResponseSums& sums) const override {
     context_->use();
     const ResponsesOnHost found = pole_response_cuda(
-        on_device(), products_of(block), terms, sums.slope.data != nullptr, context_->stream());
+        on_device(), products_of(block), terms,
+        {.slope = sums.slope.data != nullptr, .own = sums.own.data != nullptr}, context_->stream());
     for (std::size_t i = 0; i < found.total.size(); ++i)
       sums.total.data[i] += terms.weight * found.total[i];
     for (std::size_t i = 0; i < found.slope.size(); ++i)
       sums.slope.data[i] += terms.weight * found.slope[i];
+    for (std::size_t i = 0; i < found.own.size(); ++i)
+      sums.own.data[i] += terms.weight * found.own[i];
   }
   std::vector<Cplx> sums_by_difference(std::int64_t change, double x_ry,
                                        const DifferenceBox& box) const override {
-    return sums_by_difference_cuda(on_device(), change, x_ry, box, *context_);
+    return sums_by_difference_cuda(
+        model_->view(), changes_[static_cast<std::size_t>(change)]->view(), x_ry, box, *context_);
   }
 
  private:
   PoleChangesOnDevice on_device() const {
-    return {model_->view(),     model_->rules, strength_.data(),
-            tau_per_ry_.data(), n_changes_,    n_elements_};
+    return {model_->view(), model_->rules, views_.data(),
+            static_cast<std::int64_t>(changes_.size())};
   }
   SharedContext context_;
   std::shared_ptr<const PoleArrays> model_;
-  std::int64_t n_elements_, n_changes_;
-  DeviceBuffer<float2> strength_;
-  DeviceBuffer<float> tau_per_ry_;
+  std::vector<std::shared_ptr<const CudaPoleChange>> changes_;
+  DeviceBuffer<ChangeOnDevice> views_;  ///< of `changes_`
 };
 
 class CudaImaginaryPoles final : public LoadedImaginaryPoles {

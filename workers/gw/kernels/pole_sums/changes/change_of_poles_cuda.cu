@@ -1,8 +1,10 @@
 #include "workers/gw/kernels/pole_sums/changes/change_of_poles_cuda.cuh"
 
+#include <stdexcept>
 #include <vector>
 
 #include "workers/backend/device/launch_cuda.cuh"
+#include "workers/gw/kernels/peer_copy.cuh"
 
 namespace quasi::gw::cuda {
 namespace {
@@ -34,6 +36,36 @@ struct MakeChange {
 
 }  // namespace
 
+CudaPoleChange::CudaPoleChange(const Device& where, std::int64_t n_elements)
+    : device(where),
+      strength(static_cast<std::size_t>(n_elements), kWhat),
+      tau_per_ry(static_cast<std::size_t>(n_elements), kWhat) {}
+
+std::shared_ptr<const CudaPoleChange> change_on_device(const PoleChange& change,
+                                                       std::int64_t n_elements,
+                                                       CudaContext& context) {
+  const auto kept = std::dynamic_pointer_cast<const CudaPoleChange>(change.kept);
+  const std::size_t size = kept != nullptr ? kept->strength.size() : change.strength.size();
+  if (static_cast<std::int64_t>(size) != n_elements)
+    throw std::logic_error("a change has other elements than its pole model");
+  context.use();
+  if (kept != nullptr && kept->device.index == context.device().index) return kept;
+  auto here = std::make_shared<CudaPoleChange>(context.device(), n_elements);
+  const auto bring = [&](const auto& of_host, const auto& of_device, auto& to) {
+    const auto bytes = static_cast<std::int64_t>(n_elements * sizeof(*to.data()));
+    if (kept != nullptr)
+      peer_copy({to.data(), context.device()}, {of_device.data(), kept->device}, bytes,
+                context.stream(), kWhat);
+    else
+      context.staging().to_device(of_host.data(), bytes, to.data(), context.stream(), kWhat);
+  };
+  const CudaPoleChange& from = kept != nullptr ? *kept : *here;
+  bring(change.strength, from.strength, here->strength);
+  bring(change.tau_per_ry, from.tau_per_ry, here->tau_per_ry);
+  check(cudaStreamSynchronize(context.stream()), kWhat);
+  return here;
+}
+
 PoleChange change_of_poles_cuda(const PoleModelOnDevice& own, const CudaInverse& inverse,
                                 const ScreenedElements& elements, CudaContext& context) {
   context.use();
@@ -43,20 +75,22 @@ PoleChange change_of_poles_cuda(const PoleModelOnDevice& own, const CudaInverse&
   const DeviceBuffer<ScreenedWave> waves(elements.waves, kWhat);
   const DeviceBuffer<Complex<double>> of_density(
       std::vector<Complex<double>>(density, density + elements.density.size()), kWhat);
-  DeviceBuffer<float2> strength(static_cast<std::size_t>(size), kWhat);
-  DeviceBuffer<float> tau(static_cast<std::size_t>(size), kWhat);
+  auto made = std::make_shared<CudaPoleChange>(context.device(), size);
   check(cudaDeviceSynchronize(), kWhat);
-  for_each_index(
-      n * n,
-      MakeChange{own, inverse.data() + skip * (inverse.size() + 1), inverse.size(),
-                 elements.view(waves.data(), of_density.data()), strength.data(), tau.data()},
-      kWhat, context.stream());
+  for_each_index(n * n,
+                 MakeChange{own, inverse.data() + skip * (inverse.size() + 1), inverse.size(),
+                            elements.view(waves.data(), of_density.data()), made->strength.data(),
+                            made->tau_per_ry.data()},
+                 kWhat, context.stream());
   check(cudaStreamSynchronize(context.stream()), kWhat);
+  if (elements.kept) return {.strength = {}, .tau_per_ry = {}, .kept = made};
   PoleChange change{.strength = UnsetVector<std::complex<float>>(static_cast<std::size_t>(size)),
-                    .tau_per_ry = UnsetVector<float>(static_cast<std::size_t>(size))};
-  context.staging().to_host(strength.data(), size * static_cast<std::int64_t>(sizeof(float2)),
+                    .tau_per_ry = UnsetVector<float>(static_cast<std::size_t>(size)),
+                    .kept = nullptr};
+  context.staging().to_host(made->strength.data(), size * static_cast<std::int64_t>(sizeof(float2)),
                             change.strength.data(), context.stream(), kWhat);
-  context.staging().to_host(tau.data(), size * static_cast<std::int64_t>(sizeof(float)),
+  context.staging().to_host(made->tau_per_ry.data(),
+                            size * static_cast<std::int64_t>(sizeof(float)),
                             change.tau_per_ry.data(), context.stream(), kWhat);
   return change;
 }

@@ -40,6 +40,11 @@ struct DifferenceBox {
   }
 };
 
+/// Returns F v̄ of an empty band at x (docs/theory/gw.md 6.2).
+QUASI_HD inline Complex<double> empty_band_element(double x_ry, const PoleTerms& own) {
+  return smooth_pole_value(x_ry, own.tau_per_ry, -1.0) * own.strength;
+}
+
 /// Returns the first order of F v̄ of an empty band at x in a change of its element
 /// (docs/theory/gw.md 9.3). @param change  δB and δτ
 QUASI_HD inline Complex<double> change_of_empty_band(double x_ry, PoleTerms own, PoleTerms change) {

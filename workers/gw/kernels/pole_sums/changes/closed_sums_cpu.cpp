@@ -7,9 +7,34 @@ namespace {
 /// number of threads.
 constexpr std::int64_t kSums = 32;
 
+PoleTerms terms_of(const PlasmonPoleView& own, std::int64_t g, std::int64_t h) {
+  const Cplx strength = own.strength(g, h);
+  return pole_terms({strength.real(), strength.imag()}, own.pole_ry(g, h));
+}
+
+/// Returns the first order in a change of the element that is stored at `at`.
+Complex<double> change_at(const PoleChange& change, std::size_t at, const PoleTerms& own,
+                          double x_ry) {
+  const Cplx strength{change.strength[at]};
+  return change_of_empty_band(x_ry, own,
+                              {{strength.real(), strength.imag()}, change.tau_per_ry[at]});
+}
+
 }  // namespace
 
-std::vector<Cplx> sums_by_difference_cpu(const PlasmonPoleView& own, const PoleChange& change,
+UnsetVector<Cplx> empty_band_matrix(const PlasmonPoleView& own, double x_ry) {
+  const std::int64_t n = own.pole_ry.extent[0];
+  UnsetVector<Cplx> matrix(static_cast<std::size_t>(n * n));
+#pragma omp parallel for schedule(static)
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = 0; h < n; ++h) {
+      const Complex<double> value = empty_band_element(x_ry, terms_of(own, g, h));
+      matrix[static_cast<std::size_t>(g * n + h)] = {value.re, value.im};
+    }
+  return matrix;
+}
+
+std::vector<Cplx> sums_by_difference_cpu(const PlasmonPoleView& own, const PoleChange* change,
                                          double x_ry, const DifferenceBox& box) {
   const std::int64_t n = own.pole_ry.extent[0];
   std::vector<std::vector<Cplx>> parts(kSums);
@@ -20,10 +45,9 @@ std::vector<Cplx> sums_by_difference_cpu(const PlasmonPoleView& own, const PoleC
     for (std::int64_t g = part; g < n; g += kSums)
       for (std::int64_t h = 0; h < (own.hermitian ? g + 1 : n); ++h) {
         const auto at = static_cast<std::size_t>(own.hermitian ? g * (g + 1) / 2 + h : g * n + h);
-        const Cplx strength = own.strength(g, h), of_strength{change.strength[at]};
-        const Complex<double> found = change_of_empty_band(
-            x_ry, pole_terms({strength.real(), strength.imag()}, own.pole_ry(g, h)),
-            {{of_strength.real(), of_strength.imag()}, change.tau_per_ry[at]});
+        const PoleTerms terms = terms_of(own, g, h);
+        const Complex<double> found = change != nullptr ? change_at(*change, at, terms, x_ry)
+                                                        : empty_band_element(x_ry, terms);
         const IVec3 d =
             box.waves[static_cast<std::size_t>(g)] - box.waves[static_cast<std::size_t>(h)];
         sum[static_cast<std::size_t>(box.position(d))] += Cplx{found.re, found.im};

@@ -7,9 +7,14 @@
 
 namespace quasi::gw {
 
-/// LoadedPoleChanges::sums_by_difference in host memory. See docs/theory/gw.md 9.3, 9.4 for the
+/// Returns F v̄ of an empty band at x, [n_g][n_g]. See docs/theory/gw.md 9.4 for the equations.
+UnsetVector<Cplx> empty_band_matrix(const PlasmonPoleView& own, double x_ry);
+
+/// Sums by difference in host memory: of a change (LoadedPoleChanges::sums_by_difference), or of
+/// the model itself (LoadedPoleModel::sums_by_difference). See docs/theory/gw.md 9.3, 9.4 for the
 /// equations.
-std::vector<Cplx> sums_by_difference_cpu(const PlasmonPoleView& own, const PoleChange& change,
+/// @param change  null: the model itself
+std::vector<Cplx> sums_by_difference_cpu(const PlasmonPoleView& own, const PoleChange* change,
                                          double x_ry, const DifferenceBox& box);
 
 }  // namespace quasi::gw

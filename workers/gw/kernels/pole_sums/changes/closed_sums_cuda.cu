@@ -8,17 +8,28 @@ namespace {
 using quasi::cuda::check_launch;
 using quasi::cuda::DeviceBuffer;
 
-constexpr const char* kWhat = "sums of changes by difference";
+constexpr const char* kWhat = "sums by difference";
 constexpr int kThreads = 128;
 
 struct Wave {
   std::int32_t g[3];
 };
 
+struct MakeEmptyBand {
+  PoleModelOnDevice model;
+  double x_ry;
+  double2* matrix;  ///< [n_g][n_g]
+  __device__ void operator()(std::int64_t index) const {
+    const double2 own = model.strength[index];
+    const Complex<double> value =
+        empty_band_element(x_ry, pole_terms({own.x, own.y}, model.pole_ry[index]));
+    matrix[index] = {value.re, value.im};
+  }
+};
+
 struct DifferenceWork {
   PoleModelOnDevice model;
-  const float2* strength;
-  const float* tau_per_ry;
+  ChangeOnDevice change;
   double x_ry;
   const Wave* waves;          ///< [n_g]
   const std::int32_t* index;  ///< position of G in `waves`, or −1; box of all G
@@ -30,11 +41,15 @@ struct DifferenceWork {
     const std::int64_t row = mirrored ? h : g, column = mirrored ? g : h,
                        at = model.folded ? row * (row + 1) / 2 + column : row * model.n_g + column,
                        of_own = row * model.n_g + column;
-    const double2 own = model.strength[of_own];
-    const float2 change = strength[at];
-    const Complex<double> found =
-        change_of_empty_band(x_ry, pole_terms({own.x, own.y}, model.pole_ry[of_own]),
-                             {{change.x, change.y}, tau_per_ry[at]});
+    const double2 strength = model.strength[of_own];
+    const PoleTerms own = pole_terms({strength.x, strength.y}, model.pole_ry[of_own]);
+    Complex<double> found;
+    if (change.strength != nullptr) {
+      const float2 of_change = change.strength[at];
+      found = change_of_empty_band(x_ry, own, {{of_change.x, of_change.y}, change.tau_per_ry[at]});
+    } else {
+      found = empty_band_element(x_ry, own);
+    }
     return mirrored ? conj(found) : found;
   }
 };
@@ -79,9 +94,19 @@ __global__ void sum_differences(const DifferenceWork work) {
 
 }  // namespace
 
-std::vector<Cplx> sums_by_difference_cuda(const PoleChangesOnDevice& changes, std::int64_t change,
-                                          double x_ry, const DifferenceBox& box,
-                                          const CudaContext& context) {
+DeviceBuffer<double2> empty_band_matrix_cuda(const PoleModelOnDevice& model, double x_ry,
+                                             const CudaContext& context) {
+  context.use();
+  const std::int64_t size = model.n_g * model.n_g;
+  DeviceBuffer<double2> matrix(static_cast<std::size_t>(size), "matrix of the closed sum");
+  quasi::cuda::for_each_index(size, MakeEmptyBand{model, x_ry, matrix.data()},
+                              "matrix of the closed sum", context.stream());
+  return matrix;
+}
+
+std::vector<Cplx> sums_by_difference_cuda(const PoleModelOnDevice& model,
+                                          const ChangeOnDevice& change, double x_ry,
+                                          const DifferenceBox& box, const CudaContext& context) {
   context.use();
   std::vector<Wave> waves;
   std::int64_t n_index = 1;
@@ -98,9 +123,8 @@ std::vector<Cplx> sums_by_difference_cuda(const PoleChangesOnDevice& changes, st
   const DeviceBuffer<std::int32_t> index_there(index, kWhat);
   DeviceBuffer<double2> sums(static_cast<std::size_t>(box.size()), kWhat);
   check(cudaDeviceSynchronize(), kWhat);
-  const DifferenceWork work{.model = changes.model,
-                            .strength = changes.strength + change * changes.n_elements,
-                            .tau_per_ry = changes.tau_per_ry + change * changes.n_elements,
+  const DifferenceWork work{.model = model,
+                            .change = change,
                             .x_ry = x_ry,
                             .waves = waves_there.data(),
                             .index = index_there.data(),

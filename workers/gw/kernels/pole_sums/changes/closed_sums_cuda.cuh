@@ -8,10 +8,16 @@
 
 namespace quasi::gw::cuda {
 
-/// LoadedPoleChanges::sums_by_difference on one device: a thread block sums all elements of one
-/// D in fixed order: same bits every time. See docs/theory/gw.md 9.3, 9.4 for the equations.
-std::vector<Cplx> sums_by_difference_cuda(const PoleChangesOnDevice& changes, std::int64_t change,
-                                          double x_ry, const DifferenceBox& box,
-                                          const CudaContext& context);
+/// Returns F v̄ of an empty band at x, [n_g][n_g]. See docs/theory/gw.md 9.4 for the equations.
+quasi::cuda::DeviceBuffer<double2> empty_band_matrix_cuda(const PoleModelOnDevice& model,
+                                                          double x_ry, const CudaContext& context);
+
+/// Sums by difference on one device: of a change (LoadedPoleChanges::sums_by_difference), or of the
+/// model itself (LoadedPoleModel::sums_by_difference). A thread block sums all elements of one D in
+/// fixed order: same bits every time. See docs/theory/gw.md 9.3, 9.4 for the equations.
+/// @param change  empty: the model itself
+std::vector<Cplx> sums_by_difference_cuda(const PoleModelOnDevice& model,
+                                          const ChangeOnDevice& change, double x_ry,
+                                          const DifferenceBox& box, const CudaContext& context);
 
 }  // namespace quasi::gw::cuda

@@ -129,6 +129,8 @@ struct ScreenedElements {
   /// The body of ε̃⁻¹ gets ½ Σ_i [left_i(G) right_i(G') + h.c.], the average over
   /// directions.
   bool averages_directions = false;
+  /// The device that makes a change of these elements keeps it (PoleChange::kept).
+  bool kept = false;
 
   std::int64_t size() const { return static_cast<std::int64_t>(waves.size()); }
   /// Returns a view of copies of `waves` and `density` on a device.

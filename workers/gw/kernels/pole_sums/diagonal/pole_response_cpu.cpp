@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
+#include <utility>
 
 #include "workers/gw/kernels/pole_sums/diagonal/response_rows.hpp"
 #include "workers/gw/physics/plasmon_pole.hpp"
@@ -12,67 +14,160 @@
 namespace quasi::gw {
 namespace {
 
-/// Rows and columns of a tile of elements, whose eight sums stay in the first-level caches.
+/// Rows and columns of a tile of elements, whose sums stay in the first-level caches.
 constexpr std::int64_t kRows = 4;
-constexpr std::int64_t kColumns = 128;
+constexpr std::int64_t kColumns = 64;
 
-/// P, P' and their slopes of the elements of one row of a tile, in planes.
+/// Real and imaginary parts of the elements of one row of a tile.
+struct Plane {
+  double re[kColumns], im[kColumns];
+};
+/// Sums over bands of M M* times powers of x and f, and of the second factor e of a row
+/// (response_rows.hpp), for the elements of one row of a tile.
 struct RowSums {
-  double re[kColumns], im[kColumns], tau_re[kColumns], tau_im[kColumns];
-  double slope_re[kColumns], slope_im[kColumns], slope_tau_re[kColumns], slope_tau_im[kColumns];
+  Plane one, f, f2, xf2, e;
+  Plane xf3, e2;  ///< of slopes
 };
 
 /// Elements [begin, end) of row g of a model, and the products of one pair with them.
 struct RowElements {
   std::int64_t g = 0, begin = 0, end = 0;
   const double *tau = nullptr, *pole = nullptr;
+  std::int64_t size() const { return end - begin; }
 };
 struct PairOfRow {
-  double x = 0.0, closed_x = 0.0;
+  double x = 0.0;
   double g_re = 0.0, g_im = 0.0;
   const double *re = nullptr, *im = nullptr;
 };
+/// Both factors of a row at one element.
+struct Factors {
+  double f, e;
+};
 
-/// Adds one pair to the sums of a row; f(τ, ω̃) is the factor of its band.
-template <bool kSlope, typename Factor>
-void add_pair(const RowElements& row, const PairOfRow& pair, Factor factor, RowSums& sums) {
+/// The cases of a loop over elements.
+struct Form {
+  bool real;   ///< all products are real
+  bool slope;  ///< slopes of responses are wanted
+};
+
+/// Adds one pair to the sums of a row. `factors` returns those of its band at (τ, ω̃).
+template <Form kForm, bool kTwo, typename Function>
+void add_pair(const RowElements& row, const PairOfRow& pair, Function factors, RowSums& sums) {
   const double* __restrict__ tau = row.tau;
   const double* __restrict__ pole = row.pole;
   const double* __restrict__ m_re = pair.re;
   const double* __restrict__ m_im = pair.im;
-  const double x = pair.x, x_closed = pair.closed_x, g_re = pair.g_re, g_im = pair.g_im;
+  const double x = pair.x, g_re = pair.g_re, g_im = pair.g_im;
   RowSums* __restrict__ to = &sums;
 #pragma omp simd
-  for (std::int64_t h = 0; h < row.end - row.begin; ++h) {
-    const double re = std::fma(g_re, m_re[h], g_im * m_im[h]);
+  for (std::int64_t h = 0; h < row.size(); ++h) {
+    const Factors at = factors(tau[h], pole[h]);
+    const double square = at.f * at.f, by_x = x * square;
+    const double re = kForm.real ? g_re * m_re[h] : std::fma(g_re, m_re[h], g_im * m_im[h]);
+    to->one.re[h] += re;
+    to->f.re[h] = std::fma(re, at.f, to->f.re[h]);
+    to->f2.re[h] = std::fma(re, square, to->f2.re[h]);
+    to->xf2.re[h] = std::fma(re, by_x, to->xf2.re[h]);
+    if constexpr (kTwo) to->e.re[h] = std::fma(re, at.e, to->e.re[h]);
+    if constexpr (kForm.slope) to->xf3.re[h] = std::fma(re, by_x * at.f, to->xf3.re[h]);
+    if constexpr (kForm.slope && kTwo) to->e2.re[h] = std::fma(re, at.e * at.e, to->e2.re[h]);
+    if constexpr (kForm.real) continue;
     const double im = std::fma(g_im, m_re[h], -g_re * m_im[h]);
-    const PoleResponse f = pole_response(factor(tau[h], pole[h]), x, tau[h]);
-    const double closed = x_closed < 0.0 ? smooth_pole_value(x_closed, tau[h], -1.0) : 0.0;
-    const double value = f.value - closed, by_tau = f.by_tau + x_closed * closed * closed;
-    to->re[h] = std::fma(re, value, to->re[h]);
-    to->im[h] = std::fma(im, value, to->im[h]);
-    to->tau_re[h] = std::fma(re, by_tau, to->tau_re[h]);
-    to->tau_im[h] = std::fma(im, by_tau, to->tau_im[h]);
-    if constexpr (kSlope) {
-      to->slope_re[h] = std::fma(re, f.slope, to->slope_re[h]);
-      to->slope_im[h] = std::fma(im, f.slope, to->slope_im[h]);
-      to->slope_tau_re[h] = std::fma(re, f.slope_by_tau, to->slope_tau_re[h]);
-      to->slope_tau_im[h] = std::fma(im, f.slope_by_tau, to->slope_tau_im[h]);
-    }
+    to->one.im[h] += im;
+    to->f.im[h] = std::fma(im, at.f, to->f.im[h]);
+    to->f2.im[h] = std::fma(im, square, to->f2.im[h]);
+    to->xf2.im[h] = std::fma(im, by_x, to->xf2.im[h]);
+    if constexpr (kTwo) to->e.im[h] = std::fma(im, at.e, to->e.im[h]);
+    if constexpr (kForm.slope) to->xf3.im[h] = std::fma(im, by_x * at.f, to->xf3.im[h]);
+    if constexpr (kForm.slope && kTwo) to->e2.im[h] = std::fma(im, at.e * at.e, to->e2.im[h]);
   }
 }
+
+/// Calls add(factors, std::bool_constant of a second factor) for the rule of a row.
+template <typename Add>
+void with_factors(const ResponseRow& row, const PoleRules& rules, const Add& add) {
+  const double x = row.x_ry, other = row.other_x_ry, low = row.low_tau, high = row.high_tau,
+               width = rules.half_width_ry, ratio = rules.max_ratio,
+               cut = rules.screened_exchange_cut;
+  const std::false_type one;
+  const std::true_type two;
+  switch (row.rule) {
+    case RowRule::kNone:
+      return add([](double, double) { return Factors{0.0, 0.0}; }, one);
+    case RowRule::kSmoothOccupied:
+      return add(
+          [=](double tau, double) {
+            return Factors{smooth_pole_value(x, tau, 1.0), 0.0};
+          },
+          one);
+    case RowRule::kSmoothEmpty:
+      return add(
+          [=](double tau, double) {
+            return Factors{smooth_pole_value(x, tau, -1.0), 0.0};
+          },
+          one);
+    case RowRule::kDirectOccupied:
+      return add(
+          [=](double, double pole) {
+            return Factors{pole * pole_factor_occupied(x, pole, cut), 0.0};
+          },
+          one);
+    case RowRule::kDirectEmpty:
+      return add(
+          [=](double, double pole) {
+            return Factors{pole * pole_factor_empty(x, pole, width, ratio), 0.0};
+          },
+          one);
+    case RowRule::kSplitSmooth:
+      return add(
+          [=](double tau, double) {
+            const SplitPoleValues both = split_pole_values(x, tau, low, high);
+            return Factors{both.total, both.screened_exchange};
+          },
+          two);
+    case RowRule::kSplitDirect:
+      return add(
+          [=](double, double pole) {
+            return Factors{pole * pole_factor_occupied(x, pole, cut),
+                           pole * pole_factor_screened_exchange(x, pole, width, ratio, cut)};
+          },
+          two);
+    case RowRule::kTwoSmooth:
+      return add(
+          [=](double tau, double) {
+            return Factors{smooth_pole_value(x, tau, -1.0), smooth_pole_value(other, tau, -1.0)};
+          },
+          two);
+    case RowRule::kTwoDirect:
+      return add(
+          [=](double, double pole) {
+            return Factors{pole * pole_factor_empty(x, pole, width, ratio),
+                           pole * pole_factor_empty(other, pole, width, ratio)};
+          },
+          two);
+  }
+}
+
+/// Sums of one task over its elements.
+struct TaskSums {
+  std::vector<double> total, slope;  ///< [n_changes][n_left]
+  std::vector<double> own;           ///< [n_segments][kOwnSums][n_left]
+};
 
 /// The response of one block of products.
 class ResponseSum {
  public:
   ResponseSum(const PolePlanes& model, const PoleRules& rules,
               const std::vector<const PoleChange*>& changes, View<const Cplx, 3> products,
-              const ResponseTerms& terms)
+              const ResponseTerms& terms, bool wants_own)
       : model_(model),
         rules_(rules),
         changes_(changes),
         rows_(make_response_rows(terms, rules)),
+        segment_end_(segments_of(terms)),
         closed_x_(terms.closed_x_ry),
+        wants_own_(wants_own),
         n_left_(products.extent[0]),
         n_right_(products.extent[1]),
         split_(static_cast<std::size_t>(2 * products.size())) {
@@ -84,26 +179,49 @@ class ResponseSum {
         split_[static_cast<std::size_t>(p * 2 * n_g + g)] = value.real();
         split_[static_cast<std::size_t>((p * 2 + 1) * n_g + g)] = value.imag();
       }
+    real_ = std::all_of(products.data, products.data + products.size(),
+                        [](const Cplx& value) { return value.imag() == 0.0; });
   }
 
-  /// Sums rows [first, end) of the model into total and slope, [n_changes][n_left] each.
-  template <bool kSlope>
-  void run(std::int64_t first, std::int64_t end, std::vector<double>& total,
-           std::vector<double>& slope) const {
+  TaskSums no_sums() const {
+    const auto of_changes = changes_.size() * static_cast<std::size_t>(n_left_);
+    return {
+        std::vector<double>(of_changes), std::vector<double>(of_changes),
+        std::vector<double>(segment_end_.size() * static_cast<std::size_t>(kOwnSums * n_left_))};
+  }
+
+  bool is_real() const { return real_; }
+
+  /// Sums rows [first, end) of the model.
+  template <Form kForm>
+  void run(std::int64_t first, std::int64_t end, TaskSums& to) const {
     std::vector<RowSums> sums(kRows);
     const std::int64_t columns = model_.folded ? end : model_.n_g;
     for (std::int64_t column = 0; column < columns; column += kColumns)
       for (std::int64_t l = 0; l < n_left_; ++l) {
         std::fill(sums.begin(), sums.end(), RowSums{});
-        for (std::int64_t n = 0; n < n_right_; ++n)
+        // Σ so far over the segments, of which each segment gets the increase.
+        double before[kOwnSums] = {};
+        for (std::size_t segment = 0; segment < segment_end_.size(); ++segment) {
+          for (std::int64_t n = segment > 0 ? segment_end_[segment - 1] : 0;
+               n < segment_end_[segment]; ++n)
+            for (std::int64_t g = first; g < end; ++g)
+              add<kForm>(l * n_right_ + n, elements(g, column),
+                         sums[static_cast<std::size_t>(g - first)]);
+          if (!wants_own_) continue;
+          double now[kOwnSums] = {};
           for (std::int64_t g = first; g < end; ++g)
-            add<kSlope>(l * n_right_ + n, elements(g, column),
-                        sums[static_cast<std::size_t>(g - first)]);
+            multiply_own(elements(g, column), sums[static_cast<std::size_t>(g - first)], now);
+          for (std::int64_t k = 0; k < kOwnSums; ++k)
+            to.own[(segment * kOwnSums + static_cast<std::size_t>(k)) *
+                       static_cast<std::size_t>(n_left_) +
+                   static_cast<std::size_t>(l)] += now[k] - std::exchange(before[k], now[k]);
+        }
         for (std::int64_t g = first; g < end; ++g)
           for (std::size_t c = 0; c < changes_.size(); ++c)
-            multiply<kSlope>(elements(g, column), sums[static_cast<std::size_t>(g - first)],
-                             *changes_[c], total[c * static_cast<std::size_t>(n_left_) + l],
-                             slope[c * static_cast<std::size_t>(n_left_) + l]);
+            multiply<kForm.slope>(elements(g, column), sums[static_cast<std::size_t>(g - first)],
+                                  *changes_[c], to.total[c * static_cast<std::size_t>(n_left_) + l],
+                                  to.slope[c * static_cast<std::size_t>(n_left_) + l]);
       }
   }
 
@@ -115,34 +233,33 @@ class ResponseSum {
             model_.pole_ry.data() + at};
   }
 
-  template <bool kSlope>
+  template <Form kForm>
   void add(std::int64_t p, const RowElements& row, RowSums& sums) const {
     const double* m = split_.data() + p * 2 * model_.n_g;
-    const double x = rows_[static_cast<std::size_t>(p * kResponseRowLength)],
-                 rule = rows_[static_cast<std::size_t>(p * kResponseRowLength + 1)];
-    const PairOfRow pair{
-        x, closed_x_, m[row.g], m[model_.n_g + row.g], m + row.begin, m + model_.n_g + row.begin};
-    const PoleRules rules = rules_;
-    if (rule == row_rule::kNone)
-      add_pair<false>(
-          row, pair, [](double, double) { return 0.0; }, sums);
-    else if (rule == row_rule::kDirectOccupied)
-      add_pair<kSlope>(
-          row, pair,
-          [=](double, double pole) {
-            return pole * pole_factor_occupied(x, pole, rules.screened_exchange_cut);
-          },
-          sums);
-    else if (rule == row_rule::kDirectEmpty)
-      add_pair<kSlope>(
-          row, pair,
-          [=](double, double pole) {
-            return pole * pole_factor_empty(x, pole, rules.half_width_ry, rules.max_ratio);
-          },
-          sums);
-    else
-      add_pair<kSlope>(
-          row, pair, [=](double tau, double) { return smooth_pole_value(x, tau, rule); }, sums);
+    const ResponseRow& of_pair = rows_[static_cast<std::size_t>(p)];
+    const PairOfRow pair{of_pair.x_ry, m[row.g], m[model_.n_g + row.g], m + row.begin,
+                         m + model_.n_g + row.begin};
+    with_factors(of_pair, rules_, [&](auto factors, auto two) {
+      add_pair<kForm, decltype(two)::value>(row, pair, factors, sums);
+    });
+  }
+
+  /// Adds the sums of the model itself.
+  void multiply_own(const RowElements& row, const RowSums& sums, double* to) const {
+    const auto at = static_cast<std::size_t>(row.g * model_.n_g + row.begin);
+    const auto add_at = [&](OwnSum which, const Plane& plane, std::int64_t h, double factor) {
+      to[static_cast<std::size_t>(which)] +=
+          factor * (plane.re[h] * model_.b_re[at + static_cast<std::size_t>(h)] -
+                    plane.im[h] * model_.b_im[at + static_cast<std::size_t>(h)]);
+    };
+    for (std::int64_t h = 0; h < row.size(); ++h) {
+      add_at(OwnSum::kTotal, sums.f, h, 1.0);
+      add_at(OwnSum::kSlope, sums.f2, h, -row.tau[h]);
+      add_at(OwnSum::kSecond, sums.e, h, 1.0);
+      add_at(OwnSum::kSecondSlope, sums.e2, h, -row.tau[h]);
+      if (closed_x_ < 0.0)
+        add_at(OwnSum::kClosed, sums.one, h, smooth_pole_value(closed_x_, row.tau[h], -1.0));
+    }
   }
 
   template <bool kSlope>
@@ -152,25 +269,33 @@ class ResponseSum {
     const std::complex<float>* strength = change.strength.data() + first + row.begin;
     const float* tau = change.tau_per_ry.data() + first + row.begin;
     const auto at = static_cast<std::size_t>(row.g * model_.n_g + row.begin);
-    for (std::int64_t h = 0; h < row.end - row.begin; ++h) {
+    for (std::int64_t h = 0; h < row.size(); ++h) {
       // The planes of a folded model hold twice the elements off the diagonal.
       const double weight = model_.folded && row.begin + h != row.g ? 2.0 : 1.0;
       const double re = weight * strength[h].real(), im = weight * strength[h].imag(), dt = tau[h];
       const double all_re = (model_.b_re[at + h] + re) * dt,
                    all_im = (model_.b_im[at + h] + im) * dt;
-      total +=
-          sums.re[h] * re - sums.im[h] * im + sums.tau_re[h] * all_re - sums.tau_im[h] * all_im;
-      if constexpr (kSlope)
-        slope += sums.slope_re[h] * re - sums.slope_im[h] * im + sums.slope_tau_re[h] * all_re -
-                 sums.slope_tau_im[h] * all_im;
+      const double f = closed_x_ < 0.0 ? smooth_pole_value(closed_x_, row.tau[h], -1.0) : 0.0,
+                   by_tau = closed_x_ * f * f;
+      total += (sums.f.re[h] - f * sums.one.re[h]) * re - (sums.f.im[h] - f * sums.one.im[h]) * im +
+               (by_tau * sums.one.re[h] - sums.xf2.re[h]) * all_re -
+               (by_tau * sums.one.im[h] - sums.xf2.im[h]) * all_im;
+      if constexpr (kSlope) {
+        const double t = row.tau[h];
+        slope += t * (sums.f2.im[h] * im - sums.f2.re[h] * re) +
+                 (2.0 * t * sums.xf3.re[h] - sums.f2.re[h]) * all_re -
+                 (2.0 * t * sums.xf3.im[h] - sums.f2.im[h]) * all_im;
+      }
     }
   }
 
   const PolePlanes& model_;
   PoleRules rules_;
   const std::vector<const PoleChange*>& changes_;
-  std::vector<double> rows_;
+  std::vector<ResponseRow> rows_;
+  std::vector<std::int64_t> segment_end_;
   double closed_x_;
+  bool wants_own_, real_ = false;
   std::int64_t n_left_, n_right_;
   std::vector<double> split_;
 };
@@ -181,28 +306,34 @@ void add_pole_response_cpu(const PolePlanes& model, const PoleRules& rules,
                            const std::vector<const PoleChange*>& changes,
                            View<const Cplx, 3> products, const ResponseTerms& terms,
                            const ResponseSums& sums) {
-  const ResponseSum sum(model, rules, changes, products, terms);
-  const std::int64_t n_left = products.extent[0], n_tasks = (model.n_g + kRows - 1) / kRows;
-  const std::size_t size = changes.size() * static_cast<std::size_t>(n_left);
-  std::vector<std::vector<double>> total(static_cast<std::size_t>(n_tasks)), slope(total.size());
+  const bool wants_own = sums.own.data != nullptr;
+  const ResponseSum sum(model, rules, changes, products, terms, wants_own);
+  const std::int64_t n_tasks = (model.n_g + kRows - 1) / kRows;
+  std::vector<TaskSums> found(static_cast<std::size_t>(n_tasks));
   // Folded tasks grow with their row, so that the longest go first.
 #pragma omp parallel for schedule(dynamic)
   for (std::int64_t i = 0; i < n_tasks; ++i) {
     const std::int64_t task = n_tasks - 1 - i, end = std::min(model.n_g, (task + 1) * kRows);
-    auto& of_task = total[static_cast<std::size_t>(task)];
-    auto& slope_of_task = slope[static_cast<std::size_t>(task)];
-    of_task.assign(size, 0.0);
-    slope_of_task.assign(size, 0.0);
-    if (sums.slope.data != nullptr)
-      sum.run<true>(task * kRows, end, of_task, slope_of_task);
+    TaskSums& of_task = found[static_cast<std::size_t>(task)];
+    of_task = sum.no_sums();
+    const bool slope = sums.slope.data != nullptr;
+    if (sum.is_real() && slope)
+      sum.run<Form{true, true}>(task * kRows, end, of_task);
+    else if (sum.is_real())
+      sum.run<Form{true, false}>(task * kRows, end, of_task);
+    else if (slope)
+      sum.run<Form{false, true}>(task * kRows, end, of_task);
     else
-      sum.run<false>(task * kRows, end, of_task, slope_of_task);
+      sum.run<Form{false, false}>(task * kRows, end, of_task);
   }
-  for (std::size_t task = 0; task < total.size(); ++task)
-    for (std::size_t i = 0; i < size; ++i) {
-      sums.total.data[i] += terms.weight * total[task][i];
-      if (sums.slope.data != nullptr) sums.slope.data[i] += terms.weight * slope[task][i];
+  for (const TaskSums& of_task : found) {
+    for (std::size_t i = 0; i < of_task.total.size(); ++i) {
+      sums.total.data[i] += terms.weight * of_task.total[i];
+      if (sums.slope.data != nullptr) sums.slope.data[i] += terms.weight * of_task.slope[i];
     }
+    for (std::size_t i = 0; wants_own && i < of_task.own.size(); ++i)
+      sums.own.data[i] += terms.weight * of_task.own[i];
+  }
 }
 
 }  // namespace quasi::gw

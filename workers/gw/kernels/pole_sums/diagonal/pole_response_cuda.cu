@@ -1,11 +1,9 @@
 #include "workers/gw/kernels/pole_sums/diagonal/pole_response_cuda.cuh"
 
 #include "workers/backend/device/device_buffer.cuh"
+#include "workers/gw/kernels/dense/dense_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/diagonal/diagonal_tiles_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/diagonal/response_rows.hpp"
-#include "workers/gw/kernels/pole_sums/reciprocal.cuh"
-#include "workers/gw/physics/plasmon_pole.hpp"
-#include "workers/gw/physics/pole_response.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/response_rows_cuda.cuh"
 
 namespace quasi::gw::cuda {
 namespace {
@@ -14,73 +12,30 @@ using quasi::cuda::check;
 using quasi::cuda::check_launch;
 using quasi::cuda::DeviceBuffer;
 
+constexpr const char* kWhat = "response of the plasmon-pole sum";
+
+/// Rows of one outer state and segment that pass through a tile together.
+struct SegmentChunk : Chunk {
+  std::int32_t segment;
+  std::int32_t last_of_segment;
+};
+
 struct ResponseWork {
   PoleChangesOnDevice changes;
   PoleModelOnDevice model;  ///< that of the changes; fetch() reads it here
   double closed_x_ry;
+  bool wants_own;
   const double2* products;             ///< M, [pair][n_g]
   const std::int64_t* pair = nullptr;  ///< [n_rows], l·n_right + n
-  const double* row = nullptr;         ///< [n_rows][kResponseRowLength]
-  const Chunk* chunk = nullptr;
+  const double* row = nullptr;         ///< ResponseRow, [n_rows]
+  const SegmentChunk* chunk = nullptr;
   std::int32_t n_chunks = 0;
   const Tile* tile = nullptr;
   std::int32_t n_tiles = 0;
   std::int32_t n_left = 0;
-  double* partial = nullptr;  ///< [n_splits][n_left][n_changes][Rows::kSums][n_tiles]
-};
-
-/// Factor f of a row at one element. All threads of a block take the same branch.
-__device__ double value_of(double x, double rule, double tau, const PoleRules& rules) {
-  if (rule == row_rule::kNone) return 0.0;
-  if (rule == row_rule::kSmoothOccupied || rule == row_rule::kSmoothEmpty)
-    return reciprocal_of_normal(fma(x, tau, rule));
-  const double pole = tau > 0.0 ? 1.0 / tau : kStaticPole_ry;
-  return pole * (rule == row_rule::kDirectOccupied
-                     ? pole_factor_occupied(x, pole, rules.screened_exchange_cut)
-                     : pole_factor_empty(x, pole, rules.half_width_ry, rules.max_ratio));
-}
-
-/// P and P' of the elements of one thread (pole_change_kernels.hpp).
-template <bool kSlope>
-struct ResponseRows {
-  static constexpr int kSide = 2;
-  static constexpr int kLength = kResponseRowLength;
-  static constexpr int kSums = kSlope ? 2 : 1;
-  struct Sums {
-    double2 value = {0.0, 0.0}, by_tau = {0.0, 0.0};
-  };
-  double tau[kSide][kSide];
-  PoleResponse closed[kSide][kSide];
-  Sums total[kSide][kSide], slope[kSide][kSide];
-
-  static __device__ void add_to(double2& sum, double re, double im, double factor) {
-    sum.x = fma(re, factor, sum.x);
-    sum.y = fma(im, factor, sum.y);
-  }
-  __device__ void set(int i, int j, double pole_ry, double closed_x_ry) {
-    tau[i][j] = pole_ry >= kStaticPole_ry ? 0.0 : 1.0 / pole_ry;
-    closed[i][j] = {0.0, 0.0, 0.0, 0.0};
-    if (closed_x_ry < 0.0)
-      closed[i][j] =
-          pole_response(smooth_pole_value(closed_x_ry, tau[i][j], -1.0), closed_x_ry, tau[i][j]);
-  }
-  __device__ void add(int i, int j, double2 mg, double2 mh, const double* row,
-                      const PoleRules& rules) {
-    const double re = fma(mg.x, mh.x, mg.y * mh.y), im = fma(mg.y, mh.x, -mg.x * mh.y);
-    const double x = row[0], t = tau[i][j];
-    const PoleResponse f = pole_response(value_of(x, row[1], t, rules), x, t);
-    add_to(total[i][j].value, re, im, f.value - closed[i][j].value);
-    add_to(total[i][j].by_tau, re, im, f.by_tau - closed[i][j].by_tau);
-    if constexpr (kSlope) {
-      add_to(slope[i][j].value, re, im, f.slope);
-      add_to(slope[i][j].by_tau, re, im, f.slope_by_tau);
-    }
-  }
-  /// Product of the sums of one element with a change. @param whole  (B + δB) δτ
-  static __device__ double times(const Sums& sums, double2 strength, double2 whole) {
-    return fma(sums.value.x, strength.x, -sums.value.y * strength.y) +
-           fma(sums.by_tau.x, whole.x, -sums.by_tau.y * whole.y);
-  }
+  std::int64_t n_own = 0;     ///< own sums of an outer state
+  std::int64_t n_sums = 0;    ///< own sums, then those of changes, of an outer state
+  double* partial = nullptr;  ///< [n_splits][n_left][n_sums][n_tiles]
 };
 
 /// Position of an element of a thread.
@@ -96,66 +51,142 @@ __device__ ElementAt element_at(const PoleModelOnDevice& model, const Tile& tile
       std::int64_t{tile.column} * kTileColumns<Rows> + thread_column + j * kThreadColumns;
   return {g, h, g < model.n_g && h < model.n_g && (!model.folded || h <= g)};
 }
+/// Weight of an element in the sum over a folded model, whose upper triangle is left out.
+__device__ double weight_of(const PoleModelOnDevice& model, const ElementAt& at) {
+  return !at.inside ? 0.0 : model.folded && at.h < at.g ? 2.0 : 1.0;
+}
+/// B of an element times its weight; 0 outside.
+__device__ double2 weighted_strength(const PoleModelOnDevice& model, const ElementAt& at) {
+  if (!at.inside) return {0.0, 0.0};
+  const double2 a = model.strength[at.g * model.n_g + at.h];
+  const double factor = weight_of(model, at) / model.pole_ry[at.g * model.n_g + at.h];
+  return {factor * a.x, factor * a.y};
+}
+/// Factor f* of an empty band at x*; 0 without a closed sum.
+__device__ double closed_factor(double closed_x_ry, double tau) {
+  return closed_x_ry < 0.0 ? smooth_pole_value(closed_x_ry, tau, -1.0) : 0.0;
+}
 
-/// Multiplies the sums of a tile with every change, adds them over the block and stores them for
-/// the outer state `left`. The sums then start anew.
-template <bool kSlope>
+/// The shared memory of a thread block.
+template <typename Rows>
+struct ResponseShared : SharedRows<Rows> {
+  double before[kOwnSums][kThreads];  ///< own sums at the end of the segment before
+};
+
+/// Adds sums of all threads of the block in a fixed tree and stores them for the outer state.
+/// @param first  the first of them among the sums of the state
+template <int kCount, typename Rows>
+__device__ void store(const ResponseWork& work, std::int32_t left, std::int64_t first,
+                      double (&sums)[kCount], ResponseShared<Rows>& shared) {
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+    for (int offset = 16; offset > 0; offset /= 2)
+      sums[k] += __shfl_xor_sync(0xffffffffu, sums[k], offset);
+    if (threadIdx.x % 32 == 0) shared.reduction[threadIdx.x / 32][k] = sums[k];
+  }
+  __syncthreads();
+  if (threadIdx.x < kCount) {
+    double sum = 0.0;
+    for (int w = 0; w < kThreads / 32; ++w) sum += shared.reduction[w][threadIdx.x];
+    const std::int64_t row = std::int64_t{blockIdx.y} * work.n_left + left;
+    work.partial[(row * work.n_sums + first + threadIdx.x) * work.n_tiles + blockIdx.x] = sum;
+  }
+  __syncthreads();
+}
+
+/// Multiplies the sums with the model. The segment gets their growth since the segment before.
+template <typename Rows>
+__device__ void multiply_own(const ResponseWork& work, const Tile& tile, const SegmentChunk& chunk,
+                             const Rows& rows, ResponseShared<Rows>& shared) {
+  double sums[kOwnSums] = {};
+#pragma unroll
+  for (int i = 0; i < Rows::kSide; ++i)
+#pragma unroll
+    for (int j = 0; j < Rows::kSide; ++j) {
+      const double2 b = weighted_strength(work.model, element_at<Rows>(work.model, tile, i, j));
+      const auto& of = rows.sums[i][j];
+      const double tau = rows.tau[i][j];
+      sums[static_cast<int>(OwnSum::kTotal)] += of.f.times(b);
+      sums[static_cast<int>(OwnSum::kSlope)] -= tau * of.f2.times(b);
+      sums[static_cast<int>(OwnSum::kClosed)] +=
+          closed_factor(work.closed_x_ry, tau) * of.one.times(b);
+      sums[static_cast<int>(OwnSum::kSecond)] += of.e.times(b);
+      sums[static_cast<int>(OwnSum::kSecondSlope)] -= tau * of.e2.times(b);
+    }
+#pragma unroll
+  for (int k = 0; k < kOwnSums; ++k) {
+    const double now = sums[k];
+    sums[k] -= shared.before[k][threadIdx.x];
+    shared.before[k][threadIdx.x] = now;
+  }
+  store(work, chunk.left, chunk.segment * kOwnSums, sums, shared);
+}
+
+/// Multiplies the sums with every change.
+template <bool kReal, bool kSlope>
 __device__ void multiply(const ResponseWork& work, const Tile& tile, std::int32_t left,
-                         ResponseRows<kSlope>& rows, SharedRows<ResponseRows<kSlope>>& shared) {
-  using Rows = ResponseRows<kSlope>;
-  constexpr int kSide = Rows::kSide;
-  const std::int64_t n_g = work.model.n_g;
+                         const ResponseRows<kReal, kSlope>& rows,
+                         ResponseShared<ResponseRows<kReal, kSlope>>& shared) {
+  using Rows = ResponseRows<kReal, kSlope>;
+  constexpr int kSide = Rows::kSide, kPerChange = Rows::kPerChange;
+  // P, P' and Re[P' B] of the response, and of its slope.
+  ResponseNumber<kReal> by_strength[kPerChange][kSide][kSide], by_tau[kPerChange][kSide][kSide];
+  double of_own[kPerChange][kSide][kSide];
+  std::int64_t index[kSide][kSide];
+#pragma unroll
+  for (int i = 0; i < kSide; ++i)
+#pragma unroll
+    for (int j = 0; j < kSide; ++j) {
+      const ElementAt at = element_at<Rows>(work.model, tile, i, j);
+      index[i][j] = !at.inside          ? -1
+                    : work.model.folded ? at.g * (at.g + 1) / 2 + at.h
+                                        : at.g * work.model.n_g + at.h;
+      const double weight = weight_of(work.model, at), tau = rows.tau[i][j],
+                   f = closed_factor(work.closed_x_ry, tau);
+      const double2 b = weighted_strength(work.model, at);
+      const auto& of = rows.sums[i][j];
+      by_strength[0][i][j] = combined(weight, of.f, -weight * f, of.one);
+      const auto of_tau = combined(work.closed_x_ry * f * f, of.one, -1.0, of.xf2);
+      by_tau[0][i][j] = combined(weight, of_tau, 0.0, of_tau);
+      of_own[0][i][j] = of_tau.times(b);
+      if constexpr (kSlope) {
+        by_strength[1][i][j] = combined(-weight * tau, of.f2, 0.0, of.f2);
+        const auto slope_of_tau = combined(2.0 * tau, of.xf3, -1.0, of.f2);
+        by_tau[1][i][j] = combined(weight, slope_of_tau, 0.0, slope_of_tau);
+        of_own[1][i][j] = slope_of_tau.times(b);
+      }
+    }
   for (std::int64_t c = 0; c < work.changes.n_changes; ++c) {
-    double sums[Rows::kSums] = {};
+    const float2* strength = work.changes.change[c].strength;
+    const float* tau = work.changes.change[c].tau_per_ry;
+    double sums[kPerChange] = {};
 #pragma unroll
     for (int i = 0; i < kSide; ++i)
 #pragma unroll
       for (int j = 0; j < kSide; ++j) {
-        const ElementAt at = element_at<Rows>(work.model, tile, i, j);
-        if (!at.inside) continue;
-        const std::int64_t index =
-            c * work.changes.n_elements +
-            (work.model.folded ? at.g * (at.g + 1) / 2 + at.h : at.g * n_g + at.h);
-        const float2 change = work.changes.strength[index];
-        const double change_of_tau = work.changes.tau_per_ry[index];
-        const double2 a = work.model.strength[at.g * n_g + at.h];
-        const double per_pole = 1.0 / work.model.pole_ry[at.g * n_g + at.h];
-        const double weight = work.model.folded && at.h < at.g ? 2.0 : 1.0;
-        const double2 strength = {weight * change.x, weight * change.y};
-        const double2 whole = {fma(weight * a.x, per_pole, strength.x) * change_of_tau,
-                               fma(weight * a.y, per_pole, strength.y) * change_of_tau};
-        sums[0] += Rows::times(rows.total[i][j], strength, whole);
-        if constexpr (kSlope) sums[1] += Rows::times(rows.slope[i][j], strength, whole);
+        if (index[i][j] < 0) continue;
+        const float2 single = strength[index[i][j]];
+        const double2 change = {single.x, single.y};
+        const double change_of_tau = tau[index[i][j]];
+#pragma unroll
+        for (int k = 0; k < kPerChange; ++k)
+          sums[k] += by_strength[k][i][j].times(change) +
+                     change_of_tau * (of_own[k][i][j] + by_tau[k][i][j].times(change));
       }
-#pragma unroll
-    for (int k = 0; k < Rows::kSums; ++k) {
-      for (int offset = 16; offset > 0; offset /= 2)
-        sums[k] += __shfl_xor_sync(0xffffffffu, sums[k], offset);
-      if (threadIdx.x % 32 == 0) shared.reduction[threadIdx.x / 32][k] = sums[k];
-    }
-    __syncthreads();
-    if (threadIdx.x < Rows::kSums) {
-      double sum = 0.0;
-      for (int w = 0; w < kThreads / 32; ++w) sum += shared.reduction[w][threadIdx.x];
-      const std::int64_t row = std::int64_t{blockIdx.y} * work.n_left + left;
-      const std::int64_t at =
-          (row * work.changes.n_changes + c) * Rows::kSums + static_cast<int>(threadIdx.x);
-      work.partial[at * work.n_tiles + blockIdx.x] = sum;
-    }
-    __syncthreads();
+    store(work, left, work.n_own + c * kPerChange, sums, shared);
   }
-#pragma unroll
-  for (int i = 0; i < kSide; ++i)
-#pragma unroll
-    for (int j = 0; j < kSide; ++j) rows.total[i][j] = rows.slope[i][j] = {};
 }
 
-template <bool kSlope>
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm) sum_responses(const ResponseWork work) {
-  using Rows = ResponseRows<kSlope>;
+template <bool kReal, bool kSlope>
+constexpr int kResponseBlocksPerSm = kReal ? (kSlope ? 3 : 4) : (kSlope ? 2 : 3);
+
+template <bool kReal, bool kSlope>
+__global__ void __launch_bounds__(kThreads, kResponseBlocksPerSm<kReal, kSlope>)
+    sum_responses(const ResponseWork work) {
+  using Rows = ResponseRows<kReal, kSlope>;
   constexpr int kSide = Rows::kSide;
   extern __shared__ double2 shared_memory[];
-  auto& shared = *reinterpret_cast<SharedRows<Rows>*>(shared_memory);
+  auto& shared = *reinterpret_cast<ResponseShared<Rows>*>(shared_memory);
   const Tile tile = work.tile[blockIdx.x];
   const std::int64_t first_g = std::int64_t{tile.row} * kTileRows<Rows>;
   const std::int64_t first_h = std::int64_t{tile.column} * kTileColumns<Rows>;
@@ -178,105 +209,150 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) sum_responses(const Re
       const ElementAt at = element_at<Rows>(work.model, tile, i, j);
       const double pole_ry =
           at.inside ? work.model.pole_ry[at.g * work.model.n_g + at.h] : kStaticPole_ry;
-      rows.set(i, j, pole_ry, work.closed_x_ry);
+      rows.tau[i][j] = pole_ry >= kStaticPole_ry ? 0.0 : 1.0 / pole_ry;
     }
 
+#pragma unroll
+  for (int k = 0; k < kOwnSums; ++k) shared.before[k][threadIdx.x] = 0.0;
   for (int c = begin; c < end; ++c) {
     const int stage = (c - begin) % kStages;
     if (c + 1 < end) fetch<Rows>(work, work.chunk[c + 1], first_g, first_h, 1 - stage, shared);
     commit_copies();
     wait_for_all_but_one();
     __syncthreads();
-    const Chunk chunk = work.chunk[c];
+    const SegmentChunk chunk = work.chunk[c];
+    const auto* row = reinterpret_cast<const ResponseRow*>(shared.row[stage]);
     for (int r = 0; r < chunk.n_rows; ++r) {
-      const double* row = &shared.row[stage][r * Rows::kLength];
-      double2 m_column[kSide];
-#pragma unroll
-      for (int j = 0; j < kSide; ++j)
-        m_column[j] = shared.m_column[stage][r][thread_column + j * kThreadColumns];
+      double2 m_row[kSide], m_column[kSide];
 #pragma unroll
       for (int i = 0; i < kSide; ++i) {
-        const double2 m_row = shared.m_row[stage][r][thread_row + i * kThreadRows];
-#pragma unroll
-        for (int j = 0; j < kSide; ++j) rows.add(i, j, m_row, m_column[j], row, work.changes.rules);
+        m_row[i] = shared.m_row[stage][r][thread_row + i * kThreadRows];
+        m_column[i] = shared.m_column[stage][r][thread_column + i * kThreadColumns];
       }
+      rows.add_row(row[r], m_row, m_column, work.changes.rules);
     }
-    if (chunk.last_of_left || c + 1 == end) multiply<kSlope>(work, tile, chunk.left, rows, shared);
+    const bool ends = c + 1 == end;
+    if (work.wants_own && (chunk.last_of_segment || ends))
+      multiply_own(work, tile, chunk, rows, shared);
+    if (chunk.last_of_left || ends) {
+      multiply(work, tile, chunk.left, rows, shared);
+#pragma unroll
+      for (int k = 0; k < kOwnSums; ++k) shared.before[k][threadIdx.x] = 0.0;
+#pragma unroll
+      for (int i = 0; i < kSide; ++i)
+#pragma unroll
+        for (int j = 0; j < kSide; ++j) rows.sums[i][j] = {};
+    }
     __syncthreads();
   }
 }
 
-template <bool kSlope>
-ResponsesOnHost sum(ResponseWork work, const std::vector<double>& rows,
-                    const ProductsOnDevice& products, cudaStream_t stream) {
-  using Rows = ResponseRows<kSlope>;
-  constexpr const char* kWhat = "response of the plasmon-pole sum";
-  const auto n_left = static_cast<std::int32_t>(products.n_left);
-  const auto n_right = static_cast<std::int32_t>(products.n_right);
-  std::vector<std::int64_t> pair(static_cast<std::size_t>(n_left) * n_right);
-  std::vector<std::int32_t> begins;
+std::vector<SegmentChunk> chunks_of_segments(const std::vector<std::int64_t>& segment_end,
+                                             std::int32_t n_left) {
+  std::vector<SegmentChunk> chunks;
+  const auto n_right = static_cast<std::int32_t>(segment_end.back());
+  for (std::int32_t left = 0; left < n_left; ++left)
+    for (std::size_t segment = 0; segment < segment_end.size(); ++segment) {
+      const auto begin = static_cast<std::int32_t>(segment > 0 ? segment_end[segment - 1] : 0),
+                 end = static_cast<std::int32_t>(segment_end[segment]);
+      for (std::int32_t n = begin; n < end; n += kRowsPerChunk) {
+        const std::int32_t count = std::min(kRowsPerChunk, end - n);
+        SegmentChunk chunk;
+        chunk.first_row = left * n_right + n;
+        chunk.n_rows = count;
+        chunk.left = left;
+        chunk.last_of_left = n + count == n_right;
+        chunk.segment = static_cast<std::int32_t>(segment);
+        chunk.last_of_segment = n + count == end;
+        chunks.push_back(chunk);
+      }
+    }
+  return chunks;
+}
+
+/// Sums of all splits and tiles, [n_left][n_sums].
+template <bool kReal, bool kSlope>
+std::vector<double> sums_of(ResponseWork work, const std::vector<ResponseRow>& rows,
+                            const std::vector<SegmentChunk>& chunks, cudaStream_t stream) {
+  using Rows = ResponseRows<kReal, kSlope>;
+  std::vector<std::int64_t> pair(rows.size());
   for (std::size_t i = 0; i < pair.size(); ++i) pair[i] = static_cast<std::int64_t>(i);
-  for (std::int32_t l = 0; l <= n_left; ++l) begins.push_back(l * n_right);
   const auto tiles = tiles_of<Rows>(work.model);
-  const auto chunks = chunks_of(begins);
   // Enough blocks for eight rounds of a large device; depends on the problem alone.
   constexpr std::int64_t kWantedBlocks = 3168;
   const auto n_tiles = static_cast<std::int64_t>(tiles.size());
   const auto n_chunks = static_cast<std::int64_t>(chunks.size());
   const std::int64_t n_splits =
       std::clamp<std::int64_t>(kWantedBlocks / n_tiles, 1, std::min<std::int64_t>(n_chunks, 1024));
-  const std::int64_t n_sums = n_left * work.changes.n_changes * Rows::kSums;
+  const std::int64_t n_sums = work.n_left * work.n_sums;
 
   const DeviceBuffer<std::int64_t> pair_there(pair, kWhat);
-  const DeviceBuffer<double> row_there(rows, kWhat);
-  const DeviceBuffer<Chunk> chunk_there(chunks, kWhat);
+  const DeviceBuffer<ResponseRow> row_there(rows, kWhat);
+  const DeviceBuffer<SegmentChunk> chunk_there(chunks, kWhat);
   const DeviceBuffer<Tile> tile_there(tiles, kWhat);
   DeviceBuffer<double> partial(static_cast<std::size_t>(n_splits * n_sums * n_tiles), kWhat);
   DeviceBuffer<double> found(static_cast<std::size_t>(n_sums), kWhat);
   check(cudaDeviceSynchronize(), kWhat);
   partial.zero(kWhat, stream);
   work.pair = pair_there.data();
-  work.row = row_there.data();
+  work.row = reinterpret_cast<const double*>(row_there.data());
   work.chunk = chunk_there.data();
   work.n_chunks = static_cast<std::int32_t>(n_chunks);
   work.tile = tile_there.data();
   work.n_tiles = static_cast<std::int32_t>(n_tiles);
-  work.n_left = n_left;
   work.partial = partial.data();
   const dim3 grid(static_cast<unsigned>(n_tiles), static_cast<unsigned>(n_splits));
-  const auto shared_bytes = static_cast<int>(sizeof(SharedRows<Rows>));
-  check(cudaFuncSetAttribute(sum_responses<kSlope>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             shared_bytes),
+  const auto shared_bytes = static_cast<int>(sizeof(ResponseShared<Rows>));
+  check(cudaFuncSetAttribute(sum_responses<kReal, kSlope>,
+                             cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
         kWhat);
-  sum_responses<kSlope><<<grid, kThreads, shared_bytes, stream>>>(work);
+  sum_responses<kReal, kSlope><<<grid, kThreads, shared_bytes, stream>>>(work);
   check_launch(kWhat);
   add_partials<<<static_cast<unsigned>(n_sums), 256, 0, stream>>>(partial.data(), n_splits, n_sums,
                                                                   n_tiles, found.data());
   check_launch(kWhat);
   check(cudaStreamSynchronize(stream), kWhat);
-  const std::vector<double> host = quasi::cuda::to_host(found, kWhat);
-  ResponsesOnHost responses;
-  for (std::int64_t c = 0; c < work.changes.n_changes; ++c)
-    for (std::int64_t l = 0; l < n_left; ++l) {
-      const double* at = host.data() + (l * work.changes.n_changes + c) * Rows::kSums;
-      responses.total.push_back(at[0]);
-      if (kSlope) responses.slope.push_back(at[Rows::kSums - 1]);
-    }
-  return responses;
+  return quasi::cuda::to_host(found, kWhat);
 }
 
 }  // namespace
 
 ResponsesOnHost pole_response_cuda(const PoleChangesOnDevice& changes,
                                    const ProductsOnDevice& products, const ResponseTerms& terms,
-                                   bool with_slope, cudaStream_t stream) {
-  const std::vector<double> rows = make_response_rows(terms, changes.rules);
+                                   const WantedResponses& wanted, cudaStream_t stream) {
+  const std::vector<ResponseRow> rows = make_response_rows(terms, changes.rules);
+  const std::vector<std::int64_t> segment_end = segments_of(terms);
+  const auto n_segments = static_cast<std::int64_t>(segment_end.size()),
+             n_own = wanted.own ? n_segments * kOwnSums : 0,
+             per_change = std::int64_t{wanted.slope ? 2 : 1};
   const ResponseWork work{.changes = changes,
                           .model = changes.model,
                           .closed_x_ry = terms.closed_x_ry,
-                          .products = products.products};
-  return with_slope ? sum<true>(work, rows, products, stream)
-                    : sum<false>(work, rows, products, stream);
+                          .wants_own = wanted.own,
+                          .products = products.products,
+                          .n_left = static_cast<std::int32_t>(products.n_left),
+                          .n_own = n_own,
+                          .n_sums = n_own + per_change * changes.n_changes};
+  const auto chunks = chunks_of_segments(segment_end, work.n_left);
+  const bool real =
+      is_real(products.products, products.n_left * products.n_right * changes.model.n_g, stream);
+  const std::vector<double> sums =
+      real && wanted.slope ? sums_of<true, true>(work, rows, chunks, stream)
+      : real               ? sums_of<true, false>(work, rows, chunks, stream)
+      : wanted.slope       ? sums_of<false, true>(work, rows, chunks, stream)
+                           : sums_of<false, false>(work, rows, chunks, stream);
+  const auto at = [&](std::int64_t l, std::int64_t i) {
+    return sums[static_cast<std::size_t>(l * work.n_sums + i)];
+  };
+  ResponsesOnHost responses;
+  for (std::int64_t i = 0; i < n_own; ++i)
+    for (std::int64_t l = 0; l < products.n_left; ++l) responses.own.push_back(at(l, i));
+  for (std::int64_t c = 0; c < changes.n_changes; ++c)
+    for (std::int64_t l = 0; l < products.n_left; ++l) {
+      responses.total.push_back(at(l, n_own + c * per_change));
+      if (wanted.slope) responses.slope.push_back(at(l, n_own + c * per_change + 1));
+    }
+  return responses;
 }
 
 }  // namespace quasi::gw::cuda

@@ -1,0 +1,157 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "workers/gw/kernels/pole_sums/diagonal/response_rows.hpp"
+#include "workers/gw/kernels/pole_sums/reciprocal.cuh"
+#include "workers/gw/physics/plasmon_pole.hpp"
+#include "workers/gw/physics/pole_response.hpp"
+
+/// Rows of the response of Σ (docs/theory/gw.md 9.3) as one thread sums them over bands.
+namespace quasi::gw::cuda {
+
+/// Factors f (x) and e (y) of a row at one element.
+template <RowRule kRule>
+__device__ __forceinline__ double2 row_factors(const ResponseRow& row, double tau,
+                                               const PoleRules& rules) {
+  const double x = row.x_ry;
+  if constexpr (kRule == RowRule::kSmoothOccupied)
+    return {reciprocal_of_normal(fma(x, tau, 1.0)), 0.0};
+  if constexpr (kRule == RowRule::kSmoothEmpty)
+    return {reciprocal_of_normal(fma(x, tau, -1.0)), 0.0};
+  if constexpr (kRule == RowRule::kTwoSmooth)
+    return {reciprocal_of_normal(fma(x, tau, -1.0)),
+            reciprocal_of_normal(fma(row.other_x_ry, tau, -1.0))};
+  if constexpr (kRule == RowRule::kSplitSmooth) {
+    // split_pole_values() with the reciprocal of the device.
+    const double plus = fma(x, tau, 1.0), minus = fma(-x, tau, 1.0);
+    const bool near = tau >= row.low_tau && tau <= row.high_tau;
+    const double r = reciprocal_of_normal(near ? plus : plus * minus);
+    return {near ? r : minus * r, near ? r : 2.0 * r};
+  }
+  if constexpr (kRule == RowRule::kDirectOccupied || kRule == RowRule::kDirectEmpty ||
+                kRule == RowRule::kSplitDirect || kRule == RowRule::kTwoDirect) {
+    const double pole = tau > 0.0 ? 1.0 / tau : kStaticPole_ry, width = rules.half_width_ry,
+                 ratio = rules.max_ratio, cut = rules.screened_exchange_cut;
+    double2 factors = {0.0, 0.0};
+    if constexpr (kRule == RowRule::kDirectOccupied || kRule == RowRule::kSplitDirect)
+      factors.x = pole * pole_factor_occupied(x, pole, cut);
+    else
+      factors.x = pole * pole_factor_empty(x, pole, width, ratio);
+    if constexpr (kRule == RowRule::kSplitDirect)
+      factors.y = pole * pole_factor_screened_exchange(x, pole, width, ratio, cut);
+    if constexpr (kRule == RowRule::kTwoDirect)
+      factors.y = pole * pole_factor_empty(row.other_x_ry, pole, width, ratio);
+    return factors;
+  }
+  return {0.0, 0.0};
+}
+
+/// A number with an imaginary part, or without one where all products are real.
+template <bool kReal>
+struct ResponseNumber {
+  double re = 0.0, im = 0.0;
+  __device__ __forceinline__ void add(const ResponseNumber& product, double factor) {
+    re = fma(product.re, factor, re);
+    if constexpr (!kReal) im = fma(product.im, factor, im);
+  }
+  /// Returns the real part of the product with an element.
+  __device__ __forceinline__ double times(double2 element) const {
+    if constexpr (kReal) return re * element.x;
+    return fma(re, element.x, -im * element.y);
+  }
+};
+/// a x + b y
+template <bool kReal>
+__device__ __forceinline__ ResponseNumber<kReal> combined(double a, const ResponseNumber<kReal>& x,
+                                                          double b,
+                                                          const ResponseNumber<kReal>& y) {
+  ResponseNumber<kReal> sum;
+  sum.re = fma(a, x.re, b * y.re);
+  if constexpr (!kReal) sum.im = fma(a, x.im, b * y.im);
+  return sum;
+}
+
+/// Sums of M M* times powers of x and f over bands, and times e.
+template <bool kReal, bool kSlope>
+struct ElementSums {
+  ResponseNumber<kReal> one, f, f2, xf2, e, xf3, e2;  ///< the last two with kSlope alone
+
+  template <bool kTwo>
+  __device__ __forceinline__ void add(double2 mg, double2 mh, double x, double2 factors) {
+    ResponseNumber<kReal> product;
+    if constexpr (kReal) {
+      product.re = mg.x * mh.x;
+    } else {
+      product.re = fma(mg.x, mh.x, mg.y * mh.y);
+      product.im = fma(mg.y, mh.x, -mg.x * mh.y);
+    }
+    one.re += product.re;
+    if constexpr (!kReal) one.im += product.im;
+    if constexpr (kReal) {
+      const double by_f = product.re * factors.x, by_f2 = by_f * factors.x;
+      f.re += by_f;
+      f2.re += by_f2;
+      xf2.re = fma(by_f2, x, xf2.re);
+      if constexpr (kSlope) xf3.re = fma(by_f2, x * factors.x, xf3.re);
+    } else {
+      const double square = factors.x * factors.x, by_x = x * square;
+      f.add(product, factors.x);
+      f2.add(product, square);
+      xf2.add(product, by_x);
+      if constexpr (kSlope) xf3.add(product, by_x * factors.x);
+    }
+    if constexpr (kTwo) e.add(product, factors.y);
+    if constexpr (kSlope && kTwo) e2.add(product, factors.y * factors.y);
+  }
+};
+
+/// Rows that pass through a tile of elements.
+template <bool kReal, bool kSlope>
+struct ResponseRows {
+  static constexpr int kSide = 2;
+  static constexpr int kLength = sizeof(ResponseRow) / sizeof(double);
+  static constexpr int kSums = kOwnSums;
+  static constexpr int kPerChange = kSlope ? 2 : 1;
+  double tau[kSide][kSide];
+  ElementSums<kReal, kSlope> sums[kSide][kSide];
+
+  template <RowRule kRule>
+  __device__ __forceinline__ void add(const ResponseRow& row, const double2 (&mg)[kSide],
+                                      const double2 (&mh)[kSide], const PoleRules& rules) {
+    constexpr bool kTwo = kRule == RowRule::kSplitSmooth || kRule == RowRule::kSplitDirect ||
+                          kRule == RowRule::kTwoSmooth || kRule == RowRule::kTwoDirect;
+#pragma unroll
+    for (int i = 0; i < kSide; ++i)
+#pragma unroll
+      for (int j = 0; j < kSide; ++j)
+        sums[i][j].template add<kTwo>(mg[i], mh[j], row.x_ry,
+                                      row_factors<kRule>(row, tau[i][j], rules));
+  }
+  /// Adds one row. All threads of a block take the same branch.
+  __device__ __forceinline__ void add_row(const ResponseRow& row, const double2 (&mg)[kSide],
+                                          const double2 (&mh)[kSide], const PoleRules& rules) {
+    switch (row.rule) {
+      case RowRule::kNone:
+        return add<RowRule::kNone>(row, mg, mh, rules);
+      case RowRule::kSmoothOccupied:
+        return add<RowRule::kSmoothOccupied>(row, mg, mh, rules);
+      case RowRule::kSmoothEmpty:
+        return add<RowRule::kSmoothEmpty>(row, mg, mh, rules);
+      case RowRule::kDirectOccupied:
+        return add<RowRule::kDirectOccupied>(row, mg, mh, rules);
+      case RowRule::kDirectEmpty:
+        return add<RowRule::kDirectEmpty>(row, mg, mh, rules);
+      case RowRule::kSplitSmooth:
+        return add<RowRule::kSplitSmooth>(row, mg, mh, rules);
+      case RowRule::kSplitDirect:
+        return add<RowRule::kSplitDirect>(row, mg, mh, rules);
+      case RowRule::kTwoSmooth:
+        return add<RowRule::kTwoSmooth>(row, mg, mh, rules);
+      case RowRule::kTwoDirect:
+        return add<RowRule::kTwoDirect>(row, mg, mh, rules);
+    }
+  }
+};
+
+}  // namespace quasi::gw::cuda
