@@ -49,10 +49,18 @@ struct Comparison {
                          std::abs(of_first().half_width_ev[i] / of_exact().half_width_ev[i] - 1.0));
     return largest;
   }
+  /// Σ of Hermitian poles is part of the sum over bands of its changes, and else a sum of its own.
+  /// Both add 1e6 terms of 10 eV in all, in another order; 5e-15 eV were found.
   void expect_same_energies() const {
     ASSERT_EQ(first.quasiparticles.size(), exact.quasiparticles.size());
-    for (std::size_t i = 0; i < first.quasiparticles.size(); ++i)
-      EXPECT_EQ(first.quasiparticles[i].sigma_ev, exact.quasiparticles[i].sigma_ev);
+    double largest = 0.0;
+    for (std::size_t i = 0; i < first.quasiparticles.size(); ++i) {
+      const Quasiparticle &a = first.quasiparticles[i], &b = exact.quasiparticles[i];
+      EXPECT_NEAR(a.sigma_ev, b.sigma_ev, 1e-12);
+      EXPECT_NEAR(a.z, b.z, 1e-12);
+      largest = std::max(largest, std::abs(a.sigma_ev - b.sigma_ev));
+    }
+    std::printf("Σ deviates by %.1e eV\n", largest);
   }
 };
 
@@ -139,8 +147,10 @@ TEST(FirstOrderBlocks, DerivativeByTheWeightOfABlock) {
   }
   std::map<const GwKernels*, PolesOnDevice> loaded;
   loaded[blocks.silicon.kernels.get()];
+  const BandSegments whole{.end = {blocks.options.bands}, .other_ry = {}};
   const auto found =
-      sigma_responses(blocks.of_sigma, at, 2, blocks.options, {blocks.context, loaded});
+      sigma_responses(blocks.of_sigma, at, 2, blocks.options, whole, {blocks.context, loaded})
+          .changes;
   const auto total = [&](std::size_t side, std::size_t l) {
     return (exact[side][0].ch_ry[0][l] + exact[side][0].sx_ry[0][l]).real();
   };
@@ -158,7 +168,8 @@ TEST(FirstOrderBlocks, DerivativeByTheWeightOfABlock) {
   // Changes that do not fit a device together are summed one after another.
   SigmaOptions little = blocks.options;
   little.memory_budget_bytes = little.memory_limit_bytes = 1;
-  const auto alone = sigma_responses(blocks.of_sigma, at, 2, little, {blocks.context, loaded});
+  const auto alone =
+      sigma_responses(blocks.of_sigma, at, 2, little, whole, {blocks.context, loaded}).changes;
   for (std::size_t c = 0; c < 2; ++c)
     for (std::size_t l = 0; l < found[c][0].total_ry.size(); ++l) {
       EXPECT_NEAR(alone[c][0].total_ry[l], found[c][0].total_ry[l], 1e-15);

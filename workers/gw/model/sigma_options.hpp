@@ -81,6 +81,7 @@ struct SigmaOptions {
   std::vector<double> offsets_ry{0.0};  ///< E − E_l at which Σ is evaluated; the first is 0
   bool only_total = false;              ///< SX is not told apart from CH, which is then their sum
   bool exchange = true;                 ///< false: x_ry stays 0, and the caller knows it
+  bool correlation = true;              ///< false: x_ry alone is calculated
   bool slope = false;                   ///< analytic dΣ/dE at the first offset; plasmon poles only
   ContourGrid contour;                  ///< frequencies of ε⁻¹, for the full-frequency methods
   SigmaSubspaceOptions subspace;        ///< of the diagonal of the full-frequency methods

@@ -122,40 +122,30 @@ void report_gap(const Calculation& run, const std::vector<SelfEnergyAtK>& sums,
     progress.metric("sigma_gap_ev", bottom->sigma_ev - top->sigma_ev);
 }
 
-/// Notes what the spectra lack.
-void note_spectra(const SigmaRequest& wanted, Calculation& run) {
-  if (run.spectra.front().spectral_per_ev.empty())
-    run.plan.notes.push_back(
-        "A(ω) is absent from the spectra, because the mean field has no V_xc (meanfield.vxc)");
-  else if (wanted.spectrum.step_ev > wanted.spectrum.broadening_ev)
-    run.plan.notes.push_back(
-        "sigma.spectrum_step_ev = " + shown(wanted.spectrum.step_ev) +
-        " exceeds sigma.spectrum_broadening_ev = " + shown(wanted.spectrum.broadening_ev) +
-        ", half the width of the narrowest peak of A(ω); lower the step");
+/// The diagonal Σ. Blocks of random vectors may sum it with their changes.
+/// @param blocks  null: none
+void sum_sigma(const Deck& deck, const ExchangeCorrelation& vxc, const StepContext& context,
+               ScreeningChecks& screening_checks, BlockEnergies* blocks, Calculation& run) {
+  const auto running = [&](const std::vector<SelfEnergyAtK>& sums) {
+    if (deck.self_test) screening_checks.start();
+    report_gap(run, sums, vxc, deck.sigma.remainder, context.progress);
+  };
+  if (blocks != nullptr) {
+    const PhaseClock clock(&run.seconds["pseudoband_errors"]);
+    blocks->prepare();
+    if (deck.self_test) screening_checks.start();
+  }
+  const PhaseClock clock(&run.seconds["sigma"]);
+  if (blocks == nullptr || !blocks->sum_sigma())
+    run.sigma =
+        self_energy(run.field, run.epsilon, run.plan.sigma, context, &run.statistics, running);
+  else if (context.team.ranks().leads())
+    running(run.sigma);
 }
 
-/// Notes k-points whose quasiparticle energies contradict the occupations of the mean field.
-void note_gaps(Calculation& run) {
-  for (const GapAtK& gap : gaps(run.field, run.quasiparticles).direct)
-    if (gap.inverted)
-      run.plan.notes.push_back(
-          "at k = (" + shown(gap.k[0]) + ", " + shown(gap.k[1]) + ", " + shown(gap.k[2]) +
-          "), spin " + std::to_string(gap.spin) +
-          ", a band that the mean field occupies has a higher quasiparticle energy than an empty "
-          "one; Σ was calculated with the occupations of the mean field");
-}
-
-/// The self-energy, its checks, and the energies that follow from it.
+/// The checks of Σ, and the energies that follow from it.
 void solve_states(const Deck& deck, const ExchangeCorrelation& vxc, const StepContext& context,
                   ScreeningChecks& screening_checks, Calculation& run) {
-  {
-    const PhaseClock clock(&run.seconds["sigma"]);
-    run.sigma = self_energy(run.field, run.epsilon, run.plan.sigma, context, &run.statistics,
-                            [&](const std::vector<SelfEnergyAtK>& sums) {
-                              if (deck.self_test) screening_checks.start();
-                              report_gap(run, sums, vxc, deck.sigma.remainder, context.progress);
-                            });
-  }
   {
     const PhaseClock clock(&run.seconds["self_test"]);
     if (deck.self_test) run_self_test(true, deck, context, screening_checks, run);
@@ -379,10 +369,13 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     take_pseudobands_of_sigma(std::move(*ready.given), place.team.first(), run);
     ready.given.reset();
   }
+  std::unique_ptr<BlockEnergies> blocks;
+  if (shares_blocks(deck, run))
+    blocks = block_energies(deck, ready.vxc, context, screening.groups(), run);
+  sum_sigma(deck, ready.vxc, context, screening_checks, blocks.get(), run);
   solve_states(deck, ready.vxc, context, screening_checks, run);
-  if (shares_blocks(deck, run)) {
+  if (blocks != nullptr) {
     const PhaseClock clock(&run.seconds["pseudoband_errors"]);
-    const auto blocks = block_energies(deck, ready.vxc, context, screening.groups(), run);
     add_block_errors(deck, *blocks, progress, run);
   }
   if (deck.perturbation.wanted) solve_displacements(deck, context, run);

@@ -68,16 +68,40 @@ double bytes_of_groups(const Deck& deck, const Calculation& run) {
          (run.plan.real_states ? 8.0 : 16.0);
 }
 
+/// True if devices make the changes of the poles (screened_elements_at_q.hpp).
+bool devices_make_changes(const Deck& deck, const Calculation& run) {
+  return deck.coulomb.truncation == Truncation::kNone &&
+         run.plan.sigma.method == SigmaMethod::kHybertsenLouie &&
+         run.field.transfers().operations().size() == 1;
+}
+/// Returns the number of changes that a device may keep while it makes them; 0: the host has them.
+std::int64_t changes_on_device(const Deck& deck, const Calculation& run) {
+  const auto n_g = std::llround(std::sqrt(elements_of_w(run)));
+  const std::int64_t all = (deck.pseudobands.blocks + 1) * std::int64_t{run.field.waves.n_k()};
+  return devices_make_changes(deck, run) && devices_keep_changes(n_g, all, run.plan.sigma) ? all
+                                                                                           : 0;
+}
+/// Returns the bytes of a device for the first order of Σ: while changes are made, and while bands
+/// are summed with all of them.
+double device_bytes_of_changes(const Deck& deck, const Calculation& run) {
+  const double matrix = elements_of_w(run),
+               summed = (24.0 + 6.0 * (deck.pseudobands.blocks + 1)) * matrix;
+  const std::int64_t kept = changes_on_device(deck, run);
+  if (kept == 0) return summed;
+  return std::max(summed, static_cast<double>(bytes_of_change(1, kept)) * matrix);
+}
+
 /// Returns the bytes of the host for poles of all q and their changes by blocks, and of what it
 /// holds while devices make changes: a weighted χ each, or whole matrices of some devices
 /// (screened_elements_at_q.hpp).
 double bytes_of_changes(const Deck& deck, const Calculation& run, int devices) {
   const double matrix = elements_of_w(run);
   const bool hermitian = deck.coulomb.truncation == Truncation::kNone,
-             by_device = hermitian && run.plan.sigma.method == SigmaMethod::kHybertsenLouie &&
-                         run.field.transfers().operations().size() == 1;
+             by_device = devices_make_changes(deck, run);
   // W of plasmon poles is Hermitian without a truncation; changes are triangles then.
-  const double changes = (hermitian ? 6.0 : 12.0) * matrix * (deck.pseudobands.blocks + 1),
+  const bool in_host = run.plan.on_cpu || changes_on_device(deck, run) == 0;
+  const double changes = in_host ? (hermitian ? 6.0 : 12.0) * matrix * (deck.pseudobands.blocks + 1)
+                                 : 0.0,
                making = by_device ? (run.plan.real_states ? 4.0 : 16.0) * devices
                                   : 72.0 * std::min(devices, kChangesAtATime);
   return run.field.waves.n_k() * (24.0 * matrix + changes) + making * matrix;
@@ -108,10 +132,9 @@ void plan_memory_of_blocks(const Deck& deck, double given, int devices, Calculat
   if (plan.epsilon.frequencies_ry.size() > 1) return;
   const PseudobandPlan& p = *run.pseudobands;
   const double n_c = std::max(p.kept - run.field.n_occupied, p.bands() - p.kept);
-  const double poles = 24.0 * matrix, changes = 6.0 * matrix * (deck.pseudobands.blocks + 1);
+  const double changes = takes_first_order(deck, run) ? device_bytes_of_changes(deck, run) : 0.0;
   plan.memory_bytes =
-      std::max({bytes_of_static_sums(run.field, plan, n_c),
-                static_cast<std::int64_t>(takes_first_order(deck, run) ? poles + changes : 0.0),
+      std::max({bytes_of_static_sums(run.field, plan, n_c), static_cast<std::int64_t>(changes),
                 static_cast<std::int64_t>(48.0 * matrix)});
 }
 
@@ -209,7 +232,8 @@ void plan_closed_sum(const Deck& deck, const Wavefunctions& given, Calculation& 
   run.plan.sigma.closed_sum_x_ry = kClosedSumX_ry;
   run.plan.notes.push_back("pseudobands: the closed sum over all states is subtracted from Σ");
   run.plan.host.states += bytes_of_complement(run);
-  run.plan.host.sigma += 16.0 * elements_of_w(run);
+  // On a CPU the matrix of the closed sum is in the memory of the host.
+  if (run.plan.on_cpu) run.plan.host.sigma += 16.0 * elements_of_w(run);
   run.plan.least_memory_bytes = std::max(run.plan.least_memory_bytes, least_of_closed_sum(run));
 }
 

@@ -25,6 +25,11 @@ bool solves_once(const Deck& deck);
 class BlockEnergies {
  public:
   virtual ~BlockEnergies() = default;
+  /// Does the work that precedes the sums over bands.
+  virtual void prepare() {}
+  /// Sums Σ of the job in the sum over bands that serves the blocks, too, and sets it.
+  /// @return false if Σ needs a sum of its own; nothing is then set
+  virtual bool sum_sigma() { return false; }
   /// Calculates the energies without one block of vectors in χ and Σ, counted from 0.
   virtual std::vector<Quasiparticle> without(int block) = 0;
   /// Calculates the energies with the energies of windows at their nodes.

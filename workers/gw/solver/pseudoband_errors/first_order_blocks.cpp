@@ -1,14 +1,33 @@
 #include "workers/gw/solver/pseudoband_errors/first_order_blocks.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <semaphore>
 #include <utility>
 
+#include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
 #include "workers/gw/solver/calculation/phase_clock.hpp"
 
 namespace quasi::gw {
+namespace {
+
+std::int64_t room_of_device(const SigmaOptions& options) {
+  return std::max(options.memory_limit_bytes, options.memory_budget_bytes);
+}
+
+}  // namespace
+
+std::int64_t bytes_of_change(std::int64_t n_g, std::int64_t n_changes) {
+  // The poles, ε̃⁻¹ and a copy in which it is inverted, and the changes.
+  return (24 + 16 + 16 + 6 * n_changes) * n_g * n_g;
+}
+
+bool devices_keep_changes(std::int64_t n_g, std::int64_t n_changes, const SigmaOptions& options) {
+  return bytes_of_change(n_g, n_changes) <= room_of_device(options);
+}
+
 FirstOrderBlocks::FirstOrderBlocks(const Deck& deck, const ExchangeCorrelation& vxc,
                                    const StepContext& context, GroupedScreening* screening,
                                    Calculation& run)
@@ -29,12 +48,9 @@ FirstOrderBlocks::FirstOrderBlocks(const Deck& deck, const ExchangeCorrelation& 
 PoleChange FirstOrderBlocks::change_on_device(const ChangingPoles& poles, std::size_t iq,
                                               const std::vector<double>& weights,
                                               ScreenedElements elements, GwKernels& kernels) {
-  // The poles, ε̃⁻¹ and a copy in which it is inverted, and the change.
-  constexpr std::int64_t kBytes = 24 + 16 + 16 + 6;
   const std::int64_t n = poles.model.n;
   PolesOnDevice& here = loaded_.at(&kernels);
-  if (std::max(options_.memory_limit_bytes, options_.memory_budget_bytes) < kBytes * n * n)
-    here = {};
+  if (room_of_device(options_) < bytes_of_change(n, 1)) here = {};
   const auto inverse = screening_->inverse(weights, iq, kernels);
   if (elements.at_zero)
     set_limit_of_small_q(run_.field, context_.coulomb, inverse->rows(elements.n_heads), elements);
@@ -66,9 +82,15 @@ std::vector<ChangingPoles> FirstOrderBlocks::changing_poles() {
   if (has_nodes_) weights.push_back(weights_at_nodes(blocks));
   for (ChangingPoles& at : all) at.changes.resize(weights.size());
   context_.progress.log("screening without each of " + std::to_string(blocks) + " blocks");
+  std::int64_t largest = 0;
+  for (const ChangingPoles& at : all) largest = std::max(largest, at.model.n);
+  const bool kept = devices_keep_changes(
+      largest, static_cast<std::int64_t>(all.size() * weights.size()), options_);
   std::vector<std::optional<ScreenedElements>> elements;
-  for (const ChangingPoles& at : all)
+  for (const ChangingPoles& at : all) {
     elements.push_back(screened_elements_at(run_.field, at.at, options_, context_.coulomb));
+    if (elements.back()) elements.back()->kept = kept;
+  }
   // Two devices at a time where a change passes through matrices in the memory of the host.
   std::counting_semaphore<> places(kChangesAtATime);
   const auto change = [&](std::int64_t task, GwKernels& kernels) {
@@ -88,27 +110,114 @@ std::vector<ChangingPoles> FirstOrderBlocks::changing_poles() {
   return all;
 }
 
-void FirstOrderBlocks::prepare() {
-  if (ready_) return;
-  ready_ = true;
+BandSegments FirstOrderBlocks::segments() const {
   const PseudobandPlan& plan = *run_.pseudobands;
-  context_.checkpoint.enter("first-order/");
-  const std::vector<ChangingPoles> poles = changing_poles();
-  const PhaseClock clock(&run_.seconds["pseudoband_errors_sigma"]);
-  const ResponseContext context{context_, loaded_};
-  // The nodes of windows are those of every spin and k.
-  std::vector<double> nodes;
+  BandSegments segments{.end = {plan.kept}, .other_ry = {}};
+  for (int block = 0; block < plan.blocks; ++block)
+    segments.end.push_back(plan.bands_of_block(block).second);
   if (has_nodes_) {
-    nodes = energies_at_nodes(run_.field.waves, plan, PseudobandUse::kSelfEnergy);
-    nodes.resize(static_cast<std::size_t>(plan.bands()));
+    // The nodes of windows are those of every spin and k.
+    segments.other_ry = energies_at_nodes(run_.field.waves, plan, PseudobandUse::kSelfEnergy);
+    segments.other_ry.resize(static_cast<std::size_t>(plan.bands()));
+    std::fill_n(segments.other_ry.begin(), plan.kept, std::nan(""));
   }
-  of_blocks_ = sums_of_blocks(run_.field, poles, plan, options_, nodes, context);
-  const std::size_t n_changes = poles.front().changes.size();
-  if (n_changes > 0)
-    by_poles_ = sigma_responses(run_.field, poles, n_changes, options_, context);
-  else
-    by_poles_.assign(static_cast<std::size_t>(plan.blocks) + 1, no_change(run_.field, options_));
+  if (options_.closed_sum_x_ry) segments.of_complement = plan.blocks;
+  return segments;
+}
+
+void FirstOrderBlocks::take_blocks(const std::vector<SigmaOfModel>& own) {
+  const auto blocks = static_cast<std::size_t>(run_.pseudobands->blocks);
+  to_nodes_ = no_change(run_.field, options_);
+  of_blocks_.assign(blocks, to_nodes_);
+  for (std::size_t block = 0; block < blocks; ++block)
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      SigmaChange &of = of_blocks_[block][i], &moved = to_nodes_[i];
+      const std::size_t n_l = of.total_ry.size();
+      const auto sum = [&](OwnSum which, std::size_t l) { return own[i].sum(block + 1, which, l); };
+      for (std::size_t l = 0; l < n_l; ++l) {
+        of.total_ry[l] = sum(OwnSum::kTotal, l) - sum(OwnSum::kClosed, l);
+        if (options_.closed_sum_x_ry) of.total_ry[l] -= own[i].of_complement[block * n_l + l];
+        if (has_nodes_) moved.total_ry[l] += sum(OwnSum::kSecond, l) - sum(OwnSum::kTotal, l);
+        if (!options_.slope) continue;
+        of.slope[l] = sum(OwnSum::kSlope, l);
+        if (has_nodes_) moved.slope[l] += sum(OwnSum::kSecondSlope, l) - sum(OwnSum::kSlope, l);
+      }
+    }
+}
+
+void FirstOrderBlocks::prepare() {
+  if (!poles_.empty()) return;
+  context_.checkpoint.enter("first-order/");
+  poles_ = changing_poles();
   context_.checkpoint.enter("");
+}
+
+std::vector<SigmaOfModel> FirstOrderBlocks::sum_bands(bool screened_exchange) {
+  prepare();
+  ready_ = true;
+  context_.checkpoint.enter("first-order/");
+  const std::size_t n_changes = poles_.front().changes.size();
+  BandSegments wanted = segments();
+  wanted.screened_exchange = screened_exchange;
+  SigmaResponses found =
+      sigma_responses(run_.field, poles_, n_changes, options_, wanted, {context_, loaded_});
+  context_.checkpoint.enter("");
+  take_blocks(found.own);
+  by_poles_ = std::move(found.changes);
+  if (n_changes == 0)
+    by_poles_.assign(static_cast<std::size_t>(run_.pseudobands->blocks) + 1,
+                     no_change(run_.field, options_));
+  poles_.clear();
+  for (auto& [member, here] : loaded_) here = {};
+  return std::move(found.own);
+}
+
+bool FirstOrderBlocks::shares_sum_with_sigma() const {
+  const SigmaOptions& options = run_.plan.sigma;
+  const std::size_t n_changes = poles_.front().changes.size();
+  if (options.offsets_ry != std::vector<double>{0.0} || options.only_total || n_changes == 0 ||
+      changes_at_a_time(poles_, n_changes, options_) < n_changes)
+    return false;
+  // The sums of the response have real parts alone, as Σ of Hermitian poles has.
+  return std::all_of(poles_.begin(), poles_.end(), [](const ChangingPoles& at) {
+    return is_hermitian(at.model.view()) && at.model.imaginary.empty();
+  });
+}
+
+bool FirstOrderBlocks::sum_sigma() {
+  prepare();
+  if (!shares_sum_with_sigma()) return false;
+  SigmaOptions exchange = run_.plan.sigma;
+  exchange.correlation = false;
+  context_.checkpoint.enter("first-order/exchange/");
+  run_.sigma = self_energy(run_.field, run_.epsilon, exchange, context_, nullptr);
+  context_.checkpoint.enter("");
+  for (const ChangingPoles& at : poles_) {
+    run_.statistics.elements += at.model.n * at.model.n;
+    run_.statistics.skipped += at.model.skipped;
+    run_.statistics.invalid += at.model.invalid;
+  }
+  const std::vector<SigmaOfModel> own = sum_bands(true);
+  const std::size_t n_segments = static_cast<std::size_t>(run_.pseudobands->blocks) + 1;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    SelfEnergyAtK& sigma = run_.sigma[i];
+    for (std::size_t l = 0; l < sigma.x_ry.size(); ++l) {
+      // The bands of blocks are empty.
+      const double sx = own[i].sum(0, OwnSum::kSecond, l);
+      double total = 0.0, closed = own[i].known[l];
+      for (std::size_t segment = 0; segment < n_segments; ++segment) {
+        total += own[i].sum(segment, OwnSum::kTotal, l);
+        closed -= own[i].sum(segment, OwnSum::kClosed, l);
+        if (!sigma.slope.empty()) sigma.slope[l] += own[i].sum(segment, OwnSum::kSlope, l);
+      }
+      for (std::size_t at = l; at < own[i].of_complement.size(); at += sigma.x_ry.size())
+        closed -= own[i].of_complement[at];
+      sigma.sx_ry[0][l] = sx;
+      sigma.ch_ry[0][l] = total - sx + closed;
+      if (!sigma.closed_sum_ry.empty()) sigma.closed_sum_ry[l] = closed;
+    }
+  }
+  return true;
 }
 
 std::vector<Quasiparticle> FirstOrderBlocks::with_change(const SigmaChanges& change) const {
@@ -122,21 +231,20 @@ std::vector<Quasiparticle> FirstOrderBlocks::with_change(const SigmaChanges& cha
 }
 
 std::vector<Quasiparticle> FirstOrderBlocks::without(int block) {
-  prepare();
+  if (!ready_) sum_bands(false);
   const auto left_out = static_cast<std::size_t>(block);
   SigmaChanges change = by_poles_.at(left_out);
-  for (std::size_t other = 0; other < of_blocks_.own.size(); ++other)
+  for (std::size_t other = 0; other < of_blocks_.size(); ++other)
     for (std::size_t i = 0; i < change.size(); ++i)
-      change[i].add(
-          other == left_out ? -1.0 : 1.0 / (static_cast<double>(of_blocks_.own.size()) - 1.0),
-          of_blocks_.own[other][i]);
+      change[i].add(other == left_out ? -1.0 : 1.0 / (static_cast<double>(of_blocks_.size()) - 1.0),
+                    of_blocks_[other][i]);
   return with_change(change);
 }
 
 std::vector<Quasiparticle> FirstOrderBlocks::at_nodes() {
-  prepare();
-  SigmaChanges change = by_poles_.at(of_blocks_.own.size());
-  for (std::size_t i = 0; i < change.size(); ++i) change[i].add(1.0, of_blocks_.to_nodes[i]);
+  if (!ready_) sum_bands(false);
+  SigmaChanges change = by_poles_.at(of_blocks_.size());
+  for (std::size_t i = 0; i < change.size(); ++i) change[i].add(1.0, to_nodes_[i]);
   return with_change(change);
 }
 

@@ -5,16 +5,23 @@
 #include <vector>
 
 #include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
-#include "workers/gw/solver/pseudoband_errors/block_sums.hpp"
 #include "workers/gw/solver/pseudoband_errors/screened_elements_at_q.hpp"
+#include "workers/gw/solver/pseudoband_errors/sigma_response.hpp"
 
 namespace quasi::gw {
 
 /// Devices that make changes of the poles from whole matrices in host memory at the same time.
 inline constexpr int kChangesAtATime = 2;
 
+/// Returns the bytes of a device that makes a change and keeps some of them.
+/// @param n_g  plane waves of W of the largest q
+std::int64_t bytes_of_change(std::int64_t n_g, std::int64_t n_changes);
+/// True if one device has room for the changes of the poles of all q. The devices then keep those
+/// that they make, and copy them from each other.
+bool devices_keep_changes(std::int64_t n_g, std::int64_t n_changes, const SigmaOptions& options);
+
 /// Energies without a block by the first order of Σ in the change of its poles and of the vectors
-/// (docs/theory/gw.md 9.3). ε of each block is inverted, and all blocks share two sums over bands.
+/// (docs/theory/gw.md 9.3). ε of each block is inverted, and all blocks share one sum over bands.
 class FirstOrderBlocks final : public BlockEnergies {
  public:
   /// @param screening  χ by groups as ScreeningStep sums it; null: ε⁻¹ is that of the job
@@ -22,12 +29,21 @@ class FirstOrderBlocks final : public BlockEnergies {
                    GroupedScreening* screening, Calculation& run);
   std::vector<Quasiparticle> without(int block) override;
   std::vector<Quasiparticle> at_nodes() override;
+  /// Makes the changes of the poles, once.
+  void prepare() override;
+  bool sum_sigma() override;
 
  private:
-  /// Calculates the parts of all changes, once.
-  void prepare();
+  /// Calculates the parts of all changes, and returns Σ of the poles by segments.
+  /// @param screened_exchange  SX − X of occupied bands is told apart
+  std::vector<SigmaOfModel> sum_bands(bool screened_exchange);
+  bool shares_sum_with_sigma() const;
   /// Poles of W at every q, with a change for each block and for the nodes of windows.
   std::vector<ChangingPoles> changing_poles();
+  /// Returns the bands whose Σ is told apart: the protected ones, and each block.
+  BandSegments segments() const;
+  /// Takes Σ of each block from that of the segments.
+  void take_blocks(const std::vector<SigmaOfModel>& own);
   /// Makes a change of the poles on one device (screened_elements_at_q.hpp).
   PoleChange change_on_device(const ChangingPoles& poles, std::size_t iq,
                               const std::vector<double>& weights, ScreenedElements elements,
@@ -39,11 +55,14 @@ class FirstOrderBlocks final : public BlockEnergies {
   GroupedScreening* screening_;
   Calculation& run_;
   SigmaOptions options_;
-  bool has_nodes_;  ///< windows have nodes, at which their energies may lie
-  bool ready_ = false;
+  bool has_nodes_;                    ///< windows have nodes, at which their energies may lie
+  bool ready_ = false;                ///< the sums over bands are done
+  std::vector<ChangingPoles> poles_;  ///< until the sums over bands; by irreducible q
   std::map<const GwKernels*, PolesOnDevice> loaded_;  ///< an entry for every device
   std::vector<SigmaChanges> by_poles_;  ///< without each block, then at the nodes of windows
-  BlockSumsOfSigma of_blocks_;
+  /// Σ of the vectors of each block with the poles of the job, less their closed sums.
+  std::vector<SigmaChanges> of_blocks_;
+  SigmaChanges to_nodes_;  ///< change of all blocks with windows at their nodes
 };
 
 }  // namespace quasi::gw

@@ -12,76 +12,91 @@
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
 #include "workers/gw/solver/part_runner.hpp"
 #include "workers/gw/solver/self_energy/sigma_parts.hpp"
+#include "workers/gw/solver/self_energy/zone_sum/diagonal_terms.hpp"
 
 namespace quasi::gw {
 namespace {
 
 double tau_of(double pole_ry) { return pole_ry >= kStaticPole_ry ? 0.0 : 1.0 / pole_ry; }
 
-/// Returns Σ_D w(D) ρ_ll(D) of the outer states at a member S q of a star, where w(D) of q is
-/// given in a box: S takes D to S D with the phase e^{−i(SD)·τ}; [n_l].
-std::vector<double> closed_sums(const ChargeTable& charge, const SymmetryOperation& operation,
-                                const DifferenceBox& box, const std::vector<Cplx>& sums) {
-  const IMat3 back = inverse(operation.rotation);
-  const auto n_d = static_cast<std::size_t>(charge.sphere.size());
-  std::vector<Cplx> w(n_d);
-#pragma omp parallel for schedule(static)
-  for (std::size_t d = 0; d < n_d; ++d) {
-    const IVec3& at = charge.sphere.g[d];
-    const std::int64_t from = box.position(multiply(back, at));
-    if (from >= 0)
-      w[d] = sums[static_cast<std::size_t>(from)] *
-             std::polar(1.0, -dot(to_real(at), operation.translation));
-  }
-  std::vector<double> found(charge.values.size() / n_d);
-#pragma omp parallel for schedule(static)
-  for (std::size_t l = 0; l < found.size(); ++l)
-    for (std::size_t d = 0; d < n_d; ++d) found[l] += (w[d] * charge.values[l * n_d + d]).real();
-  return found;
-}
-
-/// A part of the sum: inner bands at one q and outer k, for changes [first, end).
+/// A part of the sum: inner bands at one q and outer k, for changes [first, end). The part with the
+/// first change has Σ of the model, too.
 struct ResponseTask {
   PartAtK part;
   std::size_t first = 0, end = 0;
 };
 
+/// What tasks of one sum share.
+struct ResponseJob {
+  const MeanField& field;
+  const std::vector<ChangingPoles>& poles;
+  const SigmaOptions& options;
+  const BandSegments& segments;
+
+  std::int64_t n_left() const { return options.band_max - options.band_min + 1; }
+  std::int64_t n_segments() const { return std::ssize(segments.end); }
+};
+
+/// Sums of one task and spin.
+struct ResponseArrays {
+  std::vector<double> total, slope;  ///< [change][n_l]; the slope is empty if not wanted
+  SigmaOfModel own;                  ///< empty beyond the first change
+
+  /// Calls visit(list) for every array, in one order.
+  template <typename Visit>
+  void for_each(const Visit& visit) {
+    for (auto* list : {&total, &slope, &own.sums, &own.of_complement, &own.known}) visit(*list);
+  }
+};
+
+ResponseArrays no_sums(const ResponseJob& job, const ResponseTask& task) {
+  const auto n_l = static_cast<std::size_t>(job.n_left()), n_changes = task.end - task.first;
+  ResponseArrays sums{std::vector<double>(n_changes * n_l),
+                      std::vector<double>(job.options.slope ? n_changes * n_l : 0),
+                      {}};
+  if (task.first == 0)
+    sums.own = {std::vector<double>(static_cast<std::size_t>(job.n_segments() * kOwnSums) * n_l),
+                std::vector<double>(static_cast<std::size_t>(job.segments.of_complement) * n_l),
+                std::vector<double>(n_l)};
+  return sums;
+}
+
 /// One task on one device.
 class ResponsePart {
  public:
-  ResponsePart(const MeanField& field, const ChangingPoles& poles, const SigmaOptions& options,
-               const ResponseTask& task, const DeviceContext& context, PolesOnDevice& here)
-      : field_(field),
-        poles_(poles),
-        options_(options),
+  ResponsePart(const ResponseJob& job, const ResponseTask& task, const DeviceContext& context,
+               PolesOnDevice& here)
+      : job_(job),
+        poles_(job.poles[task.part.q_begin]),
+        field_(job.field),
+        options_(job.options),
         task_(task),
-        coulomb_(context.coulomb),
         kernels_(context.kernels),
         here_(here) {}
 
-  /// Returns totals, then slopes where wanted, [spin][change][n_l] each.
+  /// Returns the arrays of each spin, one after another.
   std::vector<double> calculate() {
     load_changes();
     const int ik = options_.kpoints[task_.part.k];
     const auto stars =
         q_points_by_star(field_, field_.waves.k[static_cast<std::size_t>(ik)], options_.reduce_q);
     const auto star = stars.find(static_cast<int>(task_.part.q_begin));
-    const std::size_t size = n_changes() * static_cast<std::size_t>(n_left());
+    std::vector<double> result;
     for (int spin = 0; spin < field_.n_spins(); ++spin) {
-      std::vector<double> total(size, 0.0), slope(options_.slope ? size : 0, 0.0);
-      sums_ = {view<double>(total, n_changes(), n_left()),
-               options_.slope ? view<double>(slope, n_changes(), n_left()) : View<double, 2>{}};
+      sums_ = no_sums(job_, task_);
       if (star != stars.end())
         add_star({ik, spin, options_.band_min - 1, options_.band_max}, star->second);
-      result_.insert(result_.end(), total.begin(), total.end());
-      result_.insert(result_.end(), slope.begin(), slope.end());
+      sums_.for_each([&](const std::vector<double>& list) {
+        result.insert(result.end(), list.begin(), list.end());
+      });
     }
-    return std::move(result_);
+    return result;
   }
 
  private:
   std::size_t n_changes() const { return task_.end - task_.first; }
-  std::int64_t n_left() const { return options_.band_max - options_.band_min + 1; }
+  std::int64_t n_left() const { return job_.n_left(); }
+  bool wants_own() const { return task_.first == 0; }
   double closed_x() const { return options_.closed_sum_x_ry.value_or(0.0); }
   double weight_of(const StarMember& member) const {
     return member.multiplicity / field_.zone_volume_bohr3();
@@ -98,6 +113,10 @@ class ResponsePart {
     here_.changes = kernels_.pole_sums().load_changes(here_.model, changes);
   }
 
+  ResponseSums responses(bool with_slope) {
+    return {view<double>(sums_.total, n_changes(), n_left()),
+            with_slope ? view<double>(sums_.slope, n_changes(), n_left()) : View<double, 2>{}};
+  }
   void add_star(const BandsAtK& bands, const std::vector<StarMember>& star) {
     const GSphere& sphere = poles_.at.sphere;
     OuterProducts outer(field_, bands, sum_box(field_, sphere.g), kernels_);
@@ -105,82 +124,131 @@ class ResponsePart {
     for (const StarMember& member : star) {
       const auto rotated = outer.load_sphere(member.q, sphere, OuterProducts::Phases::kApplied);
       for (std::int64_t begin = task_.part.band_begin; begin < task_.part.band_end; begin += step) {
-        const BandBlock block =
+        BandBlock block =
             outer.load_inner(member.q, begin, std::min(task_.part.band_end, begin + step));
-        std::vector<double> x;
-        for (const double outer_ry : block.outer_ry)
-          for (const double inner_ry : block.inner_ry) x.push_back(outer_ry - inner_ry);
-        here_.changes->add_response(outer.fill(*rotated),
-                                    {.x_ry = view<const double>(x, block.n_l, block.n_b),
-                                     .occupation = view<const double>(block.occupation, block.n_b),
-                                     .weight = weight_of(member),
-                                     .closed_x_ry = closed_x()},
-                                    sums_);
+        block.weight = weight_of(member);
+        add_bands(block, begin, outer.fill(*rotated));
       }
     }
     if (options_.closed_sum_x_ry && task_.part.band_begin == 0) add_closed_sum(bands, star);
   }
-  /// Adds the change of the known closed sum less that of the complement's vectors.
+  /// Adds the bands of one block, which begins with band `begin`.
+  void add_bands(const BandBlock& block, std::int64_t begin, const PairBlock& products) {
+    std::vector<double> x, other;
+    for (const double outer_ry : block.outer_ry)
+      for (std::size_t n = 0; n < block.inner_ry.size(); ++n) {
+        x.push_back(outer_ry - block.inner_ry[n]);
+        if (!job_.segments.other_ry.empty())
+          other.push_back(outer_ry - job_.segments.other_ry[static_cast<std::size_t>(begin) + n]);
+      }
+    const auto [first, ends] = segments_within(begin, begin + block.n_b);
+    std::vector<double> own(ends.size() * static_cast<std::size_t>(kOwnSums * n_left()));
+    ResponseSums sums = responses(options_.slope);
+    if (wants_own()) sums.own = view<double>(own, ends.size(), kOwnSums, n_left());
+    here_.changes->add_response(
+        products,
+        {.x_ry = view<const double>(x, block.n_l, block.n_b),
+         .occupation = view<const double>(block.occupation, block.n_b),
+         .weight = block.weight,
+         .closed_x_ry = closed_x(),
+         .other_x_ry = other.empty() || !wants_own()
+                           ? View<const double, 2>{}
+                           : view<const double>(other, block.n_l, block.n_b),
+         .segment_end = ends,
+         .screened_exchange = wants_own() && job_.segments.screened_exchange},
+        sums);
+    if (!wants_own()) return;
+    const std::size_t at = first * static_cast<std::size_t>(kOwnSums * n_left());
+    for (std::size_t i = 0; i < own.size(); ++i) sums_.own.sums[at + i] += own[i];
+  }
+  /// Returns the first segment of bands [begin, end), and the ends of all counted from `begin`.
+  std::pair<std::size_t, std::vector<std::int64_t>> segments_within(std::int64_t begin,
+                                                                    std::int64_t end) const {
+    const std::vector<std::int64_t>& all = job_.segments.end;
+    std::size_t segment = 0;
+    while (all[segment] <= begin) ++segment;
+    const std::size_t first = segment;
+    std::vector<std::int64_t> ends;
+    for (; ends.empty() || ends.back() < end - begin; ++segment)
+      ends.push_back(std::min(all[segment], end) - begin);
+    return {first, ends};
+  }
+  /// Adds the change of the known closed sum less that of the complement's vectors, and both closed
+  /// sums of the model.
   void add_closed_sum(const BandsAtK& bands, const std::vector<StarMember>& star) {
     const GSphere& sphere = poles_.at.sphere;
     OuterProducts outer(field_, bands, complement_box(field_, sphere.g), kernels_);
     for (const StarMember& member : star) {
       const auto rotated = outer.load_sphere(member.q, sphere, OuterProducts::Phases::kApplied);
-      const BandBlock block = outer.load_complement(member.q, 0, field_.complement->n_bands);
-      const std::vector<double> none(static_cast<std::size_t>(block.n_l * block.n_b), 0.0);
-      here_.changes->add_response(outer.fill(*rotated),
-                                  {.x_ry = view<const double>(none, block.n_l, block.n_b),
-                                   .occupation = view<const double>(none, block.n_b),
-                                   .weight = weight_of(member),
-                                   .closed_x_ry = closed_x(),
-                                   .only_closed = true},
-                                  {sums_.total, {}});
+      BandBlock block = outer.load_complement(member.q, 0, field_.complement->n_bands);
+      block.weight = weight_of(member);
+      add_complement(block, outer.fill(*rotated));
     }
     const ChargeTable charge = charge_table(field_, bands, options_.screened_cutoff_ry, kernels_);
     const DifferenceBox box(sphere.g);
-    for (std::size_t c = 0; c < n_changes(); ++c) {
-      const std::vector<Cplx> sums =
-          here_.changes->sums_by_difference(static_cast<std::int64_t>(c), closed_x(), box);
+    const auto add_known = [&](const std::vector<Cplx>& sums, double* to) {
       for (const StarMember& member : star) {
         const int operation = field_.transfers().rotation_to(member.q).operation;
-        const std::vector<double> known = closed_sums(
+        const std::vector<Cplx> known = known_closed_sums(
             charge, field_.transfers().operations()[static_cast<std::size_t>(operation)], box,
             sums);
-        for (std::size_t l = 0; l < known.size(); ++l)
-          sums_.total(c, l) += weight_of(member) * known[l];
+        for (std::size_t l = 0; l < known.size(); ++l) to[l] += weight_of(member) * known[l].real();
       }
-    }
+    };
+    if (wants_own())
+      add_known(here_.model->sums_by_difference(closed_x(), box), sums_.own.known.data());
+    for (std::size_t c = 0; c < n_changes(); ++c)
+      add_known(here_.changes->sums_by_difference(static_cast<std::int64_t>(c), closed_x(), box),
+                sums_.total.data() + c * static_cast<std::size_t>(n_left()));
+  }
+  void add_complement(const BandBlock& block, const PairBlock& products) {
+    const std::vector<double> none(static_cast<std::size_t>(block.n_l * block.n_b), 0.0);
+    const std::int64_t parts = std::max<std::int64_t>(1, job_.segments.of_complement);
+    std::vector<std::int64_t> ends;
+    for (std::int64_t part = 1; part <= parts; ++part) ends.push_back(part * block.n_b / parts);
+    std::vector<double> own(ends.size() * static_cast<std::size_t>(kOwnSums * n_left()));
+    ResponseSums sums = responses(false);
+    sums.own = view<double>(own, ends.size(), kOwnSums, n_left());
+    here_.changes->add_response(products,
+                                {.x_ry = view<const double>(none, block.n_l, block.n_b),
+                                 .occupation = view<const double>(none, block.n_b),
+                                 .weight = block.weight,
+                                 .closed_x_ry = closed_x(),
+                                 .only_closed = true,
+                                 .segment_end = ends},
+                                sums);
+    const auto n_l = static_cast<std::size_t>(n_left());
+    for (std::size_t i = 0; i < sums_.own.of_complement.size(); ++i)
+      sums_.own.of_complement[i] +=
+          own[(i / n_l * kOwnSums + static_cast<std::size_t>(OwnSum::kClosed)) * n_l + i % n_l];
   }
 
-  const MeanField& field_;
+  const ResponseJob& job_;
   const ChangingPoles& poles_;
+  const MeanField& field_;
   const SigmaOptions& options_;
   const ResponseTask& task_;
-  const CoulombInteraction& coulomb_;
   GwKernels& kernels_;
   PolesOnDevice& here_;
-  ResponseSums sums_{};
-  std::vector<double> result_;
+  ResponseArrays sums_;
 };
 
-/// Returns the number of changes that fit a device beside the model of the largest q.
+}  // namespace
+
 std::size_t changes_at_a_time(const std::vector<ChangingPoles>& poles, std::size_t n_changes,
                               const SigmaOptions& options) {
   std::int64_t n = 0, elements = 1;
   for (const ChangingPoles& at : poles) {
     n = std::max(n, at.model.n);
-    if (!at.changes.empty())
-      elements = std::max<std::int64_t>(elements, std::ssize(at.changes.front().strength));
+    elements = std::max(elements, elements_of_change(at.model.n, is_hermitian(at.model.view())));
   }
   // The poles, the products of a quarter of the budget and their bands; each change and its sums.
   const std::int64_t room = std::max(options.memory_limit_bytes, options.memory_budget_bytes),
                      fixed = 24 * n * n + options.memory_budget_bytes / 3,
                      each = 12 * elements + 2 * n * n;
-  return static_cast<std::size_t>(
-      std::clamp<std::int64_t>((room - fixed) / each, 1, static_cast<std::int64_t>(n_changes)));
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(
+      (room - fixed) / each, 1, std::max<std::int64_t>(1, static_cast<std::int64_t>(n_changes))));
 }
-
-}  // namespace
 
 PoleChange change_of(const PlasmonPoleModel& own, const PlasmonPoleModel& changed) {
   const std::int64_t n = own.n;
@@ -228,18 +296,21 @@ void SigmaChange::add(double factor, const SigmaChange& other) {
   for (std::size_t l = 0; l < slope.size(); ++l) slope[l] += factor * other.slope[l];
 }
 
-std::vector<SigmaChanges> sigma_responses(const MeanField& field,
-                                          const std::vector<ChangingPoles>& poles,
-                                          std::size_t n_changes, const SigmaOptions& options,
-                                          const ResponseContext& context) {
+SigmaResponses sigma_responses(const MeanField& field, const std::vector<ChangingPoles>& poles,
+                               std::size_t n_changes, const SigmaOptions& options,
+                               const BandSegments& segments, const ResponseContext& context) {
   // Fewer parts than those of Σ, because every part multiplies its sums with every change.
   constexpr std::int64_t kParts = 8;
   for (auto& [member, here] : context.loaded) here.changes = {};  // of an earlier call
   const std::size_t batch = changes_at_a_time(poles, n_changes, options);
   std::vector<ResponseTask> tasks;
-  for (const PartAtK& part : parts_of_sigma(poles.size(), options, kParts))
-    for (std::size_t first = 0; first < n_changes; first += batch)
+  for (const PartAtK& part : parts_of_sigma(poles.size(), options, kParts)) {
+    std::size_t first = 0;
+    do {
       tasks.push_back({part, first, std::min(n_changes, first + batch)});
+      first += batch;
+    } while (first < n_changes);
+  }
   std::stable_sort(tasks.begin(), tasks.end(), [](const ResponseTask& a, const ResponseTask& b) {
     return std::pair(a.part.q_begin, a.first) < std::pair(b.part.q_begin, b.first);
   });
@@ -248,22 +319,30 @@ std::vector<SigmaChanges> sigma_responses(const MeanField& field,
                 .parts = static_cast<std::int64_t>(tasks.size()),
                 .make = {},
                 .running = {}};
+  const ResponseJob job{field, poles, options, segments};
   sum.make = [&](std::int64_t index, GwKernels& kernels, Progress& inside) {
-    const ResponseTask& task = tasks[static_cast<std::size_t>(index)];
-    return ResponsePart(field, poles[task.part.q_begin], options, task,
+    return ResponsePart(job, tasks[static_cast<std::size_t>(index)],
                         {context.step.coulomb, kernels, inside}, context.loaded.at(&kernels))
         .calculate();
   };
-  const auto n_spins = static_cast<std::size_t>(field.n_spins());
-  std::vector<SigmaChanges> found(n_changes, no_change(field, options));
   const std::vector<Piece> results =
       run_parts(sum, context.step.team, context.step.checkpoint, context.step.progress);
+  const auto n_spins = static_cast<std::size_t>(field.n_spins());
+  SigmaResponses found{std::vector<SigmaChanges>(n_changes, no_change(field, options)),
+                       std::vector<SigmaOfModel>(options.kpoints.size() * n_spins)};
+  for (SigmaOfModel& own : found.own) own = no_sums(job, {}).own;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const double* at = results[i].data;
-    for (std::size_t spin = 0; spin < n_spins; ++spin)
+    for (std::size_t spin = 0; spin < n_spins; ++spin) {
+      const std::size_t of_k = tasks[i].part.k * n_spins + spin;
       for (const auto list : {&SigmaChange::total_ry, &SigmaChange::slope})
         for (std::size_t c = tasks[i].first; c < tasks[i].end; ++c)
-          for (double& value : found[c][tasks[i].part.k * n_spins + spin].*list) value += *at++;
+          for (double& value : found.changes[c][of_k].*list) value += *at++;
+      if (tasks[i].first > 0) continue;
+      SigmaOfModel& own = found.own[of_k];
+      for (auto* list : {&own.sums, &own.of_complement, &own.known})
+        for (double& value : *list) value += *at++;
+    }
   }
   return found;
 }

@@ -58,14 +58,42 @@ struct ResponseContext {
 std::int64_t bands_at_a_time(std::int64_t n_g, const OuterProducts& outer,
                              const SigmaOptions& options);
 
-/// Calculates Σ to first order in every change of the poles (docs/theory/gw.md 9.3). All changes
-/// share one sum over the inner bands, whose parts go to the devices as those of self_energy() do.
-/// The closed sum of SigmaOptions::closed_sum_x_ry is included.
+/// Returns the number of changes that fit a device beside the model of the largest q, at least 1.
+std::size_t changes_at_a_time(const std::vector<ChangingPoles>& poles, std::size_t n_changes,
+                              const SigmaOptions& options);
+
+/// Segments of inner bands whose Σ is told apart.
+struct BandSegments {
+  std::vector<std::int64_t> end;  ///< ascending; the last is SigmaOptions::bands
+  /// Energies that empty bands may have instead, [n_bands]; not a number: none. Empty: no band has
+  /// one.
+  std::vector<double> other_ry;
+  int of_complement = 0;           ///< number of equal parts of the complement's vectors
+  bool screened_exchange = false;  ///< SX − X of occupied bands is told apart
+};
+/// Real part of the diagonal Σ of the model itself at one k and spin. A sum over bands to first
+/// order in changes contains it.
+struct SigmaOfModel {
+  std::vector<double> sums;           ///< OwnSum, [n_segments][kOwnSums][n_l]
+  std::vector<double> of_complement;  ///< closed sums of parts of the complement, [n_parts][n_l]
+  std::vector<double> known;          ///< known closed sum over all states, [n_l]
+
+  double sum(std::size_t segment, OwnSum which, std::size_t l) const {
+    const std::size_t n_l = known.size();
+    return sums[(segment * kOwnSums + static_cast<std::size_t>(which)) * n_l + l];
+  }
+};
+struct SigmaResponses {
+  std::vector<SigmaChanges> changes;  ///< one for each change
+  std::vector<SigmaOfModel> own;      ///< by k and spin, as in SigmaChanges
+};
+/// Calculates Σ to first order in every change of the poles (docs/theory/gw.md 9.3), and Σ of the
+/// poles themselves. All changes share one sum over the inner bands, whose parts go to the devices
+/// as those of self_energy() do. The closed sum of SigmaOptions::closed_sum_x_ry is included in the
+/// changes.
 /// @param poles  by irreducible q, each with `n_changes` changes
-/// @return one SigmaChanges for each change
-std::vector<SigmaChanges> sigma_responses(const MeanField& field,
-                                          const std::vector<ChangingPoles>& poles,
-                                          std::size_t n_changes, const SigmaOptions& options,
-                                          const ResponseContext& context);
+SigmaResponses sigma_responses(const MeanField& field, const std::vector<ChangingPoles>& poles,
+                               std::size_t n_changes, const SigmaOptions& options,
+                               const BandSegments& segments, const ResponseContext& context);
 
 }  // namespace quasi::gw

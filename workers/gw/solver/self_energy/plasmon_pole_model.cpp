@@ -316,12 +316,4 @@ PlasmonPoleModel godby_needs(const DielectricMatrix& epsilon, std::int64_t n,
   });
 }
 
-UnsetVector<Cplx> empty_band_matrix(const PlasmonPoleModel& model, double x_ry) {
-  UnsetVector<Cplx> matrix(model.strength.size());
-#pragma omp parallel for schedule(static)
-  for (std::size_t i = 0; i < matrix.size(); ++i)
-    matrix[i] = model.strength[i] / (x_ry - model.pole_ry[i]);
-  return matrix;
-}
-
 }  // namespace quasi::gw

@@ -26,10 +26,6 @@ struct PlasmonPoleModel {
   }
 };
 
-/// Calculates the matrix F(x) v̄ of an empty band at one x, A_GG'/(x − ω̃_GG'), 1/Ry; [n][n].
-/// Elements with imaginary poles are 0. @param x_ry  x = E − E_n < 0, where no rule near poles acts
-UnsetVector<Cplx> empty_band_matrix(const PlasmonPoleModel& model, double x_ry);
-
 /// Factors of the mini-zone average for one row and one column of ε⁻¹ (docs/theory/gw.md 5). The
 /// wings vanish for q → 0. At other q the factors are 1, because screening_at() averages all
 /// elements alike.

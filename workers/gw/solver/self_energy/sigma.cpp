@@ -42,11 +42,12 @@ class DiagonalPart {
 
   PartOfSelfEnergy calculate() {
     list_stars();
-    if (completes_ch() || adds_closed_sum()) make_charge_tables();
+    if (options_.correlation && (completes_ch() || adds_closed_sum())) make_charge_tables();
     for (iq_ = part_.q_begin; iq_ < part_.q_end; ++iq_) {
       // Exchange comes before W, because another device may be making W meanwhile.
       if (first_bands() && options_.exchange) add_exchange_of_q();
       clock_.step("exchange");
+      if (!options_.correlation) continue;
       take_screening();
       clock_.skip();
       if (first_bands()) count_screening();
@@ -125,8 +126,6 @@ class DiagonalPart {
     to.wings = wings;
     if (wants_static_ch(options_)) to.static_w = screened_matrix(at, 0, wings);
     if (has_poles()) to.model = plasmon_poles(field_, at, options_, coulomb_, wings);
-    if (options_.closed_sum_x_ry)
-      to.closed_sum_w = empty_band_matrix(to.model, *options_.closed_sum_x_ry);
   }
   PreparedScreening make_screening() const {
     PreparedScreening made;
@@ -236,7 +235,8 @@ class DiagonalPart {
     if (has_poles()) add_plasmon_poles(here_, block, products, options_, sum);
     if (options_.closed_sum_x_ry) {
       clock_.step("sums");
-      subtract_forms(now_->closed_sum_w, block, products, sum.closed_sum_ry);
+      subtract_closed_sum(*here_.poles, *options_.closed_sum_x_ry, block, products,
+                          sum.closed_sum_ry);
       clock_.step("closed_sum");
     }
     if (uses_frequencies(options_.method)) {
@@ -259,16 +259,23 @@ class DiagonalPart {
     const ScreeningAtQ& at = here_.prepared->at;
     OuterProducts outer(field_, outer_bands(sum, options_), complement_box(field_, at.sphere.g),
                         kernels_);
-    std::vector<Cplx> half(sum.closed_sum_ry.size());
+    const double x_ry = *options_.closed_sum_x_ry;
+    const DifferenceBox box(at.sphere.g);
+    std::vector<Cplx> sums;
     for (const StarMember& member : star_of(sum)) {
       const auto sphere = outer.load_sphere(member.q, at.sphere, OuterProducts::Phases::kApplied);
       if (wings_by_point()) take_wings_of(member.q);
       BandBlock block = outer.load_complement(member.q, 0, field_.complement->n_bands);
       block.weight = member.multiplicity / field_.zone_volume_bohr3();
-      subtract_forms(now_->closed_sum_w, block, outer.fill(*sphere), sum.closed_sum_ry);
-      add_completed(charge, member, now_->closed_sum_w, half);
+      subtract_closed_sum(*here_.poles, x_ry, block, outer.fill(*sphere), sum.closed_sum_ry);
+      if (sums.empty() || wings_by_point()) sums = here_.poles->sums_by_difference(x_ry, box);
+      const int operation = field_.transfers().rotation_to(member.q).operation;
+      const std::vector<Cplx> known = known_closed_sums(
+          charge, field_.transfers().operations()[static_cast<std::size_t>(operation)], box, sums);
+      for (std::size_t l = 0; l < known.size(); ++l)
+        sum.closed_sum_ry[l] += block.weight * known[l];
+      clock_.step("closed_sum");
     }
-    for (std::size_t l = 0; l < half.size(); ++l) sum.closed_sum_ry[l] -= 2.0 * half[l];
   }
 
   const MeanField& field_;

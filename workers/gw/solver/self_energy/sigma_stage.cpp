@@ -183,4 +183,25 @@ void bands_along_path(const BandPath& path, const PathStates& states, Progress& 
   }
 }
 
+void note_spectra(const SigmaRequest& wanted, Calculation& run) {
+  if (run.spectra.front().spectral_per_ev.empty())
+    run.plan.notes.push_back(
+        "A(ω) is absent from the spectra, because the mean field has no V_xc (meanfield.vxc)");
+  else if (wanted.spectrum.step_ev > wanted.spectrum.broadening_ev)
+    run.plan.notes.push_back(
+        "sigma.spectrum_step_ev = " + shown(wanted.spectrum.step_ev) +
+        " exceeds sigma.spectrum_broadening_ev = " + shown(wanted.spectrum.broadening_ev) +
+        ", half the width of the narrowest peak of A(ω); lower the step");
+}
+
+void note_gaps(Calculation& run) {
+  for (const GapAtK& gap : gaps(run.field, run.quasiparticles).direct)
+    if (gap.inverted)
+      run.plan.notes.push_back(
+          "at k = (" + shown(gap.k[0]) + ", " + shown(gap.k[1]) + ", " + shown(gap.k[2]) +
+          "), spin " + std::to_string(gap.spin) +
+          ", a band that the mean field occupies has a higher quasiparticle energy than an empty "
+          "one; Σ was calculated with the occupations of the mean field");
+}
+
 }  // namespace quasi::gw

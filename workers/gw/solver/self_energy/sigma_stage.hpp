@@ -27,4 +27,9 @@ PathStates path_states(const MeanFieldOptions& source, const SigmaRequest& wante
 void bands_along_path(const BandPath& path, const PathStates& states, Progress& progress,
                       Calculation& run);
 
+/// Notes what the spectra lack.
+void note_spectra(const SigmaRequest& wanted, Calculation& run);
+/// Notes k-points whose quasiparticle energies contradict the occupations of the mean field.
+void note_gaps(Calculation& run);
+
 }  // namespace quasi::gw

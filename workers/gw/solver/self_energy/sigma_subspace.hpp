@@ -75,7 +75,6 @@ struct PreparedScreening {
   ScreeningAtQ at;
   UnsetVector<Cplx> static_w;  ///< I_GG' v̄(G')
   PlasmonPoleModel model;
-  UnsetVector<Cplx> closed_sum_w;  ///< empty_band_matrix() of SigmaOptions::closed_sum_x_ry
   WingFactors wings;
   SubspaceOfW subspace;
 };

@@ -1,5 +1,6 @@
 #include "workers/gw/solver/self_energy/zone_sum/diagonal_terms.hpp"
 
+#include <complex>
 #include <span>
 
 namespace quasi::gw {
@@ -103,6 +104,34 @@ void subtract_forms(const UnsetVector<Cplx>& matrix, const BandBlock& block,
   const std::vector<Cplx> forms = forms_of(matrix, block, products);
   const auto n_b = static_cast<std::size_t>(block.n_b);
   for (std::size_t p = 0; p < forms.size(); ++p) sum[p / n_b] -= block.weight * forms[p];
+}
+
+void subtract_closed_sum(const LoadedPoleModel& poles, double x_ry, const BandBlock& block,
+                         const PairBlock& products, std::vector<Cplx>& sum) {
+  const auto n_b = static_cast<std::size_t>(block.n_b);
+  std::vector<Cplx> forms(static_cast<std::size_t>(block.n_l) * n_b);
+  poles.closed_forms(products, x_ry, view<Cplx>(forms, block.n_l, block.n_b));
+  for (std::size_t p = 0; p < forms.size(); ++p) sum[p / n_b] -= block.weight * forms[p];
+}
+
+std::vector<Cplx> known_closed_sums(const ChargeTable& charge, const SymmetryOperation& operation,
+                                    const DifferenceBox& box, const std::vector<Cplx>& sums) {
+  const IMat3 back = inverse(operation.rotation);
+  const auto n_d = static_cast<std::size_t>(charge.sphere.size());
+  std::vector<Cplx> w(n_d);
+#pragma omp parallel for schedule(static)
+  for (std::size_t d = 0; d < n_d; ++d) {
+    const IVec3& at = charge.sphere.g[d];
+    const std::int64_t from = box.position(multiply(back, at));
+    if (from >= 0)
+      w[d] = sums[static_cast<std::size_t>(from)] *
+             std::polar(1.0, -dot(to_real(at), operation.translation));
+  }
+  std::vector<Cplx> found(charge.values.size() / n_d);
+#pragma omp parallel for schedule(static)
+  for (std::size_t l = 0; l < found.size(); ++l)
+    for (std::size_t d = 0; d < n_d; ++d) found[l] += w[d] * charge.values[l * n_d + d];
+  return found;
 }
 
 void add_static(const UnsetVector<Cplx>& static_w, const BandBlock& block,
