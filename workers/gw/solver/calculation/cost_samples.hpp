@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/solver/calculation/plan.hpp"
+#include "workers/gw/solver/self_energy/sigma_sum.hpp"
+
+namespace quasi::gw {
+
+/// Seconds of one unit of work on one device.
+struct UnitCosts {
+  double chi_pair_s = 0.0;        ///< a pair of bands of a static χ: its product and its addition
+  double pair_s = 0.0;            ///< a pair product on the ε sphere
+  double frequency_pair_s = 0.0;  ///< a pair added to χ at one more frequency
+  double inversion_s = 0.0;       ///< of one matrix of the largest order
+  double pole_energy_s = 0.0;     ///< a pair and energy of the plasmon-pole sum
+  double response_s = 0.0;        ///< a pair of the response of Σ; 0: not wanted
+  double form_s = 0.0;            ///< a quadratic form
+  double closed_form_s = 0.0;     ///< a quadratic form of the closed sum
+  double bare_pair_s = 0.0;       ///< a pair product on the bare sphere, summed on the host
+};
+
+/// Bands of both sides at Γ and a sphere, on a device.
+struct SampleOnDevice {
+  std::unique_ptr<const LoadedBands> left, right;
+  std::unique_ptr<const LoadedSphere> sphere;
+};
+
+/// Measures the costs of one device on a few pairs of the job's own states.
+class CostSamples {
+ public:
+  CostSamples(const MeanField& field, const Plan& plan, GwKernels& kernels);
+  UnitCosts measure();
+
+ private:
+  GSphere sphere_at(double cutoff_ry) const;
+  SampleOnDevice load_sample(const GSphere& sphere, std::int64_t right_bands) const;
+  void fill_pairs();
+  double chi_pair_seconds();
+  double frequency_pair_seconds();
+  /// Seconds of the inversion of one matrix of an order, transfers included.
+  double inversion_seconds_of(std::int64_t order);
+  double inversion_seconds();
+  double pole_energy_seconds();
+  double response_seconds();
+  double form_seconds();
+  double closed_form_seconds();
+  double bare_pair_seconds();
+
+  /// Pairs and plane waves of the timed sums over G and G'.
+  std::int64_t sum_pairs() const;
+  std::int64_t sum_order() const;
+  /// Seconds of one pair on the whole sphere from those of all sampled pairs on a part of it.
+  double scaled_to_sphere(double seconds) const;
+  /// Loads products of sampled pairs, which are real where those of the job are.
+  void load_sum_sample(std::int64_t n_left = 1);
+  /// Loads a model with equal elements.
+  std::shared_ptr<const LoadedPoleModel> load_model();
+  /// Returns how many of some sampled bands of Σ are occupied.
+  std::int64_t occupied_of(std::int64_t n_bands) const;
+
+  const MeanField& field_;
+  const Plan& plan_;
+  GwKernels& kernels_;
+  bool on_device_;
+  std::int64_t n_occupied_, n_left_, n_right_;
+  GSphere screened_;
+  SampleOnDevice screened_sample_;
+  std::unique_ptr<PairBlock> block_;
+};
+
+}  // namespace quasi::gw
