@@ -14,7 +14,7 @@
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/output/summary.hpp"
 #include "workers/gw/solver/calculation/convergence_study.hpp"
-#include "workers/gw/solver/calculation/cost_estimate.hpp"
+#include "workers/gw/solver/calculation/cost/cost_estimate.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/io/hdf5.hpp"
 

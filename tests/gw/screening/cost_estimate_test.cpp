@@ -1,4 +1,4 @@
-#include "workers/gw/solver/calculation/cost_estimate.hpp"
+#include "workers/gw/solver/calculation/cost/cost_estimate.hpp"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/output/summary.hpp"
 #include "workers/gw/physics/interpolation.hpp"
-#include "workers/gw/solver/calculation/cost_estimate.hpp"
+#include "workers/gw/solver/calculation/cost/cost_estimate.hpp"
 
 namespace quasi::gw {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
-#include "workers/gw/solver/calculation/cost_estimate.hpp"
+#include "workers/gw/solver/calculation/cost/cost_estimate.hpp"
 #include "workers/gw/solver/calculation/displacement_step.hpp"
 #include "workers/gw/solver/calculation/phase_clock.hpp"
 #include "workers/gw/solver/calculation/problem_digest.hpp"

@@ -22,7 +22,7 @@
 #include "workers/gw/solver/self_energy/outer_loop.hpp"
 
 // The folder workers/gw/solver/calculation runs a whole job. Begin here. plan.hpp resolves the deck
-// into the options of each step, cost_estimate.hpp predicts its seconds, self_test.hpp checks the
+// into the options of each step, cost/ predicts its seconds, self_test.hpp checks the
 // data, convergence_study.hpp repeats the job with other settings, and problem_digest.hpp names a
 // checkpoint. The steps are in mean_field, screening, self_energy and bands.
 namespace quasi::gw {

@@ -1,4 +1,4 @@
-#include "workers/gw/solver/calculation/cost_samples.hpp"
+#include "workers/gw/solver/calculation/cost/cost_samples.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,10 @@
-#include "workers/gw/solver/calculation/cost_estimate.hpp"
+#include "workers/gw/solver/calculation/cost/cost_estimate.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-#include "workers/gw/solver/calculation/cost_samples.hpp"
+#include "workers/gw/solver/calculation/cost/cost_samples.hpp"
 #include "workers/gw/solver/screening/polarizability/polarizability.hpp"
 
 namespace quasi::gw {

@@ -2,6 +2,8 @@
 
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 
+// The folder workers/gw/solver/calculation/cost predicts the seconds of a job. Begin here.
+// cost_samples.hpp measures the cost of one unit of work.
 namespace quasi::gw {
 
 /// Estimates the seconds that ε and Σ take on these devices (docs/theory/gw.md 12) and fills
