@@ -247,8 +247,8 @@ std::vector<Cplx> empty_band(const RandomPoleModel& model, double x_ry) {
   return matrix;
 }
 
-// M W* M† of every pair and Σ_{G−G'=D} W*, against loops over all G and G'. 1e-12 of the sum of
-// absolute terms allows for 67² of them in any order.
+// M W* M† of every pair and Σ_{G−G'=D} W*, against loops over all G and G'. 1e-12 of the
+// sum of absolute terms allows for 67² of them in any order.
 void check_closed_sums(const Device& device, Symmetry symmetry, bool real, std::uint32_t seed) {
   constexpr std::int64_t kWaves = 67, kLeft = 2, kRight = 3;
   constexpr double kX_ry = -2.5;

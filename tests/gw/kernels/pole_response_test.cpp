@@ -204,9 +204,9 @@ TEST_P(GwSigmaKernels, ResponseRefusesPartialOccupations) {
 }
 
 // The sums of a response contain Σ of the model: for every segment of bands the total, its slope
-// and the closed sum, SX − X of occupied bands, and both numbers of empty bands at other energies.
-// The truth are the naive sums of each segment. The tolerance of sigma_problem.hpp is for a total;
-// that of a slope counts its own absolute terms, which are larger near poles.
+// and the closed sum, SX − X of occupied bands, and both numbers of empty bands at other
+// energies. The truth are the naive sums of each segment. The tolerance of sigma_problem.hpp is
+// for a total; that of a slope counts its own absolute terms, which are larger near poles.
 
 constexpr std::int64_t kSegmentEnd[] = {4, 7, kBands};
 constexpr double kClosedX_ry = -2.5;

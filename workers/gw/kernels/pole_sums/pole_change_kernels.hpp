@@ -75,8 +75,8 @@ class LoadedPoleChanges {
   /// with f of physics/pole_response.hpp and f* that of an empty band at x*. The slope has
   /// ∂f/∂x in place of f − f*. All changes share the sums over n.
   ///
-  /// The sums over n give Σ of the model itself, too: own = w Re Σ_GG' P_GG' B_GG' for each segment
-  /// of bands, with the f of OwnSum in P.
+  /// The sums over n give Σ of the model itself, too: own = w Re Σ_GG' P_GG' B_GG' for each
+  /// segment of bands, with the f of OwnSum in P.
   virtual void add_response(const PairBlock& block, const ResponseTerms& terms,
                             const ResponseSums& sums) const = 0;
   /// Returns w(D) = Σ_{G−G'=D} of the first order of F_GG'(x) v̄(G') of an empty band in one

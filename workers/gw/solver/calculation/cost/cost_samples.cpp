@@ -13,8 +13,8 @@ namespace quasi::gw {
 namespace {
 
 // Sizes of the samples. The CPU takes one left band. A device adds pairs to χ in large blocks, and
-// a few pairs would only time the transfer of χ through its caches. A device starts and ends a call
-// in the time of some hundred pairs.
+// a few pairs would only time the transfer of χ through its caches. A device starts and ends a
+// call in the time of some hundred pairs.
 constexpr std::int64_t kRightBandsOnCpu = 64, kRightBandsOnDevice = 512, kLeftBandsOnDevice = 8;
 // Orders of the matrices whose inversion is timed. Transfers of a device grow as the square of the
 // order, so that two orders are needed to tell them from the inversion.
