@@ -106,6 +106,9 @@ class PairProductKernels {
   /// Fills `block` with M[l][n][G] for l in left, n in right and G in the sphere.
   virtual void fill(const BandSelection& left, const BandSelection& right,
                     const LoadedSphere& sphere, PairBlock& block) = 0;
+  /// Adds the density of some bands, sum[G] += w Σ_n M*_nn(G) for G in the sphere.
+  virtual void add_density(const BandSelection& bands, const LoadedSphere& sphere, double weight,
+                           View<Cplx, 1> sum) = 0;
 };
 
 }  // namespace quasi::gw

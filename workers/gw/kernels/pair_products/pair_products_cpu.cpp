@@ -191,4 +191,15 @@ void CpuPairProductKernels::fill_by_transform(const BandSelection& left, const B
   }
 }
 
+void CpuPairProductKernels::add_density(const BandSelection& bands, const LoadedSphere& sphere,
+                                        double weight, View<Cplx, 1> sum) {
+  CpuPairBlock block;
+  for (std::int64_t n = bands.range.begin; n < bands.range.end; ++n) {
+    fill({bands.bands, {n, n + 1}}, {bands.bands, {n, n + 1}}, sphere, block);
+    const View<const Cplx, 3> m = block.view();
+#pragma omp parallel for schedule(static)
+    for (std::int64_t g = 0; g < sum.size(); ++g) sum(g) += weight * std::conj(m.data[g]);
+  }
+}
+
 }  // namespace quasi::gw

@@ -53,6 +53,8 @@ class CpuPairProductKernels final : public PairProductKernels {
   std::unique_ptr<PairBlock> make_block() override { return std::make_unique<CpuPairBlock>(); }
   void fill(const BandSelection& left, const BandSelection& right, const LoadedSphere& sphere,
             PairBlock& block) override;
+  void add_density(const BandSelection& bands, const LoadedSphere& sphere, double weight,
+                   View<Cplx, 1> sum) override;
 
  private:
   void use_box(const FftBox& box);

@@ -36,6 +36,19 @@ __global__ void form_products(const double2* left, const double2* right, std::in
   f[blockIdx.y * n_r + r] = {fma(a.x, b.x, a.y * b.y), fma(a.x, b.y, -a.y * b.x)};
 }
 
+/// Computes f[r] = Σ_n |u_n(r)|².
+__global__ void add_squares(const double2* waves, std::int64_t n_bands, std::int64_t n_r,
+                            double2* f) {
+  const std::int64_t r = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (r >= n_r) return;
+  double sum = 0.0;
+  for (std::int64_t n = 0; n < n_bands; ++n) {
+    const double2 a = waves[n * n_r + r];
+    sum = fma(a.x, a.x, fma(a.y, a.y, sum));
+  }
+  f[r] = {sum, 0.0};
+}
+
 /// Plane waves that are gathered from a transformed box.
 struct SphereInBox {
   const std::int32_t* index;  ///< [n_g]
@@ -233,6 +246,19 @@ void PairProductTransforms::fill(const BandSelection& left, const BandSelection&
     }
 }
 
+void PairProductTransforms::sum_squares(const BandSelection& bands, const CudaSphere& sphere,
+                                        double2* products, cudaStream_t stream) {
+  use_box(sphere.box);
+  double2* work = work_of(1);
+  add_squares<<<blocks_for(n_r_), kThreads, 0, stream>>>(
+      bands_of(bands).waves.data() + bands.range.begin * n_r_, bands.range.size(), n_r_, work);
+  check_launch(kWhat);
+  plan(1).run(work, stream);
+  gather<<<dim3(blocks_for(sphere.n_g()), 1), kThreads, 0, stream>>>(
+      work, {sphere.box_index.data(), sphere.factor.data(), sphere.n_g(), n_r_}, products);
+  check_launch(kWhat);
+}
+
 std::unique_ptr<const LoadedBands> CudaPairProductKernels::load_bands(
     const FftBox& box, View<const Cplx, 2> coefficients, View<const std::int32_t, 1> box_index) {
   context_->use();
@@ -307,6 +333,21 @@ void CudaPairProductKernels::fill(const BandSelection& left, const BandSelection
     for_each_index(left.range.size() * right.range.size() * kept.n_g(), DropImaginary{products},
                    kWhat, context_->stream());
   check(cudaStreamSynchronize(context_->stream()), kWhat);
+}
+
+void CudaPairProductKernels::add_density(const BandSelection& bands, const LoadedSphere& sphere,
+                                         double weight, View<Cplx, 1> sum) {
+  context_->use();
+  const auto& kept = dynamic_cast<const CudaSphere&>(sphere);
+  if (bands_of(bands).box != kept.box)
+    throw std::logic_error("bands and sphere of a density are on different boxes");
+  DeviceBuffer<double2> products(static_cast<std::size_t>(kept.n_g()), kWhat);
+  transforms_->sum_squares(bands, kept, products.data(), context_->stream());
+  if (PairProductTransforms::is_real(bands, bands, kept))
+    for_each_index(kept.n_g(), DropImaginary{products.data()}, kWhat, context_->stream());
+  const std::vector<double2> values = quasi::cuda::to_host(products, kWhat, context_->stream());
+  for (std::size_t g = 0; g < values.size(); ++g)
+    sum.data[g] += weight * Cplx(values[g].x, -values[g].y);
 }
 
 }  // namespace quasi::gw::cuda

@@ -37,6 +37,10 @@ class PairProductTransforms {
   void fill(const BandSelection& left, const BandSelection& right, const CudaSphere& sphere,
             double2* products, cudaStream_t stream);
 
+  /// Computes Σ_n M_nn of some bands. @param products  [n_g] in device memory
+  void sum_squares(const BandSelection& bands, const CudaSphere& sphere, double2* products,
+                   cudaStream_t stream);
+
   /// Rows √|w| M of one left band and a batch of right bands.
   struct WeightedRows {
     const CudaBands& left_bands;
@@ -87,6 +91,8 @@ class CudaPairProductKernels final : public PairProductKernels {
   std::unique_ptr<PairBlock> make_block() override;
   void fill(const BandSelection& left, const BandSelection& right, const LoadedSphere& sphere,
             PairBlock& block) override;
+  void add_density(const BandSelection& bands, const LoadedSphere& sphere, double weight,
+                   View<Cplx, 1> sum) override;
 
  private:
   SharedContext context_;

@@ -17,12 +17,9 @@ std::vector<std::vector<Cplx>> summed_density(const Wavefunctions& waves, const 
   for (const IVec3& v : g) index.push_back(box_position(v, box));
   PairProductKernels& pairs = kernels.pair_products();
   const auto sphere = pairs.load_sphere(box, view<const std::int32_t>(index, index.size()), {});
-  const auto block = pairs.make_block();
-  // Bands on the box of both sides, which is large: each band is summed for itself, so how many
-  // there are at once changes nothing.
+  // The box of both sides is large. Parts of the bands have a fixed number of them.
   const auto at_once = std::max<std::int64_t>(
       1, kDensityBands_bytes / (std::int64_t{32} * box[0] * box[1] * box[2]));
-  std::vector<Cplx> m(g.size());
   const std::size_t n_spins = n_occupied.size();
   const double weight = 2.0 / static_cast<double>(n_spins) / static_cast<double>(zone.size());
   std::vector<std::vector<Cplx>> density(n_spins, std::vector<Cplx>(g.size()));
@@ -39,13 +36,8 @@ std::vector<std::vector<Cplx>> summed_density(const Wavefunctions& waves, const 
         const auto bands =
             pairs.load_bands(box, {rotated.coefficients.data + first * n_pw, {count, n_pw}},
                              view<const std::int32_t>(at, n_pw));
-        for (std::int64_t v = 0; v < count; ++v) {
-          pairs.fill({*bands, {v, v + 1}}, {*bands, {v, v + 1}}, *sphere, *block);
-          block->read(view<Cplx>(m, 1, 1, g.size()));
-          std::vector<Cplx>& sum = density[spin];
-#pragma omp parallel for schedule(static)
-          for (std::size_t i = 0; i < g.size(); ++i) sum[i] += weight * std::conj(m[i]);
-        }
+        pairs.add_density({*bands, {0, count}}, *sphere, weight,
+                          view<Cplx>(density[spin], g.size()));
       }
     }
   return density;
