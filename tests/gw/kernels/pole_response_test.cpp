@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/gw/kernels/sigma_problem.hpp"
+#include "tests/gw/kernels/response_problem.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/gw/kernels/pole_sums/changes/closed_sums.hpp"
 #include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
 
 namespace {
@@ -18,63 +19,13 @@ using test::absolute_sum;
 using test::GwSigmaKernels;
 using test::RandomPoleModel;
 using test::Symmetry;
+using test::response::Change;
+using test::response::kBands;
+using test::response::kLeft;
+using test::response::kStep;
+using test::response::Rows;
 
 QUASI_ON_EVERY_DEVICE(GwSigmaKernels);
-
-constexpr std::int64_t kLeft = 2, kBands = 11;
-constexpr double kStep = 1e-6;  ///< of the central differences, in changes of the model
-
-/// Energies and occupations of bands on both sides of the outer states.
-struct Rows {
-  std::vector<double> x_ry, occupation;
-  Rows() {
-    for (std::int64_t n = 0; n < kBands; ++n) occupation.push_back(n < 4 ? 1.0 : 0.0);
-    for (std::int64_t l = 0; l < kLeft; ++l)
-      for (std::int64_t n = 0; n < kBands; ++n)
-        x_ry.push_back(1.3 + 0.4 * static_cast<double>(l) - 0.37 * static_cast<double>(n));
-  }
-};
-
-/// A change of a random model: of δ − ε⁻¹ by up to 1, and of 1/ω̃ by up to 0.3/ω̃.
-struct Change {
-  std::vector<Cplx> screening;
-  std::vector<double> tau_per_ry;
-  Change(const RandomPoleModel& model, Symmetry symmetry, std::uint32_t seed) {
-    const auto n = static_cast<std::size_t>(model.oracle.n_g);
-    screening = test::random_complex(n * n, seed);
-    for (std::size_t i = 0; i < n * n; ++i) {
-      const double pole = model.oracle.pole_ry[i];
-      const bool has_pole = pole > 0.0 && std::isfinite(pole);
-      tau_per_ry.push_back(has_pole ? 0.3 * screening[i].real() / pole : 0.0);
-      if (pole == 0.0) screening[i] = 0.0;
-    }
-    for (std::size_t g = 0; g < n && symmetry == Symmetry::kHermitian; ++g)
-      for (std::size_t h = 0; h <= g; ++h) {
-        tau_per_ry[g * n + h] = tau_per_ry[h * n + g];
-        screening[g * n + h] = std::conj(screening[h * n + g]);
-        if (g == h) screening[g * n + h] = screening[g * n + h].real();
-      }
-  }
-  gw::PoleChange packed(const RandomPoleModel& model, Symmetry symmetry) const {
-    gw::PoleChange change;
-    const auto n = static_cast<std::size_t>(model.oracle.n_g);
-    for (std::size_t g = 0; g < n; ++g)
-      for (std::size_t h = 0; h < (symmetry == Symmetry::kHermitian ? g + 1 : n); ++h) {
-        change.strength.emplace_back(
-            Cplx(0.5 * kStep * model.oracle.coulomb[h] * screening[g * n + h]));
-        change.tau_per_ry.push_back(static_cast<float>(kStep * tau_per_ry[g * n + h]));
-      }
-    return change;
-  }
-  oracle::gw::PoleModel added(oracle::gw::PoleModel model, double factor) const {
-    for (std::size_t i = 0; i < screening.size(); ++i) {
-      model.i_minus_epsinv[i] += factor * screening[i];
-      if (tau_per_ry[i] != 0.0)
-        model.pole_ry[i] = 1.0 / (1.0 / model.pole_ry[i] + factor * tau_per_ry[i]);
-    }
-    return model;
-  }
-};
 
 double total_of(const oracle::gw::PoleModel& model, const std::vector<Cplx>& m,
                 const std::vector<double>& x, const std::vector<double>& occupation) {
@@ -336,6 +287,56 @@ TEST_P(GwSigmaKernels, ResponsesOfRealProductsAreThoseOfComplexOnes) {
   const std::vector<double> real = responses(1.0), complex = responses({0.0, 1.0});
   for (std::size_t i = 0; i < real.size(); ++i)
     EXPECT_NEAR(real[i], complex[i], 1e-11 * kStep * absolute_sum(model) * kBands);
+}
+
+// The sums of ranges of rows add up to those of all rows, also by difference. 1e-12 of the absolute
+// terms allows for another order of 1e4 of them.
+void check_row_ranges(const Device& device, Symmetry symmetry, std::uint32_t seed) {
+  constexpr int kSize = 150;
+  const RandomPoleModel model(kSize, symmetry, seed);
+  const Rows rows;
+  const auto products =
+      test::random_complex(static_cast<std::size_t>(kLeft * kBands * kSize), seed + 1);
+  const gw::PoleChange change = Change(model, symmetry, seed + 2).packed(model, symmetry);
+  const auto kernels = gw::make_gw_kernels(device);
+  const auto block = test::loaded_block(*kernels, {products.data(), {kLeft, kBands, kSize}});
+  const auto whole =
+      kernels->pole_sums().load_changes(kernels->pole_sums().load(model.view(), {}), {&change});
+  std::vector<gw::IVec3> waves;
+  for (int g = 0; g < kSize; ++g) waves.push_back({g % 7, g / 7 % 5, g / 35});
+  const gw::DifferenceBox box(waves);
+  struct Found {
+    std::vector<double> responses = std::vector<double>(2 * kLeft),
+                        own = std::vector<double>(gw::kOwnSums * kLeft);
+    std::vector<Cplx> differences;
+  };
+  const auto add = [&](const gw::LoadedPoleChanges& changes, Found& to) {
+    changes.add_response(*block,
+                         {.x_ry = {rows.x_ry.data(), {kLeft, kBands}},
+                          .occupation = {rows.occupation.data(), {kBands}},
+                          .closed_x_ry = kClosedX_ry},
+                         {{to.responses.data(), {1, kLeft}},
+                          {to.responses.data() + kLeft, {1, kLeft}},
+                          {to.own.data(), {1, gw::kOwnSums, kLeft}}});
+    const std::vector<Cplx> sums = changes.sums_by_difference(0, kClosedX_ry, box);
+    to.differences.resize(sums.size());
+    for (std::size_t d = 0; d < sums.size(); ++d) to.differences[d] += sums[d];
+  };
+  Found all, parts;
+  add(*whole, all);
+  for (const auto& [begin, end] : {std::pair{0, 64}, {64, 96}, {96, kSize}})
+    add(*whole->of_rows({&change}, {begin, end}), parts);
+  const double scale = 1e-12 * absolute_sum(model) * kBands;
+  for (std::size_t i = 0; i < all.own.size(); ++i)
+    EXPECT_NEAR(parts.own[i], all.own[i], 30.0 * scale);
+  for (std::size_t i = 0; i < all.responses.size(); ++i)
+    EXPECT_NEAR(parts.responses[i], all.responses[i], 30.0 * kStep * scale);
+  for (std::size_t d = 0; d < all.differences.size(); ++d)
+    EXPECT_LE(std::abs(parts.differences[d] - all.differences[d]), kStep * scale);
+}
+TEST_P(GwSigmaKernels, RangesOfRowsAddUpToTheResponse) {
+  check_row_ranges(GetParam(), Symmetry::kNone, 890);
+  check_row_ranges(GetParam(), Symmetry::kHermitian, 900);
 }
 
 TEST_P(GwSigmaKernels, ResponseRefusesSegmentsThatDoNotEndAtTheLastBand) {

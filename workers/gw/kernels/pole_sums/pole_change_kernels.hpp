@@ -27,10 +27,19 @@ struct PoleChange {
   /// A device keeps the arrays, which are empty here. Null: it does not.
   std::shared_ptr<const KeptPoleChange> kept = nullptr;
 };
+/// Returns the number of elements of the first rows of a PoleChange.
+inline std::int64_t elements_of_rows(std::int64_t rows, std::int64_t n_g, bool hermitian) {
+  return hermitian ? rows * (rows + 1) / 2 : rows * n_g;
+}
 /// Returns the number of elements of a PoleChange.
 inline std::int64_t elements_of_change(std::int64_t n_g, bool hermitian) {
-  return hermitian ? n_g * (n_g + 1) / 2 : n_g * n_g;
+  return elements_of_rows(n_g, n_g, hermitian);
 }
+/// Rows G of a model, [begin, end). Ranges that a device takes begin at a multiple of kRowsOfRange.
+struct ElementRows {
+  std::int64_t begin = 0, end = 0;
+};
+inline constexpr std::int64_t kRowsOfRange = 32;
 
 /// Terms whose response is summed.
 struct ResponseTerms {
@@ -63,10 +72,15 @@ struct ResponseSums {
   View<double, 3> own = {};  ///< [n_segments][kOwnSums][n_left]; no data: not wanted
 };
 
-/// Several changes of one plasmon-pole model on one device, until the object is destroyed.
+/// Several changes of one plasmon-pole model on one device, until the object is destroyed. Sums run
+/// over all rows of the model, or over those of of_rows().
 class LoadedPoleChanges {
  public:
   virtual ~LoadedPoleChanges() = default;
+  /// Brings some rows of changes of the same model to this device, where not all of them have room.
+  /// The sums of several ranges add up to those of all rows. The caller keeps the changes.
+  virtual std::unique_ptr<const LoadedPoleChanges> of_rows(
+      const std::vector<const PoleChange*>& changes, const ElementRows& rows) const = 0;
   /// First order of the real part of the diagonal Σ in a change c (docs/theory/gw.md 9.3),
   ///
   ///   total[c][l] += w Re Σ_GG' [P_GG' δB_GG' + P'_GG' (B + δB)_GG' δτ_GG'],

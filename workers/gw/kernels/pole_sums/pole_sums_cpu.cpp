@@ -83,7 +83,7 @@ class CpuPoleModel final : public LoadedPoleModel {
     block.quadratic_forms(quasi::view<const Cplx>(matrix, planes_.n_g, planes_.n_g), form);
   }
   std::vector<Cplx> sums_by_difference(double x_ry, const DifferenceBox& box) const override {
-    return sums_by_difference_cpu(view(), nullptr, x_ry, box);
+    return sums_by_difference_cpu(view(), nullptr, {0, planes_.n_g}, x_ry, box);
   }
 
   PlasmonPoleView view() const {
@@ -104,22 +104,27 @@ class CpuPoleModel final : public LoadedPoleModel {
 class CpuPoleChanges final : public LoadedPoleChanges {
  public:
   CpuPoleChanges(std::shared_ptr<const CpuPoleModel> model,
-                 const std::vector<const PoleChange*>& changes)
-      : model_(std::move(model)), changes_(changes) {}
+                 const std::vector<const PoleChange*>& changes, const ElementRows& rows)
+      : model_(std::move(model)), changes_(changes), rows_(rows) {}
+  std::unique_ptr<const LoadedPoleChanges> of_rows(const std::vector<const PoleChange*>& changes,
+                                                   const ElementRows& rows) const override {
+    return std::make_unique<const CpuPoleChanges>(model_, changes, rows);
+  }
   void add_response(const PairBlock& block, const ResponseTerms& terms,
                     const ResponseSums& sums) const override {
-    add_pole_response_cpu(model_->planes(), model_->rules(), changes_, products_of(block), terms,
-                          sums);
+    add_pole_response_cpu(model_->planes(), model_->rules(), {changes_, rows_}, products_of(block),
+                          terms, sums);
   }
   std::vector<Cplx> sums_by_difference(std::int64_t change, double x_ry,
                                        const DifferenceBox& box) const override {
-    return sums_by_difference_cpu(model_->view(), changes_[static_cast<std::size_t>(change)], x_ry,
-                                  box);
+    return sums_by_difference_cpu(model_->view(), changes_[static_cast<std::size_t>(change)], rows_,
+                                  x_ry, box);
   }
 
  private:
   std::shared_ptr<const CpuPoleModel> model_;
   std::vector<const PoleChange*> changes_;
+  ElementRows rows_;
 };
 
 class CpuImaginaryPoles final : public LoadedImaginaryPoles {
@@ -155,7 +160,8 @@ std::unique_ptr<const LoadedPoleChanges> CpuPoleSumKernels::load_changes(
     const std::vector<const PoleChange*>& changes) {
   auto here = std::dynamic_pointer_cast<const CpuPoleModel>(model);
   if (here == nullptr) throw std::logic_error("the pole model belongs to another back end");
-  return std::make_unique<const CpuPoleChanges>(std::move(here), changes);
+  const ElementRows all{0, here->planes().n_g};
+  return std::make_unique<const CpuPoleChanges>(std::move(here), changes, all);
 }
 
 void CpuPoleSumKernels::add_first_order_exchange(const FirstOrderProducts& products,

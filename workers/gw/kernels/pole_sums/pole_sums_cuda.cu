@@ -109,7 +109,8 @@ class CudaPoleModel final : public LoadedPoleModel {
         empty_band_matrix_cuda(arrays_->view(), x_ry, *context_), form);
   }
   std::vector<Cplx> sums_by_difference(double x_ry, const DifferenceBox& box) const override {
-    return sums_by_difference_cuda(arrays_->view(), {}, x_ry, box, *context_);
+    return sums_by_difference_cuda(arrays_->view(), {.rows = {0, arrays_->n_g}}, x_ry, box,
+                                   *context_);
   }
 
   const std::shared_ptr<const PoleArrays>& arrays() const { return arrays_; }
@@ -134,16 +135,19 @@ class CudaPoleModel final : public LoadedPoleModel {
 class CudaPoleChanges final : public LoadedPoleChanges {
  public:
   CudaPoleChanges(SharedContext context, std::shared_ptr<const PoleArrays> model,
-                  const std::vector<const PoleChange*>& changes)
-      : context_(std::move(context)), model_(std::move(model)) {
+                  const std::vector<const PoleChange*>& changes, const ElementRows& rows)
+      : context_(std::move(context)), model_(std::move(model)), rows_(rows) {
     context_->use();
-    const std::int64_t n_elements = elements_of_change(model_->n_g, model_->folded);
     std::vector<ChangeOnDevice> views;
     for (const PoleChange* change : changes) {
-      changes_.push_back(change_on_device(*change, n_elements, *context_));
-      views.push_back(changes_.back()->view());
+      changes_.push_back(change_on_device(*change, model_->view(), rows, *context_));
+      views.push_back(changes_.back().view);
     }
     views_ = DeviceBuffer<ChangeOnDevice>(views, "changes of plasmon poles");
+  }
+  std::unique_ptr<const LoadedPoleChanges> of_rows(const std::vector<const PoleChange*>& changes,
+                                                   const ElementRows& rows) const override {
+    return std::make_unique<const CudaPoleChanges>(context_, model_, changes, rows);
   }
   void add_response(const PairBlock& block, const ResponseTerms& terms,
                     const ResponseSums& sums) const override {
@@ -160,18 +164,20 @@ class CudaPoleChanges final : public LoadedPoleChanges {
   }
   std::vector<Cplx> sums_by_difference(std::int64_t change, double x_ry,
                                        const DifferenceBox& box) const override {
-    return sums_by_difference_cuda(
-        model_->view(), changes_[static_cast<std::size_t>(change)]->view(), x_ry, box, *context_);
+    return sums_by_difference_cuda(model_->view(),
+                                   {rows_, changes_[static_cast<std::size_t>(change)].view}, x_ry,
+                                   box, *context_);
   }
 
  private:
   PoleChangesOnDevice on_device() const {
-    return {model_->view(), model_->rules, views_.data(),
+    return {model_->view(), model_->rules, rows_, views_.data(),
             static_cast<std::int64_t>(changes_.size())};
   }
   SharedContext context_;
   std::shared_ptr<const PoleArrays> model_;
-  std::vector<std::shared_ptr<const CudaPoleChange>> changes_;
+  ElementRows rows_;
+  std::vector<HeldChange> changes_;
   DeviceBuffer<ChangeOnDevice> views_;  ///< of `changes_`
 };
 
@@ -266,7 +272,8 @@ std::unique_ptr<const LoadedPoleChanges> CudaPoleSumKernels::load_changes(
     const std::vector<const PoleChange*>& changes) {
   const auto here = std::dynamic_pointer_cast<const CudaPoleModel>(model);
   if (here == nullptr) throw std::logic_error("the pole model belongs to another back end");
-  return std::make_unique<const CudaPoleChanges>(context_, here->arrays(), changes);
+  return std::make_unique<const CudaPoleChanges>(context_, here->arrays(), changes,
+                                                 ElementRows{0, here->arrays()->n_g});
 }
 
 PoleChange CudaPoleSumKernels::change_of_poles(const LoadedPoleModel& model,

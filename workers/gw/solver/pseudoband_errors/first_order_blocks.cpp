@@ -174,9 +174,8 @@ std::vector<SigmaOfModel> FirstOrderBlocks::sum_bands(bool screened_exchange) {
 
 bool FirstOrderBlocks::shares_sum_with_sigma() const {
   const SigmaOptions& options = run_.plan.sigma;
-  const std::size_t n_changes = poles_.front().changes.size();
-  if (options.offsets_ry != std::vector<double>{0.0} || options.only_total || n_changes == 0 ||
-      changes_at_a_time(poles_, n_changes, options_) < n_changes)
+  if (options.offsets_ry != std::vector<double>{0.0} || options.only_total ||
+      poles_.front().changes.empty())
     return false;
   // The sums of the response have real parts alone, as Σ of Hermitian poles has.
   return std::all_of(poles_.begin(), poles_.end(), [](const ChangingPoles& at) {

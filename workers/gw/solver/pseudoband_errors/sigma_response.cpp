@@ -1,6 +1,7 @@
 #include "workers/gw/solver/pseudoband_errors/sigma_response.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <iterator>
 #include <string>
@@ -19,17 +20,19 @@ namespace {
 
 double tau_of(double pole_ry) { return pole_ry >= kStaticPole_ry ? 0.0 : 1.0 / pole_ry; }
 
-/// A part of the sum: inner bands at one q and outer k, for changes [first, end). The part with the
-/// first change has Σ of the model, too.
+/// A part of the sum: inner bands at one q and outer k, for some rows of the model.
 struct ResponseTask {
   PartAtK part;
-  std::size_t first = 0, end = 0;
+  ElementRows rows;
+  /// True for the part with the terms that depend neither on the inner band nor on the rows.
+  bool is_first() const { return part.band_begin == 0 && rows.begin == 0; }
 };
 
 /// What tasks of one sum share.
 struct ResponseJob {
   const MeanField& field;
   const std::vector<ChangingPoles>& poles;
+  std::size_t n_changes;
   const SigmaOptions& options;
   const BandSegments& segments;
 
@@ -40,7 +43,7 @@ struct ResponseJob {
 /// Sums of one task and spin.
 struct ResponseArrays {
   std::vector<double> total, slope;  ///< [change][n_l]; the slope is empty if not wanted
-  SigmaOfModel own;                  ///< empty beyond the first change
+  SigmaOfModel own;
 
   /// Calls visit(list) for every array, in one order.
   template <typename Visit>
@@ -49,16 +52,13 @@ struct ResponseArrays {
   }
 };
 
-ResponseArrays no_sums(const ResponseJob& job, const ResponseTask& task) {
-  const auto n_l = static_cast<std::size_t>(job.n_left()), n_changes = task.end - task.first;
-  ResponseArrays sums{std::vector<double>(n_changes * n_l),
-                      std::vector<double>(job.options.slope ? n_changes * n_l : 0),
-                      {}};
-  if (task.first == 0)
-    sums.own = {std::vector<double>(static_cast<std::size_t>(job.n_segments() * kOwnSums) * n_l),
-                std::vector<double>(static_cast<std::size_t>(job.segments.of_complement) * n_l),
-                std::vector<double>(n_l)};
-  return sums;
+ResponseArrays no_sums(const ResponseJob& job) {
+  const auto n_l = static_cast<std::size_t>(job.n_left());
+  return {std::vector<double>(job.n_changes * n_l),
+          std::vector<double>(job.options.slope ? job.n_changes * n_l : 0),
+          {std::vector<double>(static_cast<std::size_t>(job.n_segments() * kOwnSums) * n_l),
+           std::vector<double>(static_cast<std::size_t>(job.segments.of_complement) * n_l),
+           std::vector<double>(n_l)}};
 }
 
 /// One task on one device.
@@ -83,7 +83,7 @@ class ResponsePart {
     const auto star = stars.find(static_cast<int>(task_.part.q_begin));
     std::vector<double> result;
     for (int spin = 0; spin < field_.n_spins(); ++spin) {
-      sums_ = no_sums(job_, task_);
+      sums_ = no_sums(job_);
       if (star != stars.end())
         add_star({ik, spin, options_.band_min - 1, options_.band_max}, star->second);
       sums_.for_each([&](const std::vector<double>& list) {
@@ -94,9 +94,8 @@ class ResponsePart {
   }
 
  private:
-  std::size_t n_changes() const { return task_.end - task_.first; }
+  std::size_t n_changes() const { return job_.n_changes; }
   std::int64_t n_left() const { return job_.n_left(); }
-  bool wants_own() const { return task_.first == 0; }
   double closed_x() const { return options_.closed_sum_x_ry.value_or(0.0); }
   double weight_of(const StarMember& member) const {
     return member.multiplicity / field_.zone_volume_bohr3();
@@ -104,13 +103,14 @@ class ResponsePart {
 
   void load_changes() {
     const std::size_t iq = task_.part.q_begin;
-    if (here_.changes != nullptr && here_.iq == iq && here_.first == task_.first) return;
+    if (here_.changes != nullptr && here_.iq == iq && here_.first_row == task_.rows.begin) return;
     here_.changes = {};
     here_.take(poles_, iq, options_.rules, kernels_);
-    here_.first = task_.first;
+    here_.first_row = task_.rows.begin;
     std::vector<const PoleChange*> changes;
-    for (std::size_t c = task_.first; c < task_.end; ++c) changes.push_back(&poles_.changes[c]);
-    here_.changes = kernels_.pole_sums().load_changes(here_.model, changes);
+    for (const PoleChange& change : poles_.changes) changes.push_back(&change);
+    here_.changes =
+        kernels_.pole_sums().load_changes(here_.model, {})->of_rows(changes, task_.rows);
   }
 
   ResponseSums responses(bool with_slope) {
@@ -144,20 +144,18 @@ class ResponsePart {
     const auto [first, ends] = segments_within(begin, begin + block.n_b);
     std::vector<double> own(ends.size() * static_cast<std::size_t>(kOwnSums * n_left()));
     ResponseSums sums = responses(options_.slope);
-    if (wants_own()) sums.own = view<double>(own, ends.size(), kOwnSums, n_left());
+    sums.own = view<double>(own, ends.size(), kOwnSums, n_left());
     here_.changes->add_response(
         products,
         {.x_ry = view<const double>(x, block.n_l, block.n_b),
          .occupation = view<const double>(block.occupation, block.n_b),
          .weight = block.weight,
          .closed_x_ry = closed_x(),
-         .other_x_ry = other.empty() || !wants_own()
-                           ? View<const double, 2>{}
-                           : view<const double>(other, block.n_l, block.n_b),
+         .other_x_ry = other.empty() ? View<const double, 2>{}
+                                     : view<const double>(other, block.n_l, block.n_b),
          .segment_end = ends,
-         .screened_exchange = wants_own() && job_.segments.screened_exchange},
+         .screened_exchange = job_.segments.screened_exchange},
         sums);
-    if (!wants_own()) return;
     const std::size_t at = first * static_cast<std::size_t>(kOwnSums * n_left());
     for (std::size_t i = 0; i < own.size(); ++i) sums_.own.sums[at + i] += own[i];
   }
@@ -195,7 +193,7 @@ class ResponsePart {
         for (std::size_t l = 0; l < known.size(); ++l) to[l] += weight_of(member) * known[l].real();
       }
     };
-    if (wants_own())
+    if (task_.is_first())
       add_known(here_.model->sums_by_difference(closed_x(), box), sums_.own.known.data());
     for (std::size_t c = 0; c < n_changes(); ++c)
       add_known(here_.changes->sums_by_difference(static_cast<std::int64_t>(c), closed_x(), box),
@@ -235,19 +233,30 @@ class ResponsePart {
 
 }  // namespace
 
-std::size_t changes_at_a_time(const std::vector<ChangingPoles>& poles, std::size_t n_changes,
-                              const SigmaOptions& options) {
-  std::int64_t n = 0, elements = 1;
-  for (const ChangingPoles& at : poles) {
-    n = std::max(n, at.model.n);
-    elements = std::max(elements, elements_of_change(at.model.n, is_hermitian(at.model.view())));
-  }
+std::vector<ElementRows> row_ranges(const ChangingPoles& poles, const SigmaOptions& options) {
+  constexpr std::int64_t kLeast = 8;  // several devices share them
+  const std::int64_t n = poles.model.n;
+  const bool folded = is_hermitian(poles.model.view());
   // The poles, the products of a quarter of the budget and their bands; each change and its sums.
-  const std::int64_t room = std::max(options.memory_limit_bytes, options.memory_budget_bytes),
-                     fixed = 24 * n * n + options.memory_budget_bytes / 3,
-                     each = 12 * elements + 2 * n * n;
-  return static_cast<std::size_t>(std::clamp<std::int64_t>(
-      (room - fixed) / each, 1, std::max<std::int64_t>(1, static_cast<std::int64_t>(n_changes))));
+  const std::int64_t room = std::max(options.memory_limit_bytes, options.memory_budget_bytes) -
+                            24 * n * n - options.memory_budget_bytes / 3,
+                     changes = std::ssize(poles.changes) *
+                               (12 * elements_of_change(n, folded) + 2 * n * n),
+                     most = std::max<std::int64_t>(1, n / kRowsOfRange);
+  std::int64_t count = 1;
+  if (changes > room)
+    count = std::clamp((changes - 1) / std::max<std::int64_t>(room, 1) + 1, std::min(kLeast, most),
+                       most);
+  std::vector<ElementRows> ranges;
+  for (std::int64_t i = 1; i <= count; ++i) {
+    // Ranges of one triangle grow shorter, so that all have equally many elements.
+    const double share = static_cast<double>(i) / static_cast<double>(count),
+                 rows = static_cast<double>(n) * (folded ? std::sqrt(share) : share);
+    const std::int64_t begin = ranges.empty() ? 0 : ranges.back().end,
+                       end = i == count ? n : std::llround(rows / kRowsOfRange) * kRowsOfRange;
+    if (end > begin) ranges.push_back({begin, end});
+  }
+  return ranges;
 }
 
 PoleChange change_of(const PlasmonPoleModel& own, const PlasmonPoleModel& changed) {
@@ -281,7 +290,14 @@ void PolesOnDevice::take(const ChangingPoles& poles, std::size_t of_q, const Pol
   if (model != nullptr && iq == of_q) return;
   changes = {};
   model = {};  // its memory is free before the next model takes as much
-  model = kernels.pole_sums().load(poles.model.view(), rules);
+  std::shared_ptr<const LoadedPoleModel> there;
+  {
+    const std::lock_guard lock(poles.first_device->mutex);
+    there = poles.first_device->model.lock();
+    if (there == nullptr)
+      poles.first_device->model = model = kernels.pole_sums().load(poles.model.view(), rules);
+  }
+  if (model == nullptr) model = kernels.pole_sums().copy_of(there);
   iq = of_q;
 }
 
@@ -299,27 +315,23 @@ void SigmaChange::add(double factor, const SigmaChange& other) {
 SigmaResponses sigma_responses(const MeanField& field, const std::vector<ChangingPoles>& poles,
                                std::size_t n_changes, const SigmaOptions& options,
                                const BandSegments& segments, const ResponseContext& context) {
-  // Fewer parts than those of Σ, because every part multiplies its sums with every change.
-  constexpr std::int64_t kParts = 8;
   for (auto& [member, here] : context.loaded) here.changes = {};  // of an earlier call
-  const std::size_t batch = changes_at_a_time(poles, n_changes, options);
   std::vector<ResponseTask> tasks;
-  for (const PartAtK& part : parts_of_sigma(poles.size(), options, kParts)) {
-    std::size_t first = 0;
-    do {
-      tasks.push_back({part, first, std::min(n_changes, first + batch)});
-      first += batch;
-    } while (first < n_changes);
+  for (std::size_t iq = 0; iq < poles.size(); ++iq) {
+    const std::vector<ElementRows> ranges = row_ranges(poles[iq], options);
+    // Fewer parts than those of Σ, because every part multiplies its sums with every change. If
+    // the changes are cut, devices share their rows, and each range is loaded once.
+    const std::int64_t n_parts = ranges.size() > 1 ? 1 : 8;
+    for (const ElementRows& rows : ranges)
+      for (const PartAtK& part : parts_of_sigma(poles.size(), options, n_parts))
+        if (part.q_begin == iq) tasks.push_back({part, rows});
   }
-  std::stable_sort(tasks.begin(), tasks.end(), [](const ResponseTask& a, const ResponseTask& b) {
-    return std::pair(a.part.q_begin, a.first) < std::pair(b.part.q_begin, b.first);
-  });
-  PartedSum sum{.name = "response-of-" + std::to_string(batch),
+  PartedSum sum{.name = "response-of-" + std::to_string(tasks.size()),
                 .phase = "self-energy",
                 .parts = static_cast<std::int64_t>(tasks.size()),
                 .make = {},
                 .running = {}};
-  const ResponseJob job{field, poles, options, segments};
+  const ResponseJob job{field, poles, n_changes, options, segments};
   sum.make = [&](std::int64_t index, GwKernels& kernels, Progress& inside) {
     return ResponsePart(job, tasks[static_cast<std::size_t>(index)],
                         {context.step.coulomb, kernels, inside}, context.loaded.at(&kernels))
@@ -330,15 +342,14 @@ SigmaResponses sigma_responses(const MeanField& field, const std::vector<Changin
   const auto n_spins = static_cast<std::size_t>(field.n_spins());
   SigmaResponses found{std::vector<SigmaChanges>(n_changes, no_change(field, options)),
                        std::vector<SigmaOfModel>(options.kpoints.size() * n_spins)};
-  for (SigmaOfModel& own : found.own) own = no_sums(job, {}).own;
+  for (SigmaOfModel& own : found.own) own = no_sums(job).own;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const double* at = results[i].data;
     for (std::size_t spin = 0; spin < n_spins; ++spin) {
       const std::size_t of_k = tasks[i].part.k * n_spins + spin;
       for (const auto list : {&SigmaChange::total_ry, &SigmaChange::slope})
-        for (std::size_t c = tasks[i].first; c < tasks[i].end; ++c)
-          for (double& value : found.changes[c][of_k].*list) value += *at++;
-      if (tasks[i].first > 0) continue;
+        for (SigmaChanges& change : found.changes)
+          for (double& value : change[of_k].*list) value += *at++;
       SigmaOfModel& own = found.own[of_k];
       for (auto* list : {&own.sums, &own.of_complement, &own.known})
         for (double& value : *list) value += *at++;

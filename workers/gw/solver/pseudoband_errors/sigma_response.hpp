@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
@@ -18,6 +19,12 @@ struct ChangingPoles {
   ScreeningAtQ at;  ///< its ε⁻¹ may be empty
   PlasmonPoleModel model;
   std::vector<PoleChange> changes;
+  /// The model on the device that took it first. Others copy it from there.
+  struct FirstDevice {
+    std::mutex mutex;
+    std::weak_ptr<const LoadedPoleModel> model;  ///< guarded by the mutex
+  };
+  std::shared_ptr<FirstDevice> first_device = std::make_shared<FirstDevice>();
 };
 
 /// Returns the change of B = ½ I v̄ and of τ = 1/ω̃ from one model to another of the same q.
@@ -40,9 +47,10 @@ SigmaChanges no_change(const MeanField& field, const SigmaOptions& options);
 
 /// Poles of one q on one device, and some of their changes.
 struct PolesOnDevice {
-  std::size_t iq = 0, first = 0;
+  std::size_t iq = 0;
+  std::int64_t first_row = 0;                        ///< of `changes`
   std::shared_ptr<const LoadedPoleModel> model;      ///< null: none yet
-  std::unique_ptr<const LoadedPoleChanges> changes;  ///< from `first` on; null: none yet
+  std::unique_ptr<const LoadedPoleChanges> changes;  ///< null: none yet
   /// Brings the poles of a q to the device, unless they are there.
   void take(const ChangingPoles& poles, std::size_t of_q, const PoleRules& rules,
             GwKernels& kernels);
@@ -58,9 +66,9 @@ struct ResponseContext {
 std::int64_t bands_at_a_time(std::int64_t n_g, const OuterProducts& outer,
                              const SigmaOptions& options);
 
-/// Returns the number of changes that fit a device beside the model of the largest q, at least 1.
-std::size_t changes_at_a_time(const std::vector<ChangingPoles>& poles, std::size_t n_changes,
-                              const SigmaOptions& options);
+/// Returns the ranges of rows of a model that are summed at a time: one range if all changes of the
+/// rows fit a device beside the model.
+std::vector<ElementRows> row_ranges(const ChangingPoles& poles, const SigmaOptions& options);
 
 /// Segments of inner bands whose Σ is told apart.
 struct BandSegments {

@@ -45,7 +45,7 @@ class DiagonalPart {
     if (options_.correlation && (completes_ch() || adds_closed_sum())) make_charge_tables();
     for (iq_ = part_.q_begin; iq_ < part_.q_end; ++iq_) {
       // Exchange comes before W, because another device may be making W meanwhile.
-      if (first_bands() && options_.exchange) add_exchange_of_q();
+      if (options_.exchange && shares_exchange()) add_exchange_of_q();
       clock_.step("exchange");
       if (!options_.correlation) continue;
       take_screening();
@@ -59,6 +59,12 @@ class DiagonalPart {
  private:
   /// True for the part that adds the terms which do not depend on the inner band.
   bool first_bands() const { return part_.band_begin == 0; }
+  /// Exchange belongs to the first part. Parts of exchange alone share its bands.
+  bool shares_exchange() const { return !options_.correlation || first_bands(); }
+  std::pair<std::int64_t, std::int64_t> exchange_bands(std::int64_t n_occupied) const {
+    if (options_.correlation) return {0, n_occupied};
+    return {part_.band_begin, std::min(n_occupied, part_.band_end)};
+  }
   bool completes_ch() const {
     return wants_static_ch(options_) && options_.closure && first_bands();
   }
@@ -111,9 +117,9 @@ class DiagonalPart {
                            step = std::max<std::int64_t>(
                                1,
                                std::min(kExchangeBlock_bytes, options_.memory_budget_bytes) / band);
-        for (std::int64_t begin = 0; begin < n_v; begin += step) {
-          BandBlock block =
-              outer.load_inner(member.q, begin, std::min<std::int64_t>(n_v, begin + step));
+        const auto [first, end] = exchange_bands(n_v);
+        for (std::int64_t begin = first; begin < end; begin += step) {
+          BandBlock block = outer.load_inner(member.q, begin, std::min(end, begin + step));
           block.weight = member.multiplicity / field_.zone_volume_bohr3();
           add_exchange(v, block, outer.fill(*rotated), sum);
         }

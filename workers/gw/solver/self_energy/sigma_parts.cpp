@@ -16,6 +16,13 @@ namespace {
 /// (parts with occupied bands take longer) and checkpoints are frequent.
 constexpr std::int64_t kParts = 32;
 
+/// Number of parts of exchange alone. Each averages the interaction anew.
+constexpr std::int64_t kExchangeParts = 4;
+
+std::int64_t largest_occupied(const MeanField& field) {
+  return *std::max_element(field.n_occupied_of_spin.begin(), field.n_occupied_of_spin.end());
+}
+
 /// The sums, one of each spin, that a part adds to.
 std::span<SelfEnergyAtK> sums_of_part(std::vector<SelfEnergyAtK>& sums, const PartAtK& part,
                                       const MeanField& field) {
@@ -127,7 +134,10 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
                                        const std::vector<DielectricMatrix>& epsilon,
                                        const SigmaOptions& options, const StepContext& context,
                                        SigmaStatistics* statistics, const RunningSums& running) {
-  const std::vector<PartAtK> parts = parts_of_sigma(epsilon.size(), options, kParts);
+  SigmaOptions shared_bands = options;
+  if (!options.correlation) shared_bands.bands = static_cast<int>(largest_occupied(field));
+  const std::vector<PartAtK> parts =
+      parts_of_sigma(epsilon.size(), shared_bands, options.correlation ? kParts : kExchangeParts);
   SharedScreening shared;
   std::map<const GwKernels*, ScreeningOnDevice> prepared;
   for (GwKernels* member : context.team.members()) prepared[member].shared = &shared;

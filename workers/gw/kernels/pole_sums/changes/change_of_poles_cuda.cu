@@ -41,29 +41,33 @@ CudaPoleChange::CudaPoleChange(const Device& where, std::int64_t n_elements)
       strength(static_cast<std::size_t>(n_elements), kWhat),
       tau_per_ry(static_cast<std::size_t>(n_elements), kWhat) {}
 
-std::shared_ptr<const CudaPoleChange> change_on_device(const PoleChange& change,
-                                                       std::int64_t n_elements,
-                                                       CudaContext& context) {
+HeldChange change_on_device(const PoleChange& change, const PoleModelOnDevice& model,
+                            const ElementRows& rows, CudaContext& context) {
   const auto kept = std::dynamic_pointer_cast<const CudaPoleChange>(change.kept);
   const std::size_t size = kept != nullptr ? kept->strength.size() : change.strength.size();
-  if (static_cast<std::int64_t>(size) != n_elements)
+  if (static_cast<std::int64_t>(size) != elements_of_change(model.n_g, model.folded))
     throw std::logic_error("a change has other elements than its pole model");
+  const std::int64_t first = elements_of_rows(rows.begin, model.n_g, model.folded),
+                     count = elements_of_rows(rows.end, model.n_g, model.folded) - first;
   context.use();
-  if (kept != nullptr && kept->device.index == context.device().index) return kept;
-  auto here = std::make_shared<CudaPoleChange>(context.device(), n_elements);
+  if (kept != nullptr && kept->device.index == context.device().index)
+    return {kept, {kept->strength.data() + first, kept->tau_per_ry.data() + first}};
+  auto here = std::make_shared<CudaPoleChange>(context.device(), count);
   const auto bring = [&](const auto& of_host, const auto& of_device, auto& to) {
-    const auto bytes = static_cast<std::int64_t>(n_elements * sizeof(*to.data()));
+    const auto bytes =
+        static_cast<std::int64_t>(static_cast<std::size_t>(count) * sizeof(*to.data()));
     if (kept != nullptr)
-      peer_copy({to.data(), context.device()}, {of_device.data(), kept->device}, bytes,
+      peer_copy({to.data(), context.device()}, {of_device.data() + first, kept->device}, bytes,
                 context.stream(), kWhat);
     else
-      context.staging().to_device(of_host.data(), bytes, to.data(), context.stream(), kWhat);
+      context.staging().to_device(of_host.data() + first, bytes, to.data(), context.stream(),
+                                  kWhat);
   };
   const CudaPoleChange& from = kept != nullptr ? *kept : *here;
   bring(change.strength, from.strength, here->strength);
   bring(change.tau_per_ry, from.tau_per_ry, here->tau_per_ry);
   check(cudaStreamSynchronize(context.stream()), kWhat);
-  return here;
+  return {here, {here->strength.data(), here->tau_per_ry.data()}};
 }
 
 PoleChange change_of_poles_cuda(const PoleModelOnDevice& own, const CudaInverse& inverse,

@@ -14,7 +14,6 @@ namespace quasi::gw::cuda {
 /// A change in the memory of one device.
 struct CudaPoleChange final : KeptPoleChange {
   CudaPoleChange(const Device& where, std::int64_t n_elements);
-  ChangeOnDevice view() const { return {strength.data(), tau_per_ry.data()}; }
   Device device;
   quasi::cuda::DeviceBuffer<float2> strength;
   quasi::cuda::DeviceBuffer<float> tau_per_ry;
@@ -25,11 +24,14 @@ struct CudaPoleChange final : KeptPoleChange {
 PoleChange change_of_poles_cuda(const PoleModelOnDevice& own, const CudaInverse& inverse,
                                 const ScreenedElements& elements, CudaContext& context);
 
-/// Brings a change to a device: from the host, from another device, or not at all where it is
-/// there.
-/// @param n_elements  of the changes of the model @throws std::logic_error if the change has others
-std::shared_ptr<const CudaPoleChange> change_on_device(const PoleChange& change,
-                                                       std::int64_t n_elements,
-                                                       CudaContext& context);
+/// Rows of a change on a device, and the object that holds their memory.
+struct HeldChange {
+  std::shared_ptr<const CudaPoleChange> owner;
+  ChangeOnDevice view;
+};
+/// Brings rows of a change to a device: from the host, from another device, or not at all where
+/// they are there. @throws std::logic_error if the change has other elements than the model
+HeldChange change_on_device(const PoleChange& change, const PoleModelOnDevice& model,
+                            const ElementRows& rows, CudaContext& context);
 
 }  // namespace quasi::gw::cuda

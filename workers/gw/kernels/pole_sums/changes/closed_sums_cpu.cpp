@@ -35,14 +35,15 @@ UnsetVector<Cplx> empty_band_matrix(const PlasmonPoleView& own, double x_ry) {
 }
 
 std::vector<Cplx> sums_by_difference_cpu(const PlasmonPoleView& own, const PoleChange* change,
-                                         double x_ry, const DifferenceBox& box) {
+                                         const ElementRows& rows, double x_ry,
+                                         const DifferenceBox& box) {
   const std::int64_t n = own.pole_ry.extent[0];
   std::vector<std::vector<Cplx>> parts(kSums);
 #pragma omp parallel for schedule(dynamic)
   for (std::int64_t part = 0; part < kSums; ++part) {
     std::vector<Cplx>& sum = parts[static_cast<std::size_t>(part)];
     sum.resize(static_cast<std::size_t>(box.size()));
-    for (std::int64_t g = part; g < n; g += kSums)
+    for (std::int64_t g = rows.begin + part; g < rows.end; g += kSums)
       for (std::int64_t h = 0; h < (own.hermitian ? g + 1 : n); ++h) {
         const auto at = static_cast<std::size_t>(own.hermitian ? g * (g + 1) / 2 + h : g * n + h);
         const PoleTerms terms = terms_of(own, g, h);

@@ -14,7 +14,9 @@ UnsetVector<Cplx> empty_band_matrix(const PlasmonPoleView& own, double x_ry);
 /// the model itself (LoadedPoleModel::sums_by_difference). See docs/theory/gw.md 9.3, 9.4 for the
 /// equations.
 /// @param change  null: the model itself
+/// @param rows    G that are summed; those of a Hermitian model stand for their mirror images, too
 std::vector<Cplx> sums_by_difference_cpu(const PlasmonPoleView& own, const PoleChange* change,
-                                         double x_ry, const DifferenceBox& box);
+                                         const ElementRows& rows, double x_ry,
+                                         const DifferenceBox& box);
 
 }  // namespace quasi::gw

@@ -29,7 +29,8 @@ struct MakeEmptyBand {
 
 struct DifferenceWork {
   PoleModelOnDevice model;
-  ChangeOnDevice change;
+  RowsOfChange of;
+  std::int64_t first_element;  ///< of the rows
   double x_ry;
   const Wave* waves;          ///< [n_g]
   const std::int32_t* index;  ///< position of G in `waves`, or −1; box of all G
@@ -39,14 +40,16 @@ struct DifferenceWork {
   __device__ Complex<double> element(std::int64_t g, std::int64_t h) const {
     const bool mirrored = model.folded && h > g;
     const std::int64_t row = mirrored ? h : g, column = mirrored ? g : h,
-                       at = model.folded ? row * (row + 1) / 2 + column : row * model.n_g + column,
-                       of_own = row * model.n_g + column;
+                       before = model.folded ? row * (row + 1) / 2 : row * model.n_g,
+                       at = before - first_element + column, of_own = row * model.n_g + column;
+    if (row < of.rows.begin || row >= of.rows.end) return {};
     const double2 strength = model.strength[of_own];
     const PoleTerms own = pole_terms({strength.x, strength.y}, model.pole_ry[of_own]);
     Complex<double> found;
-    if (change.strength != nullptr) {
-      const float2 of_change = change.strength[at];
-      found = change_of_empty_band(x_ry, own, {{of_change.x, of_change.y}, change.tau_per_ry[at]});
+    if (of.change.strength != nullptr) {
+      const float2 of_change = of.change.strength[at];
+      found =
+          change_of_empty_band(x_ry, own, {{of_change.x, of_change.y}, of.change.tau_per_ry[at]});
     } else {
       found = empty_band_element(x_ry, own);
     }
@@ -104,9 +107,9 @@ DeviceBuffer<double2> empty_band_matrix_cuda(const PoleModelOnDevice& model, dou
   return matrix;
 }
 
-std::vector<Cplx> sums_by_difference_cuda(const PoleModelOnDevice& model,
-                                          const ChangeOnDevice& change, double x_ry,
-                                          const DifferenceBox& box, const CudaContext& context) {
+std::vector<Cplx> sums_by_difference_cuda(const PoleModelOnDevice& model, const RowsOfChange& of,
+                                          double x_ry, const DifferenceBox& box,
+                                          const CudaContext& context) {
   context.use();
   std::vector<Wave> waves;
   std::int64_t n_index = 1;
@@ -123,13 +126,15 @@ std::vector<Cplx> sums_by_difference_cuda(const PoleModelOnDevice& model,
   const DeviceBuffer<std::int32_t> index_there(index, kWhat);
   DeviceBuffer<double2> sums(static_cast<std::size_t>(box.size()), kWhat);
   check(cudaDeviceSynchronize(), kWhat);
-  const DifferenceWork work{.model = model,
-                            .change = change,
-                            .x_ry = x_ry,
-                            .waves = waves_there.data(),
-                            .index = index_there.data(),
-                            .extent = {box.extent[0], box.extent[1], box.extent[2]},
-                            .sums = sums.data()};
+  const DifferenceWork work{
+      .model = model,
+      .of = of,
+      .first_element = elements_of_rows(of.rows.begin, model.n_g, model.folded),
+      .x_ry = x_ry,
+      .waves = waves_there.data(),
+      .index = index_there.data(),
+      .extent = {box.extent[0], box.extent[1], box.extent[2]},
+      .sums = sums.data()};
   sum_differences<<<static_cast<unsigned>(box.size()), kThreads, 0, context.stream()>>>(work);
   check_launch(kWhat);
   check(cudaStreamSynchronize(context.stream()), kWhat);

@@ -303,28 +303,29 @@ class ResponseSum {
 }  // namespace
 
 void add_pole_response_cpu(const PolePlanes& model, const PoleRules& rules,
-                           const std::vector<const PoleChange*>& changes,
-                           View<const Cplx, 3> products, const ResponseTerms& terms,
-                           const ResponseSums& sums) {
+                           const ChangesOfRows& changes, View<const Cplx, 3> products,
+                           const ResponseTerms& terms, const ResponseSums& sums) {
   const bool wants_own = sums.own.data != nullptr;
-  const ResponseSum sum(model, rules, changes, products, terms, wants_own);
-  const std::int64_t n_tasks = (model.n_g + kRows - 1) / kRows;
+  const ResponseSum sum(model, rules, changes.list, products, terms, wants_own);
+  const auto [begin, last] = changes.rows;
+  const std::int64_t n_tasks = (last - begin + kRows - 1) / kRows;
   std::vector<TaskSums> found(static_cast<std::size_t>(n_tasks));
   // Folded tasks grow with their row, so that the longest go first.
 #pragma omp parallel for schedule(dynamic)
   for (std::int64_t i = 0; i < n_tasks; ++i) {
-    const std::int64_t task = n_tasks - 1 - i, end = std::min(model.n_g, (task + 1) * kRows);
+    const std::int64_t task = n_tasks - 1 - i, first = begin + task * kRows,
+                       end = std::min(last, first + kRows);
     TaskSums& of_task = found[static_cast<std::size_t>(task)];
     of_task = sum.no_sums();
     const bool slope = sums.slope.data != nullptr;
     if (sum.is_real() && slope)
-      sum.run<Form{true, true}>(task * kRows, end, of_task);
+      sum.run<Form{true, true}>(first, end, of_task);
     else if (sum.is_real())
-      sum.run<Form{true, false}>(task * kRows, end, of_task);
+      sum.run<Form{true, false}>(first, end, of_task);
     else if (slope)
-      sum.run<Form{false, true}>(task * kRows, end, of_task);
+      sum.run<Form{false, true}>(first, end, of_task);
     else
-      sum.run<Form{false, false}>(task * kRows, end, of_task);
+      sum.run<Form{false, false}>(first, end, of_task);
   }
   for (const TaskSums& of_task : found) {
     for (std::size_t i = 0; i < of_task.total.size(); ++i) {

@@ -7,6 +7,12 @@
 
 namespace quasi::gw {
 
+/// Changes of a model, of which some rows are summed.
+struct ChangesOfRows {
+  const std::vector<const PoleChange*>& list;
+  ElementRows rows;
+};
+
 /// Adds the response of the diagonal Σ to changes of a model (LoadedPoleChanges::add_response).
 ///
 /// Threads sum blocks of G of a fixed size. For each outer state and tile of elements, P and P' are
@@ -15,8 +21,7 @@ namespace quasi::gw {
 /// equations.
 /// @param products  M, [n_left][n_right][n_g]
 void add_pole_response_cpu(const PolePlanes& model, const PoleRules& rules,
-                           const std::vector<const PoleChange*>& changes,
-                           View<const Cplx, 3> products, const ResponseTerms& terms,
-                           const ResponseSums& sums);
+                           const ChangesOfRows& changes, View<const Cplx, 3> products,
+                           const ResponseTerms& terms, const ResponseSums& sums);
 
 }  // namespace quasi::gw

@@ -1,5 +1,7 @@
 #include "workers/gw/kernels/pole_sums/diagonal/pole_response_cuda.cuh"
 
+#include <vector>
+
 #include "workers/backend/device/device_buffer.cuh"
 #include "workers/gw/kernels/dense/dense_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/diagonal/diagonal_tiles_cuda.cuh"
@@ -41,15 +43,21 @@ struct ResponseWork {
 /// Position of an element of a thread.
 struct ElementAt {
   std::int64_t g, h;
-  bool inside;  ///< false: beyond the matrix, or above the diagonal of a folded model
+  bool inside;  ///< false: beyond the rows, or above the diagonal of a folded model
 };
 template <typename Rows>
-__device__ ElementAt element_at(const PoleModelOnDevice& model, const Tile& tile, int i, int j) {
+__device__ ElementAt element_at(const PoleChangesOnDevice& changes, const Tile& tile, int i,
+                                int j) {
+  const PoleModelOnDevice& model = changes.model;
   const int thread_row = threadIdx.x / kThreadColumns, thread_column = threadIdx.x % kThreadColumns;
   const std::int64_t g = std::int64_t{tile.row} * kTileRows<Rows> + thread_row + i * kThreadRows;
   const std::int64_t h =
       std::int64_t{tile.column} * kTileColumns<Rows> + thread_column + j * kThreadColumns;
-  return {g, h, g < model.n_g && h < model.n_g && (!model.folded || h <= g)};
+  return {g, h, g < changes.rows.end && h < model.n_g && (!model.folded || h <= g)};
+}
+/// Elements of a change in the rows before one.
+__device__ std::int64_t elements_before(const PoleModelOnDevice& model, std::int64_t row) {
+  return model.folded ? row * (row + 1) / 2 : row * model.n_g;
 }
 /// Weight of an element in the sum over a folded model, whose upper triangle is left out.
 __device__ double weight_of(const PoleModelOnDevice& model, const ElementAt& at) {
@@ -103,7 +111,7 @@ __device__ void multiply_own(const ResponseWork& work, const Tile& tile, const S
   for (int i = 0; i < Rows::kSide; ++i)
 #pragma unroll
     for (int j = 0; j < Rows::kSide; ++j) {
-      const double2 b = weighted_strength(work.model, element_at<Rows>(work.model, tile, i, j));
+      const double2 b = weighted_strength(work.model, element_at<Rows>(work.changes, tile, i, j));
       const auto& of = rows.sums[i][j];
       const double tau = rows.tau[i][j];
       sums[static_cast<int>(OwnSum::kTotal)] += of.f.times(b);
@@ -133,14 +141,13 @@ __device__ void multiply(const ResponseWork& work, const Tile& tile, std::int32_
   ResponseNumber<kReal> by_strength[kPerChange][kSide][kSide], by_tau[kPerChange][kSide][kSide];
   double of_own[kPerChange][kSide][kSide];
   std::int64_t index[kSide][kSide];
+  const std::int64_t first = elements_before(work.model, work.changes.rows.begin);
 #pragma unroll
   for (int i = 0; i < kSide; ++i)
 #pragma unroll
     for (int j = 0; j < kSide; ++j) {
-      const ElementAt at = element_at<Rows>(work.model, tile, i, j);
-      index[i][j] = !at.inside          ? -1
-                    : work.model.folded ? at.g * (at.g + 1) / 2 + at.h
-                                        : at.g * work.model.n_g + at.h;
+      const ElementAt at = element_at<Rows>(work.changes, tile, i, j);
+      index[i][j] = at.inside ? elements_before(work.model, at.g) - first + at.h : -1;
       const double weight = weight_of(work.model, at), tau = rows.tau[i][j],
                    f = closed_factor(work.closed_x_ry, tau);
       const double2 b = weighted_strength(work.model, at);
@@ -206,7 +213,7 @@ __global__ void __launch_bounds__(kThreads, kResponseBlocksPerSm<kReal, kSlope>)
   for (int i = 0; i < kSide; ++i)
 #pragma unroll
     for (int j = 0; j < kSide; ++j) {
-      const ElementAt at = element_at<Rows>(work.model, tile, i, j);
+      const ElementAt at = element_at<Rows>(work.changes, tile, i, j);
       const double pole_ry =
           at.inside ? work.model.pole_ry[at.g * work.model.n_g + at.h] : kStaticPole_ry;
       rows.tau[i][j] = pole_ry >= kStaticPole_ry ? 0.0 : 1.0 / pole_ry;
@@ -277,7 +284,12 @@ std::vector<double> sums_of(ResponseWork work, const std::vector<ResponseRow>& r
   using Rows = ResponseRows<kReal, kSlope>;
   std::vector<std::int64_t> pair(rows.size());
   for (std::size_t i = 0; i < pair.size(); ++i) pair[i] = static_cast<std::int64_t>(i);
-  const auto tiles = tiles_of<Rows>(work.model);
+  static_assert(kRowsOfRange % kTileRows<Rows> == 0);
+  std::vector<Tile> tiles = tiles_of<Rows>(work.model);
+  std::erase_if(tiles, [&](const Tile& tile) {
+    const std::int64_t row = std::int64_t{tile.row} * kTileRows<Rows>;
+    return row < work.changes.rows.begin || row >= work.changes.rows.end;
+  });
   // Enough blocks for eight rounds of a large device; depends on the problem alone.
   constexpr std::int64_t kWantedBlocks = 3168;
   const auto n_tiles = static_cast<std::int64_t>(tiles.size());

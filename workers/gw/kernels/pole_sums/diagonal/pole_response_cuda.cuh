@@ -9,15 +9,16 @@
 
 namespace quasi::gw::cuda {
 
-/// A change of a model in device memory, [n_elements] each.
+/// Elements of a change of a model in device memory, from the first row of its range on.
 struct ChangeOnDevice {
   const float2* strength = nullptr;   ///< δB
   const float* tau_per_ry = nullptr;  ///< δτ
 };
-/// A model in device memory with its changes.
+/// A model in device memory with some rows of its changes.
 struct PoleChangesOnDevice {
   PoleModelOnDevice model;
   PoleRules rules;
+  ElementRows rows;
   const ChangeOnDevice* change;  ///< in device memory, [n_changes]
   std::int64_t n_changes;
 };
