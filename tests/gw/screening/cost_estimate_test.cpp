@@ -108,6 +108,22 @@ TEST(Memory, MatricesThatDoNotFitAreRefused) {
   }
 }
 
+// 1,000 atoms with 2,900 bands take hours on a processor. The refusal comes before the states.
+TEST(Memory, ABuiltInCrystalIsRefusedBeforeItsStates) {
+  SilentProgress silent;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  DeviceTeam team(*kernels);
+  const Deck deck = parse_deck(
+      "[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\nsupercell = [5, 5, 5]\ncutoff_ry = 16.0\n"
+      "bands = 2900\n[epsilon]\ncutoff_ry = 8.0\n",
+      {}, "test", ".");
+  const Workplace place{.team = team,
+                        .memory_budget_bytes = std::int64_t{1} << 30,
+                        .memory_limit_bytes = std::int64_t{76} << 30};
+  EXPECT_THROW(run_calculation(deck, place, silent), OutOfMemory);
+  EXPECT_THROW(validated_plan(deck, place, silent), OutOfMemory);
+}
+
 // The budget is for work in blocks. Matrices of Σ that exceed it are held all the same, as long as
 // the device has room; the energies are those of any other budget.
 TEST(Memory, MatricesOfSigmaMayExceedTheBudget) {

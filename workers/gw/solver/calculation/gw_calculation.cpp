@@ -9,6 +9,7 @@
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/calculation/cost/cost_estimate.hpp"
 #include "workers/gw/solver/calculation/displacement_step.hpp"
+#include "workers/gw/solver/calculation/early_checks.hpp"
 #include "workers/gw/solver/calculation/phase_clock.hpp"
 #include "workers/gw/solver/calculation/problem_digest.hpp"
 #include "workers/gw/solver/calculation/pseudoband_step.hpp"
@@ -321,6 +322,7 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
   std::optional<MeanField> field;
   {
     const PhaseClock clock(&seconds);
+    require_room_of_crystal(deck, place);
     place.team.warm_up_others();
     field = load_mean_field(deck.mean_field, demand_at(deck, place, progress), place.team.first(),
                             progress, &times);
@@ -340,6 +342,7 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
 }
 
 Plan validated_plan(const Deck& deck, const Workplace& place, Progress& progress) {
+  require_room_of_crystal(deck, place);
   Calculation run = started(load_mean_field(deck.mean_field, demand_at(deck, place, progress),
                                             place.team.first(), progress));
   prepare(deck, place, progress, run);
