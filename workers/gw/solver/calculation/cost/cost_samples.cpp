@@ -124,8 +124,9 @@ SampleOnDevice CostSamples::load_sample(const GSphere& sphere, std::int64_t righ
 
 double CostSamples::chi_pair_seconds() {
   // Only the seconds of the two steps count. Memory that a call allocates and frees is not paid for
-  // every pair. A device runs both steps side by side. The first turn makes plans, and an idle
-  // device takes some tenths of a second to raise its clock.
+  // every pair. The sample is one block, whose steps follow each other. Steps of two blocks that
+  // overlap take as long together. The first turn makes plans, and an idle device takes some
+  // tenths of a second to raise its clock.
   constexpr int kTurns = 3, kMostTurns = 16;
   constexpr double kClock_s = 0.2;
   const std::vector<double> weight(static_cast<std::size_t>(n_left_ * n_right_), -1.0);
@@ -139,8 +140,7 @@ double CostSamples::chi_pair_seconds() {
                                         view<const double>(weight, n_left_, n_right_),
                                         {}},
                                        {});
-    const double seconds = on_device_ ? std::max(report.transform_seconds, report.product_seconds)
-                                      : report.transform_seconds + report.product_seconds;
+    const double seconds = report.transform_seconds + report.product_seconds;
     if (turn > 0) least = std::min(least, seconds);
     spent += seconds;
   }
