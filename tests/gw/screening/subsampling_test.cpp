@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <string>
@@ -16,9 +18,10 @@
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/device/device.hpp"
 #include "workers/backend/error.hpp"
-#include "workers/gw/solver/calculation/convergence_study.hpp"
+#include "workers/gw/solver/calculation/cost/cost_estimate.hpp"
 #include "workers/gw/solver/calculation/error_table.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
+#include "workers/gw/solver/screening/coulomb/sample_weights.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -90,6 +93,71 @@ TEST(SubSampling, SumsASlabsInteractionToItsIntegral) {
   }
 }
 
+/// ∫ f d²p over a plane.
+double integral_over_plane(const std::function<double(double)>& f) {
+  constexpr double kEnd = 12.0;
+  const GaussLegendre gauss(16);
+  double sum = 0.0;
+  for (int panel = 0; panel < 40; ++panel) {
+    const double to = std::ldexp(kEnd, -panel), from = panel < 39 ? 0.5 * to : 0.0;
+    for (std::size_t i = 0; i < gauss.node.size(); ++i) {
+      const double p = from + (to - from) * gauss.node[i];
+      sum += 2.0 * kPi * p * f(p) * gauss.weight[i] * (to - from);
+    }
+  }
+  return sum;
+}
+
+/// Σ over the points of a grid of f, with the samples in place of q → 0, over ∫ f.
+double ratio_of_sum(const PlaneOfGrid& plane, int samples, const std::function<double(double)>& f) {
+  const double step = std::sqrt(dot(plane.first, plane.first));
+  const std::vector<double> length = sample_lengths(samples, 2.8 * step);
+  std::vector<std::complex<double>> gamma{model_gamma(0.0)};
+  for (const double p : length) gamma.emplace_back(model_gamma(p));
+  const SampleWeights weights = sample_weights(plane, length, gamma);
+  double sum = weights.at_zero;
+  for (std::size_t j = 0; j < length.size(); ++j) sum += weights.of_sample[j] * f(length[j]);
+  const int reach = static_cast<int>(20.0 / step);
+  for (int i = -reach; i <= reach; ++i)
+    for (int j = -reach; j <= reach; ++j) {
+      const Vec3 p = (1.0 * i) * plane.first + (1.0 * j) * plane.second;
+      if (i != 0 || j != 0) sum += f(std::sqrt(dot(p, p)));
+    }
+  const Vec3 area = cross(plane.first, plane.second);
+  return sum * std::sqrt(dot(area, area)) / integral_over_plane(f);
+}
+
+// W = v/(1 + γp²v_c) and v itself times a smooth factor are integrals whose sums are known to the
+// Gaussian's own error of the grid. Bounds are twice what was found. 10 % of any weight would be
+// seen.
+TEST(SubSampling, WeightsOfSamplesGiveTheIntegralOfSingularFunctions) {
+  const auto plane_at = [](double step, double angle, double turn, double half_length) {
+    return PlaneOfGrid{{step * std::cos(turn), step * std::sin(turn), 0.0},
+                       {step * std::cos(turn + angle), step * std::sin(turn + angle), 0.0},
+                       half_length};
+  };
+  for (const double half_length : {8.0, 14.0}) {
+    const auto v = [&](double p) { return coulomb_slab(p, 0.0, half_length); };
+    const auto w = [&](double p) {
+      return v(p) / (1.0 + model_gamma(p) * p * p * v(p) / kEightPi);
+    };
+    const auto factor = [](double p) { return (1.0 + 2.0 * p * p) * std::exp(-p * p); };
+    for (const double angle : {0.5 * kPi, 2.0 * kPi / 3.0})
+      for (const int samples : {6, 8, 12, 32}) {
+        const PlaneOfGrid plane = plane_at(0.175, angle, 0.0, half_length);
+        const double of_w =
+                         ratio_of_sum(plane, samples, [&](double p) { return w(p) * factor(p); }),
+                     of_v =
+                         ratio_of_sum(plane, samples, [&](double p) { return v(p) * factor(p); });
+        EXPECT_NEAR(of_w, 1.0, 2e-4) << samples << " " << angle;
+        EXPECT_NEAR(of_v, 1.0, 6e-4) << samples << " " << angle;
+        EXPECT_NEAR(ratio_of_sum(plane_at(0.175, angle, 0.7, half_length), samples,
+                                 [&](double p) { return w(p) * factor(p); }),
+                    of_w, 1e-10);
+      }
+  }
+}
+
 TEST(SubSampling, PointsHaveLengthsOfWhichEverySecondBelongsToHalfTheNumber) {
   const std::vector<double> all = sample_lengths(8, 0.3), half = sample_lengths(4, 0.3);
   for (std::size_t i = 0; i < half.size(); ++i) EXPECT_NEAR(all[2 * i + 1], half[i], 1e-15);
@@ -124,19 +192,20 @@ struct Gap {
   std::map<std::string, double> error_ev;
 };
 
-Gap gap_of_monolayer(const std::string& text, const std::filesystem::path& checkpoint,
+Calculation run_deck(const std::string& text, const std::filesystem::path& checkpoint,
                      Progress& progress) {
   const auto kernels = make_gw_kernels(find_device("cpu"));
   DeviceTeam team(*kernels);
-  const Workplace place{.team = team,
-                        .memory_budget_bytes = std::int64_t{1} << 30,
-                        .checkpoint_directory = checkpoint};
-  const Deck deck = parse_deck(text, {}, "test", ".");
-  Calculation run = run_calculation(deck, place, progress);
-  if (deck.study.wanted) {
-    const ConvergenceStudy study = study_convergence(deck, place, run, progress);
-    run.errors = error_table(run, &study);
-  }
+  return run_calculation(parse_deck(text, {}, "test", "."),
+                         {.team = team,
+                          .memory_budget_bytes = std::int64_t{1} << 30,
+                          .checkpoint_directory = checkpoint},
+                         progress);
+}
+
+Gap gap_of_monolayer(const std::string& text, const std::filesystem::path& checkpoint,
+                     Progress& progress) {
+  const Calculation run = run_deck(text, checkpoint, progress);
   Gap gap;
   for (const Quasiparticle& qp : run.quasiparticles)
     gap.sigma_ev += (qp.band == 1 ? -1.0 : 1.0) * qp.sigma_ev;
@@ -155,29 +224,85 @@ Gap gap_of_monolayer(int n, int subsampling, const std::string& q0 = "") {
   return gap_of_monolayer(text, {}, silent);
 }
 
-// Found at 3 × 3, 4 × 4, 6 × 6, 9 × 9, 12 × 12 and 18 × 18 points: 11.914, 11.798, 11.755,
-// 11.723, 11.713 and 11.714 eV with sub-sampling, 11.939, 11.808, 11.764, 11.728, 11.716 and 11.716
-// eV without. What is left at 6 × 6, 0.04 eV, lies in elements of W that the sub-sampling does not
-// average. The rows of q → 0 state 0.016 eV of it; the bar is that of the k-grid, 0.64 eV.
+// Gaps of 3, 4, 6, 8, 9, 12 and 18 points along each axis with eight samples are 11.747, 11.710,
+// 11.728, 11.714, 11.713, 11.710 and 11.713 eV. Without samples they are 11.764 eV with 6 points,
+// and 11.716 eV with 12 and 18. The rows of 6 points state 0.036 eV. No study of the k-grid is
+// needed.
 TEST(SubSampling, ASixBySixMonolayerLiesWithinItsBarOfFinerGrids) {
-  SilentProgress silent;
-  const Gap coarse =
-      gap_of_monolayer("convergence_study = true\n" + deck_of_monolayer(6, 8) +
-                           "[converge]\nbands = [13]\ncutoffs_ry = [1.8]\nbare_cutoffs_ry = [3.5]\n"
-                           "k_grids = [[3, 3, 1]]\n",
-                       {}, silent);
+  const Gap coarse = gap_of_monolayer(6, 8);
   double bar_ev = 0.0;
-  for (const char* row : {"subsampling", "coulomb_average", "k_grid"}) {
+  for (const char* row : {"subsampling", "coulomb_average"}) {
     ASSERT_TRUE(coarse.error_ev.contains(row)) << row;
     bar_ev += coarse.error_ev.at(row);
   }
-  EXPECT_LT(coarse.error_ev.at("subsampling"), 0.001);
+  EXPECT_LT(bar_ev, 0.05);
   const double without_ev = gap_of_monolayer(6, 0).sigma_ev;
   for (const int n : {12, 18}) {
     const double fine_ev = gap_of_monolayer(n, 0).sigma_ev;
     EXPECT_LT(std::abs(coarse.sigma_ev - fine_ev), bar_ev) << n;
-    EXPECT_LT(std::abs(coarse.sigma_ev - fine_ev), 0.85 * std::abs(without_ev - fine_ev)) << n;
+    EXPECT_LT(std::abs(coarse.sigma_ev - fine_ev), 0.3 * std::abs(without_ev - fine_ev)) << n;
   }
+}
+
+// 0.0034 eV were found between 8 and 32 samples, and 0.0036 eV between samples along an axis and
+// along the diagonal of the cell. Both differ by the plane waves that enter and leave the spheres.
+TEST(SubSampling, NumberAndDirectionOfSamplesMatterLittle) {
+  const double gap_ev = gap_of_monolayer(6, 8).sigma_ev;
+  EXPECT_NEAR(gap_of_monolayer(6, 32).sigma_ev, gap_ev, 0.006);
+  EXPECT_NEAR(gap_of_monolayer(6, 8, "[0.001, 0.001, 0]").sigma_ev, gap_ev, 0.006);
+}
+
+// States at k = 0 and elsewhere, where the little group of k is smaller than the crystal's group.
+// Σ of the finer grid lies within the stated rows but for an error of its own, 3 meV.
+TEST(SubSampling, EveryStateOfACoarseGridLiesWithinItsBar) {
+  const auto sigma = [](int n, int subsampling) {
+    SilentProgress silent;
+    std::string text = deck_of_monolayer(n, subsampling);
+    const std::string one = "kpoints = [[0, 0, 0]]";
+    text.replace(text.find(one), one.size(),
+                 "kpoints = [[0, 0, 0], [0, 0.5, 0], [0.16666667, 0.16666667, 0],\n [0.16666667, "
+                 "0.33333333, 0]]");
+    return run_deck(text, {}, silent);
+  };
+  const Calculation coarse = sigma(6, 8), fine = sigma(12, 0);
+  ASSERT_EQ(coarse.quasiparticles.size(), fine.quasiparticles.size());
+  for (std::size_t i = 0; i < coarse.quasiparticles.size(); ++i) {
+    double bar_ev = 0.003;
+    for (const ErrorRow& row : coarse.errors.rows)
+      if (row.name == "subsampling" || row.name == "coulomb_average") bar_ev += row.value_ev[i];
+    EXPECT_NEAR(coarse.quasiparticles[i].sigma_ev, fine.quasiparticles[i].sigma_ev, bar_ev)
+        << "state " << i;
+    EXPECT_LT(bar_ev, 0.05);
+  }
+}
+
+// At k = 0 of a square lattice one image of a sample stands for four. States at k + q along an axis
+// keep the reflection at that axis, which maps 12 of 36 points to themselves. Σ sums ten
+// irreducible points, a quarter of which belong to the coarser grid.
+TEST(SubSampling, CountsTheWorkOfItsSamples) {
+  SilentProgress silent;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  const Calculation run = run_deck(deck_of_monolayer(6, 0), {}, silent);
+  const SamplingWork work = sampling_work(run.field, run.plan.sigma, 8, *kernels);
+  EXPECT_EQ(work.epsilon_states, 8.0 * (12.0 + 24.0 / 2.0));
+  EXPECT_EQ(work.sigma_states, 8.0);
+  EXPECT_EQ(work.sigma_points, 8.0 + 1.0 + 10.0 / 4.0);
+  EXPECT_GT(work.state_s, 0.0);
+  EXPECT_EQ(sampling_work(run.field, run.plan.sigma, 0, *kernels).epsilon_states, 0.0);
+}
+
+TEST(SubSampling, SaysWhereItTakesTheHeadAlone) {
+  SilentProgress silent;
+  std::string text = deck_of_monolayer(2, 4);
+  const auto says = [&](const std::string& deck) {
+    const Calculation run = run_deck(deck, {}, silent);
+    return std::any_of(run.plan.notes.begin(), run.plan.notes.end(), [](const std::string& note) {
+      return note.find("takes the head of W from its samples") != std::string::npos;
+    });
+  };
+  EXPECT_FALSE(says(text));
+  text.insert(text.find("kpoints"), "full_matrix = true\n");
+  EXPECT_TRUE(says(text));
 }
 
 TEST(SubSampling, DoesNotDependOnTheAxisOfQ0) {

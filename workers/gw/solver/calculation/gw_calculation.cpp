@@ -17,7 +17,7 @@
 #include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
 #include "workers/gw/solver/pseudoband_errors/statistical_errors.hpp"
 #include "workers/gw/solver/self_energy/sigma_stage.hpp"
-#include "workers/gw/solver/self_energy/zone_sum/zone_sum_change.hpp"
+#include "workers/gw/solver/self_energy/zone_sum/zone_sum_step.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
@@ -144,9 +144,12 @@ void sum_sigma(const Deck& deck, const ExchangeCorrelation& vxc, const StepConte
     running(run.sigma);
 }
 
-/// The checks of Σ, and the energies that follow from it.
-void solve_states(const Deck& deck, const ExchangeCorrelation& vxc, const StepContext& context,
+/// The completed sum of Σ over the q-grid, its checks, and the energies that follow from it.
+/// @param samples  ε⁻¹ at the samples of q → 0
+void solve_states(const Deck& deck, const ExchangeCorrelation& vxc,
+                  const std::vector<DielectricMatrix>& samples, const StepContext& context,
                   ScreeningChecks& screening_checks, Calculation& run) {
+  complete_zone_sum(deck, samples, context, run);
   {
     const PhaseClock clock(&run.seconds["self_test"]);
     if (deck.self_test) run_self_test(true, deck, context, screening_checks, run);
@@ -155,13 +158,6 @@ void solve_states(const Deck& deck, const ExchangeCorrelation& vxc, const StepCo
     for (SelfEnergyAtK& sum : run.sigma) sum.ch_ry[0] = sum.ch_exact_ry;
   run.quasiparticles = quasiparticles(run.field, run.sigma, vxc.diagonal_ev(), run.plan.sigma,
                                       run.plan.derivative, deck.sigma.remainder);
-  if (!deck.pseudobands.serves_errors() && !deck.study.within) {
-    const PhaseClock clock(&run.seconds["zone_sum_change"]);
-    run.zone_sum_change_ev = zone_sum_change_ev(run.field, run.epsilon, run.plan.sigma,
-                                                context.coulomb, context.team.first());
-    run.subsampling_change_ev =
-        subsampling_change_ev(run.field, run.epsilon, run.plan.sigma, context.coulomb);
-  }
   {
     const PhaseClock clock(&run.seconds["sigma_further"]);
     solve_further(deck.sigma, vxc, context, run);
@@ -207,7 +203,7 @@ void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* giv
   // WFN_outer has another symmetry, which the estimate knows nothing of.
   if (outer != nullptr || deck.pseudobands.serves_errors()) return;
   const PhaseClock clock(&run.seconds["estimate"]);
-  estimate_seconds(run.field, place.team, &run.plan);
+  estimate_seconds(run.field, place.team, deck.coulomb.subsampling, &run.plan);
   if (deck.stop_after_epsilon) run.plan.sigma_seconds = run.plan.error_bar_seconds = 0.0;
   progress.log(cost_line(run.plan));
 }
@@ -376,7 +372,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
   if (shares_blocks(deck, run))
     blocks = block_energies(deck, ready.vxc, context, screening.groups(), run);
   sum_sigma(deck, ready.vxc, context, screening_checks, blocks.get(), run);
-  solve_states(deck, ready.vxc, context, screening_checks, run);
+  solve_states(deck, ready.vxc, screening.samples(), context, screening_checks, run);
   if (blocks != nullptr) {
     const PhaseClock clock(&run.seconds["pseudoband_errors"]);
     add_block_errors(deck, *blocks, progress, run);

@@ -151,8 +151,9 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
   const Sizes n = sizes_of(field, *plan);
   const double n_g = n.n_g, n_b = n.n_b, n_f = n.n_f;
   const double n_v = field.n_occupied, n_c = plan->epsilon.bands - field.n_occupied,
-               n_k = static_cast<double>(field.zone.size());
-  plan->epsilon_gflop = 4.0 * n_v * n_c * n_g * n_g * n_k * field.waves.n_k() * 1e-9;
+               n_k = static_cast<double>(field.zone.size()),
+               n_q = screening.waves.n_k() + deck.coulomb.subsampling;
+  plan->epsilon_gflop = 4.0 * n_v * n_c * n_g * n_g * n_k * n_q * 1e-9;
   plan->sigma_evaluations = n_g * n_g * s.bands * static_cast<double>(s.offsets_ry.size()) *
                             (s.band_max - s.band_min + 1) * static_cast<double>(s.kpoints.size()) *
                             n_k;
@@ -171,8 +172,7 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
       n.in_subspace ? 2.0 * n_g * n_g + n_g * n_b + n_f * n_b * n_b : n_f * n_g * n_g;
   const bool wants_w = uses_frequencies(s.method) && !deck.stop_after_epsilon;
   plan->screening_bytes = static_cast<std::int64_t>(
-      16.0 * (of_q * static_cast<double>(screening.waves.n_k()) +
-              (wants_w ? numbers_of_w(n, s, deck.coulomb, screening) : 0.0)));
+      16.0 * (of_q * n_q + (wants_w ? numbers_of_w(n, s, deck.coulomb, screening) : 0.0)));
   const double of_states = bytes_of_states(screening.waves) +
                            (screening.shifted ? bytes_of_states(*screening.shifted) : 0.0) +
                            (&field != &screening ? bytes_of_states(field.waves) : 0.0);

@@ -59,8 +59,11 @@ ScreeningStep::ScreeningStep(const Deck& deck, const StepContext& context, Calcu
       run.epsilon = dielectric_matrices(run.field, screening_points(run.field), run.plan.epsilon,
                                         context, &profile_);
     for (DielectricMatrix& m : run.epsilon)
-      if (m.at_gamma && context.coulomb.options().subsampling > 0)
-        m.head_samples = head_samples(run.field, run.plan.epsilon, context);
+      if (m.at_gamma && context.coulomb.options().subsampling > 0) {
+        SlabSamples found = slab_samples(run.field, run.plan.epsilon, context);
+        m.head_samples = std::move(found.heads);
+        samples_ = std::move(found.matrices);
+      }
   }
   // The group of the window width belongs to the phase of the error bars.
   if (const auto errors = run.seconds.find("pseudoband_errors"); errors != run.seconds.end())

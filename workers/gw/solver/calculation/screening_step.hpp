@@ -37,11 +37,14 @@ class ScreeningStep {
   ScreeningStep(const Deck& deck, const StepContext& context, Calculation& run);
   /// Returns χ by groups; null: it is not summed by groups.
   GroupedScreening* groups() const { return groups_.get(); }
+  /// Returns ε⁻¹ at the samples of q → 0; empty without sub-sampling.
+  const std::vector<DielectricMatrix>& samples() const { return samples_; }
 
  private:
   void sum_by_groups(const Deck& deck, const StepContext& context, Calculation& run);
   EpsilonProfile profile_;
   std::unique_ptr<GroupedScreening> groups_;
+  std::vector<DielectricMatrix> samples_;
 };
 
 }  // namespace quasi::gw

@@ -40,8 +40,9 @@ double error_bar_seconds(const Plan& plan, const UnitCosts& cost, const ErrorBar
 
 }  // namespace
 
-void estimate_seconds(const MeanField& field, DeviceTeam& team, Plan* plan) {
+void estimate_seconds(const MeanField& field, DeviceTeam& team, int samples, Plan* plan) {
   const UnitCosts cost = CostSamples(field, *plan, team.first()).measure();
+  const SamplingWork sampling = sampling_work(field, plan->sigma, samples, team.first());
   const SigmaOptions& s = plan->sigma;
   const auto devices = static_cast<double>(team.size());
   plan->epsilon_seconds = plan->sigma_seconds = 0.0;
@@ -63,14 +64,17 @@ void estimate_seconds(const MeanField& field, DeviceTeam& team, Plan* plan) {
       const double each = n_other > 0.0 ? cost.pair_s + cost.chi_pair_s +
                                               n_other * of_epsilon * cost.frequency_pair_s
                                         : cost.chi_pair_s;
-      plan->epsilon_seconds += (pairs * each + (1.0 + n_other) * cost.inversion_s) / devices;
+      // Every sample of q → 0 has the pairs of q₀.
+      const double times = q == field.q0 ? 1.0 + samples : 1.0;
+      plan->epsilon_seconds +=
+          times * (pairs * each + (1.0 + n_other) * cost.inversion_s) / devices;
     }
   double points = 0.0;  // (k, q) of Σ
   for (const int ik : s.kpoints)
     for (const auto& star :
          q_points_by_star(field, field.waves.k[static_cast<std::size_t>(ik)], s.reduce_q))
       points += static_cast<double>(star.second.size());
-  points *= field.n_spins();
+  points = (points + sampling.sigma_points * devices) * field.n_spins();
   const double n_l = s.band_max - s.band_min + 1, pairs = points * n_l * s.bands;
   const bool frequencies = uses_frequencies(s.method);
   double forms = s.exact_static_ch || s.method == SigmaMethod::kCohsex ? 1.0 : 0.0;
@@ -86,6 +90,9 @@ void estimate_seconds(const MeanField& field, DeviceTeam& team, Plan* plan) {
   plan->sigma_seconds =
       (pairs * (cost.pair_s + of_pair) + points * n_l * field.n_occupied * cost.bare_pair_s) /
       devices;
+  // One device makes the states and sums of the samples.
+  plan->epsilon_seconds += sampling.epsilon_states * sampling.state_s;
+  plan->sigma_seconds += sampling.sigma_states * sampling.state_s;
   bars.states = points * n_l;
   plan->error_bar_seconds = error_bar_seconds(*plan, cost, bars);
 }

@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/team/kept_pieces.hpp"
+#include "workers/gw/solver/screening/dielectric_inversion.hpp"
+#include "workers/gw/solver/screening/epsilon_pieces.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -45,39 +48,49 @@ class StatesAtShift {
   std::optional<BrillouinZone> zone_;
 };
 
-/// Calculates ε⁻¹_00 at one q, [n_frequencies].
-std::vector<Cplx> heads_at(MeanField& field, const Vec3& q, const EpsilonOptions& options,
+/// Calculates ε⁻¹ at one q, which counts as a point of its own and not as q → 0.
+DielectricMatrix matrix_at(MeanField& field, const Vec3& q, const EpsilonOptions& options,
                            const StepContext& context) {
   const StatesAtShift states(field, q, context.team.first(), context.progress);
   Checkpoint none;
-  const DielectricMatrix m = std::move(dielectric_matrices(
-      field, {q}, options, {context.coulomb, context.team, none, context.progress})[0]);
-  std::vector<Cplx> heads;
-  for (std::size_t f = 0; f < m.n_frequencies(); ++f) heads.push_back(head_of(m, f));
-  return heads;
+  return std::move(dielectric_matrices(field, {q}, options,
+                                       {context.coulomb, context.team, none, context.progress})[0]);
+}
+
+/// Unpacks ε⁻¹ at one q from a checkpoint.
+DielectricMatrix kept_matrix(const Piece& kept, MeanField& field, const Vec3& q,
+                             const EpsilonOptions& options, const CoulombInteraction& coulomb) {
+  const Vec3 q0 = std::exchange(field.q0, q);
+  DielectricMatrix m = DielectricInversion(field, options, coulomb).empty_matrix(q);
+  field.q0 = q0;
+  for (std::size_t g = 0; g < m.coulomb.size(); ++g) m.coulomb[g] = coulomb.plain(q, m.sphere.g[g]);
+  unpack(kept, false, options.subspace.wanted() && options.frequencies_ry.size() > 1, m);
+  return m;
 }
 
 }  // namespace
 
-std::vector<std::vector<HeadSample>> head_samples(MeanField& field, const EpsilonOptions& options,
-                                                  const StepContext& context) {
+SlabSamples slab_samples(MeanField& field, const EpsilonOptions& options,
+                         const StepContext& context) {
   if (!field.shifted_states)
     throw InvalidInput(
         "coulomb.subsampling needs the occupied states at k + q for q inside the mini-zone; give "
         "meanfield.vsc and meanfield.vkb, or remove it");
-  std::vector<std::vector<HeadSample>> samples(options.frequencies_ry.size());
+  SlabSamples samples;
+  samples.heads.resize(options.frequencies_ry.size());
   const std::vector<Vec3> points = context.coulomb.sample_points(field.q0);
   for (std::size_t i = 0; i < points.size(); ++i) {
-    const std::string name = "head-sample/" + std::to_string(i);
-    std::vector<Cplx> heads;
-    if (const auto kept = context.checkpoint.find(name)) {
-      const auto* values = reinterpret_cast<const Cplx*>(kept->data);
-      heads.assign(values, values + kept->count / 2);
-    } else {
-      heads = heads_at(field, points[i], options, context);
-      context.checkpoint.put(name, piece_of(std::make_shared<const std::vector<Cplx>>(heads)));
-    }
-    for (std::size_t f = 0; f < heads.size(); ++f) samples[f].push_back({points[i], heads[f]});
+    const std::string name = "sample/" + std::to_string(i);
+    // All ranks take the matrix of the checkpoint or calculate it together.
+    const Piece kept = kept_pieces(context.team.ranks(), context.checkpoint, {name})[0];
+    const bool found = kept.data != nullptr;
+    DielectricMatrix m = found ? kept_matrix(kept, field, points[i], options, context.coulomb)
+                               : matrix_at(field, points[i], options, context);
+    if (!found && context.checkpoint.keeps()) context.checkpoint.put(name, packed(m));
+    for (std::size_t f = 0; f < m.n_frequencies(); ++f)
+      samples.heads[f].push_back({points[i], head_of(m, f)});
+    m.at_gamma = false;
+    samples.matrices.push_back(std::move(m));
     context.progress.report("sub-sampling", static_cast<std::int64_t>(i) + 1,
                             static_cast<std::int64_t>(points.size()));
   }

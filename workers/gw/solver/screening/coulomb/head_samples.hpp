@@ -8,13 +8,18 @@
 
 namespace quasi::gw {
 
-/// Calculates ε⁻¹_00(q; ω) of a slab at the points of CoulombInteraction::sample_points()
+/// ε⁻¹ of a slab at the samples of q → 0.
+struct SlabSamples {
+  std::vector<std::vector<HeadSample>> heads;  ///< ε⁻¹_00, [n_frequencies][n_points]
+  std::vector<DielectricMatrix> matrices;      ///< whole matrices with the plane waves of q = 0
+};
+
+/// Calculates ε⁻¹(q; ω) of a slab at the points of CoulombInteraction::sample_points()
 /// [jornada2017] (docs/theory/gw.md 5.2). At each q the occupied states are those of H at k + q.
 /// Finished points go into the checkpoint.
 /// @param field  is changed during the call, and the same after it
-/// @return [n_frequencies][n_points]
 /// @throws InvalidInput if H is not at hand
-std::vector<std::vector<HeadSample>> head_samples(MeanField& field, const EpsilonOptions& options,
-                                                  const StepContext& context);
+SlabSamples slab_samples(MeanField& field, const EpsilonOptions& options,
+                         const StepContext& context);
 
 }  // namespace quasi::gw
