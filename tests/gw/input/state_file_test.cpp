@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 #include <thread>
@@ -197,6 +199,59 @@ TEST_F(StateFiles, CheckNormsAndNeedRoom) {
   const std::string text = message(nowhere);
   EXPECT_NE(text.find("meanfield.state_memory_mib"), std::string::npos) << text;
   EXPECT_NE(text.find("free the disk or raise that limit"), std::string::npos) << text;
+}
+
+// The directory is absent, so that any file would fail.
+TEST_F(StateFiles, AreCheckedAndForgottenWithoutAFile) {
+  const fs::path file = directory_.path() / "WFN";
+  for (const bool hdf5 : {false, true}) {
+    Wavefunctions waves = field_->waves;
+    const auto write = [&] {
+      hdf5 ? write_wavefunctions_hdf5(file, waves) : write_wavefunctions(file, waves);
+    };
+    write();
+    Reader reader;
+    StateStorage nowhere = storage(reader);
+    nowhere.directory /= "absent";
+    nowhere.forget = true;
+    const Wavefunctions found = read_wavefunctions(file, nowhere);
+    EXPECT_TRUE(found.waves[0].coefficients[0].is_mapped());
+    EXPECT_EQ(found.waves[1].coefficients[0].size(), waves.waves[1].coefficients[0].size());
+    EXPECT_EQ(found.energy_ry, waves.energy_ry);
+    EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), {}), 1);
+    waves.waves[1].coefficients[0][0] += 0.5;
+    write();
+    EXPECT_THROW(read_wavefunctions(file, nowhere), InvalidInput);
+  }
+}
+
+// A validation with little memory for states makes the plan of the job, says what it leaves to the
+// job, and needs no directory for temporary files.
+TEST(StatesInPieces, AreNotWrittenByAValidation) {
+  if (!fs::exists(test::engine_program())) GTEST_SKIP() << "quasi-engine is not built";
+  quasi::test::TemporaryDirectory directory;
+  const MeanField field = silicon_with_all_bands(6.0, 120);
+  test::write_files_of(field, directory.path());
+  const fs::path deck = directory.path() / "deck.toml";
+  std::ofstream(deck) << "kind = \"gw\"\n[epsilon]\ncutoff_ry = 2.0\n[sigma]\nband_min = 8\n"
+                         "band_max = 9\n[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\n"
+                         "rho = \"RHO\"\n";
+  const auto validate = [&](const std::string& more) {
+    const fs::path result = directory.path() / "validated.json";
+    const std::string command = "TMPDIR=" + (directory.path() / "absent").string() + " '" +
+                                test::engine_program().string() + "' validate gw '" +
+                                deck.string() + "' --device cpu --json " + more + " > '" +
+                                result.string() + "' 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0) << more;
+    std::ifstream in(result);
+    return nlohmann::json::parse(in);
+  };
+  const auto whole = validate(""), pieces = validate("--set meanfield.state_memory_mib=1");
+  for (const char* key : {"epsilon_gflop", "sigma_evaluations", "epsilon_bands", "sigma_bands",
+                          "band_min", "band_max", "memory_bytes"})
+    EXPECT_EQ(pieces.at("plan").at(key), whole.at("plan").at(key)) << key;
+  EXPECT_EQ(whole.at("warnings").dump().find("left to the job"), std::string::npos);
+  EXPECT_NE(pieces.at("warnings").dump().find("left to the job"), std::string::npos);
 }
 
 // Found: 12 MiB of states, of which 2 stay in memory. The job with all of them in memory has a peak

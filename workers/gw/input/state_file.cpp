@@ -1,6 +1,7 @@
 #include "workers/gw/input/state_file.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,22 +83,17 @@ StateFile::StateFile(const StateStorage& storage, const std::filesystem::path& s
     first += n_bands_ * n_spins_ * static_cast<std::size_t>(n);
   }
   first_.push_back(first);
-  const bool temporary = storage.directory.empty();
-  path_ = (temporary ? std::filesystem::temp_directory_path() : storage.directory) /
-          (storage_.name + (temporary ? "." + std::to_string(getpid()) : "") + kSuffix);
-  descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   const auto bytes = static_cast<off_t>(kHeader_bytes + first * sizeof(Cplx));
-  const int failure = descriptor_ < 0 ? errno : posix_fallocate(descriptor_, 0, bytes);
-  if (failure != 0) {
-    if (descriptor_ >= 0) close(descriptor_);
-    std::error_code gone;
-    std::filesystem::remove(path_, gone);
-    throw StorageError("the states of " + storage_.name + " need " + mib(bytes) +
-                       ", more than the " + mib(storage.memory_bytes) +
-                       " of meanfield.state_memory_mib, and there is no room for them in '" +
-                       path_.string() + "': " + std::strerror(failure) +
-                       "; free the disk or raise that limit");
+  if (storage.forget) {
+    // A file without a name and without data: every part of it reads as 0.
+    descriptor_ = memfd_create(storage_.name.c_str(), MFD_CLOEXEC);
+    if (descriptor_ < 0 || ftruncate(descriptor_, bytes) != 0)
+      throw StorageError("the states of " + storage_.name +
+                         " cannot be left out: " + std::strerror(errno));
+    path_ = "/proc/self/fd/" + std::to_string(descriptor_);
+    return;
   }
+  open_on_disk(bytes);
   const FileHeader wanted{.digest = digest_of(source, waves, n_pw_)};
   FileHeader found;
   if (pread(descriptor_, &found, sizeof found, 0) == sizeof found &&
@@ -116,10 +112,29 @@ StateFile::StateFile(const StateStorage& storage, const std::filesystem::path& s
                            " k-points were read by an earlier attempt");
 }
 
+void StateFile::open_on_disk(off_t bytes) {
+  const bool temporary = storage_.directory.empty();
+  path_ = (temporary ? std::filesystem::temp_directory_path() : storage_.directory) /
+          (storage_.name + (temporary ? "." + std::to_string(getpid()) : "") + kSuffix);
+  descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int failure = descriptor_ < 0 ? errno : posix_fallocate(descriptor_, 0, bytes);
+  if (failure == 0) return;
+  if (descriptor_ >= 0) close(descriptor_);
+  descriptor_ = -1;
+  std::error_code gone;
+  std::filesystem::remove(path_, gone);
+  throw StorageError("the states of " + storage_.name + " need " + mib(bytes) + ", more than the " +
+                     mib(storage_.memory_bytes) +
+                     " of meanfield.state_memory_mib, and there is no room for them in '" +
+                     path_.string() + "': " + std::strerror(failure) +
+                     "; free the disk or raise that limit");
+}
+
 StateFile::~StateFile() {
   if (descriptor_ >= 0) close(descriptor_);
   std::error_code gone;
-  if (descriptor_ >= 0 && storage_.directory.empty()) std::filesystem::remove(path_, gone);
+  if (descriptor_ >= 0 && storage_.directory.empty() && !storage_.forget)
+    std::filesystem::remove(path_, gone);
 }
 
 std::size_t StateFile::first_of(int ik, int spin) const {
@@ -142,6 +157,7 @@ void StateFile::put(const void* data, std::size_t bytes, std::size_t at) {
 }
 
 void StateFile::write(int ik, int spin, int band, std::span<const Cplx> values) {
+  if (storage_.forget) return;
   const auto n_pw = static_cast<std::size_t>(n_pw_[static_cast<std::size_t>(ik)]);
   put(values.data(), values.size_bytes(),
       kHeader_bytes + (first_of(ik, spin) + static_cast<std::size_t>(band) * n_pw) * sizeof(Cplx));
@@ -160,6 +176,7 @@ void StateFile::report() {
 }
 
 void StateFile::finish_point(int ik) {
+  if (storage_.forget) return;
   // The states are on the disk before the header counts them.
   sync_for_resumption(path_);
   finished_ = ik + 1;
@@ -174,7 +191,7 @@ std::vector<std::vector<StateCoefficients>> StateFile::map() {
   close(descriptor_);
   descriptor_ = -1;
   std::error_code gone;
-  if (storage_.directory.empty()) std::filesystem::remove(path_, gone);
+  if (storage_.directory.empty() && !storage_.forget) std::filesystem::remove(path_, gone);
   if (storage_.progress != nullptr && written_bytes_ > 0)
     storage_.progress->log(storage_.name + ": " + mib(written_bytes_) + " of states read in " +
                            std::to_string(since_.seconds()) + " s, " +

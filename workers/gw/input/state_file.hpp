@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -22,6 +24,9 @@ struct StateStorage {
   std::filesystem::path directory;
   Progress* progress = nullptr;  ///< null: silent
   std::string name = "WFN";      ///< of the states in messages and file names
+  /// True: states that exceed the memory are checked and forgotten, and nothing is written. They
+  /// read as 0 afterwards. For jobs that are validated only.
+  bool forget = false;
 };
 
 /// States of a WFN file on their way to a file that is mapped to memory. The file holds the
@@ -50,6 +55,8 @@ class StateFile {
   std::vector<std::vector<StateCoefficients>> map();
 
  private:
+  /// Makes or finds the file on the disk, of a size.
+  void open_on_disk(off_t bytes);
   std::size_t first_of(int ik, int spin) const;
   void put(const void* data, std::size_t bytes, std::size_t at);
   void report();

@@ -21,4 +21,16 @@ void require_room_of_crystal(const Deck& deck, const Workplace& place) {
   require_room(plan, place.memory_limit_bytes);
 }
 
+std::string leave_out_forgotten_states(const MeanField& field, Deck& deck) {
+  const auto is_mapped = [](const Wavefunctions& waves) {
+    return waves.waves[0].coefficients[0].is_mapped();
+  };
+  if (!is_mapped(field.waves) && !(field.shifted && is_mapped(*field.shifted))) return {};
+  deck.self_test = false;
+  deck.pseudobands = {};
+  return "the states of WFN or WFNq exceed meanfield.state_memory_mib. Norms are checked; "
+         "orthonormality, density, f_sum and pseudobands are left to the job, since a validation "
+         "writes no file";
+}
+
 }  // namespace quasi::gw

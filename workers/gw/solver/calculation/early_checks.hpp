@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 
 namespace quasi::gw {
@@ -8,5 +10,9 @@ namespace quasi::gw {
 /// matrices between plane waves. The plan makes this check for every job, after the states.
 /// @throws OutOfMemory as require_room() does
 void require_room_of_crystal(const Deck& deck, const Workplace& place);
+
+/// Takes out of the deck of a validation what needs states that it has forgotten
+/// (StateStorage::forget). @return a note that says so; empty: no states are forgotten
+std::string leave_out_forgotten_states(const MeanField& field, Deck& deck);
 
 }  // namespace quasi::gw

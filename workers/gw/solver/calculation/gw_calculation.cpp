@@ -339,9 +339,13 @@ Calculation run_calculation(const Deck& deck, const Workplace& place, Progress& 
 
 Plan validated_plan(const Deck& deck, const Workplace& place, Progress& progress) {
   require_room_of_crystal(deck, place);
-  Calculation run = started(load_mean_field(deck.mean_field, demand_at(deck, place, progress),
-                                            place.team.first(), progress));
-  prepare(deck, place, progress, run);
+  MeanFieldDemand demand = demand_at(deck, place, progress);
+  demand.states.forget = true;
+  Calculation run = started(load_mean_field(deck.mean_field, demand, place.team.first(), progress));
+  Deck known = deck;
+  const std::string note = leave_out_forgotten_states(run.field, known);
+  prepare(known, place, progress, run);
+  if (!note.empty()) run.plan.notes.push_back(note);
   return std::move(run.plan);
 }
 

@@ -49,9 +49,25 @@ std::shared_ptr<const RadialProjectors> projectors_between(const MeanFieldOption
   return nonlocal;
 }
 
+/// Returns a density without structure, where the states are forgotten.
+PlaneWaveField uniform_density(const Wavefunctions& waves) {
+  const auto n_spins = static_cast<std::size_t>(waves.header.n_spins);
+  PlaneWaveField density{.header = waves.header, .values = {}};
+  for (std::size_t spin = 0; spin < n_spins; ++spin) {
+    auto& values = density.values.emplace_back(waves.header.g.size());
+    const auto zero = std::find(waves.header.g.begin(), waves.header.g.end(), IVec3{});
+    values[static_cast<std::size_t>(zero - waves.header.g.begin())] =
+        2.0 / static_cast<double>(n_spins) * waves.last_occupied[spin * waves.k.size()];
+  }
+  return density;
+}
+
 /// Returns the density of RHO or, without that file, of the occupied states.
-PlaneWaveField density_of(const MeanFieldOptions& files, Wavefunctions& waves, GwKernels& kernels) {
+/// @param forgets  StateStorage::forget
+PlaneWaveField density_of(const MeanFieldOptions& files, bool forgets, Wavefunctions& waves,
+                          GwKernels& kernels) {
   if (!files.rho.empty()) return read_field(files.rho, "RHO");
+  if (forgets && waves.waves[0].coefficients[0].is_mapped()) return uniform_density(waves);
   std::int64_t points = 1;
   for (const int n : waves.k_grid) points *= std::max(1, n);
   complete_by_time_reversal(waves, points);
@@ -121,7 +137,7 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
                                      kernels, progress);
     }
   }
-  PlaneWaveField density = density_of(source, waves, kernels);
+  PlaneWaveField density = density_of(source, demand.states.forget, waves, kernels);
   MeanField field = make_mean_field(std::move(waves), std::move(shifted), std::move(density));
   field.nonlocal = nonlocal;
   if (demand.shifts) field.shifted_states = shifted_states_of_files(source, nonlocal);
