@@ -8,6 +8,7 @@
 #include "tests/gw/kernels/sigma_problem.hpp"
 #include "tests/oracle/gw/sigma_derivative.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
+#include "workers/gw/kernels/pole_sums/first_order/first_order_form.hpp"
 #include "workers/gw/physics/pole_difference.hpp"
 
 namespace {
@@ -211,6 +212,56 @@ TEST_P(GwSigmaKernels, FirstOrderOfTheExchange) {
         const Cplx got = sum[static_cast<std::size_t>((p * sides.n_l + l) * sides.n_m + m)];
         EXPECT_LT(std::abs(got - expected), 1e-12 * (1.0 + std::abs(expected)));
       }
+}
+
+// Sums with a matrix W and with a diagonal one are the literal sums over pairs, for each energy
+// with its own factors; no factor of the second energy differs from 0. 1e-11: 1e4 terms of size
+// one.
+TEST_P(GwSigmaKernels, FirstOrdersOfAMatrixAgreeWithTheNaiveSum) {
+  const RandomSides sides(3, 9, 37, 2);
+  const std::int64_t n_bra = sides.bra.size(), n_ket = sides.ket.size(), n_g = sides.n_g, n_e = 3;
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  const auto left = test::loaded_block(*kernels, {sides.left.data(), {sides.n_l, n_bra, n_g}}),
+             right = test::loaded_block(*kernels, {sides.right.data(), {sides.n_m, n_ket, n_g}});
+  const auto w = random_complex(static_cast<std::size_t>(n_g * n_g), 61);
+  const auto k_of = [&](std::int64_t e, std::int64_t i, std::int64_t j) {
+    return e == 1 ? 0.0 : std::cos(static_cast<double>((e * n_bra + i) * n_ket + j));
+  };
+  for (const bool diagonal : {false, true}) {
+    std::vector<Cplx> sum(static_cast<std::size_t>(sides.n_p * n_e * sides.n_l * sides.n_m));
+    for (const BandRange range : {BandRange{0, 2}, BandRange{2, n_ket}}) {
+      std::vector<double> factor;
+      for (std::int64_t e = 0; e < n_e; ++e)
+        for (std::int64_t i = 0; i < n_bra; ++i)
+          for (std::int64_t j = range.begin; j < range.end; ++j) factor.push_back(k_of(e, i, j));
+      gw::FirstOrderForm form{.factor = {factor.data(), {n_e, n_bra, range.size()}}};
+      if (diagonal)
+        form.diagonal = {w.data(), {n_g}};
+      else
+        form.matrix = {w.data(), {n_g, n_g}};
+      const auto v = sides.part(*kernels, range, false);
+      gw::add_first_order_form(GetParam(), {*left, *right}, {sides.bra, sides.ket, range, *v, 0.5},
+                               form, {sum.data(), {sides.n_p, n_e, sides.n_l, sides.n_m}});
+    }
+    for (std::int64_t p = 0; p < sides.n_p; ++p)
+      for (std::int64_t e = 0; e < n_e; ++e)
+        for (std::int64_t l = 0; l < sides.n_l; ++l)
+          for (std::int64_t m = 0; m < sides.n_m; m += 4) {
+            Cplx expected;
+            for (std::int64_t i = 0; i < n_bra; ++i)
+              for (std::int64_t j = 0; j < n_ket; ++j)
+                for (std::int64_t g = 0; g < n_g; ++g)
+                  for (std::int64_t h = diagonal ? g : 0; h < (diagonal ? g + 1 : n_g); ++h)
+                    expected +=
+                        0.5 * k_of(e, i, j) * sides.v(p, i, j) *
+                        sides.left[static_cast<std::size_t>((l * n_bra + i) * n_g + g)] *
+                        w[static_cast<std::size_t>(diagonal ? g : g * n_g + h)] *
+                        std::conj(sides.right[static_cast<std::size_t>((m * n_ket + j) * n_g + h)]);
+            const Cplx got =
+                sum[static_cast<std::size_t>(((p * n_e + e) * sides.n_l + l) * sides.n_m + m)];
+            EXPECT_LT(std::abs(got - expected), 1e-11 * (1.0 + std::abs(expected)));
+          }
+  }
 }
 
 // V_n'n = Σ c*_n'(G) ∂V(ΔG) c_n(G − ΔG) of a chain of plane waves with shifts of either

@@ -5,6 +5,7 @@
 
 #include "tests/gw/support/interrupter.hpp"
 #include "tests/gw/support/small_silicon.hpp"
+#include "tests/gw/support/written_out.hpp"
 #include "tests/oracle/gw/subspace_forms.hpp"
 #include "tests/support/every_device.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -20,17 +21,6 @@ class SubspaceStorageOnDevice : public quasi::test::OnEveryDevice {};
 QUASI_ON_EVERY_DEVICE(SubspaceStorageOnDevice);
 
 constexpr Mat3 kTriclinic{{{0.97, 0.03, -0.02}, {0.01, 1.02, 0.04}, {0.05, -0.01, 1.06}}};
-
-/// The same ε⁻¹ as matrices between plane waves.
-DielectricMatrix written_out(const DielectricMatrix& m) {
-  DielectricMatrix whole = m;
-  for (std::size_t f = 1; f < m.n_frequencies(); ++f) {
-    UnsetVector<Cplx> room;
-    whole.inverse.push_back(inverse_of(m, f, room));
-  }
-  whole.reduced = {};
-  return whole;
-}
 
 struct Case {
   const char* name;
@@ -82,7 +72,7 @@ struct Problem {
     e.subspace = {.tolerance = 0.0, .vectors = vectors, .complement = c.complement};
     for (const Vec3& q : screening_points(field)) {
       epsilon.push_back(dielectric_matrix(field, q, e, coulomb, *kernels, silent));
-      whole.push_back(written_out(epsilon.back()));
+      whole.push_back(test::written_out(epsilon.back()));
     }
   }
   std::vector<SelfEnergyAtK> sigma(const std::vector<DielectricMatrix>& of) {

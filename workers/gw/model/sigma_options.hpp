@@ -30,6 +30,9 @@ inline bool uses_plasmon_poles(SigmaMethod method) {
   return method == SigmaMethod::kHybertsenLouie || method == SigmaMethod::kGodbyNeeds;
 }
 
+/// Returns true for methods whose first order in a perturbation is known (docs/theory/gw.md 14).
+inline bool has_first_order(SigmaMethod method) { return method <= SigmaMethod::kContour; }
+
 /// Treatment of an element whose ω̃² is negative (docs/theory/gw.md 6.2). The numbers are those of
 /// BerkeleyGW's input files.
 enum class InvalidMode { kSkip = 0, kImaginary = 1, kTwoRydberg = 2, kStatic = 3 };

@@ -66,8 +66,11 @@ void check_perturbation(const Deck& deck, const std::string& where) {
             "which holds no potential of a displaced atom; set source = \"epm\"");
   refuse_if(deck.mean_field.crystal.deformation != EmpiricalCrystal{}.deformation,
             "meanfield.stretch", "because form factors are known at undeformed lengths alone");
-  refuse_if(uses_frequencies(deck.sigma.method), "this sigma.method",
-            "which has no first order of Σ; use \"hl-gpp\", \"gn-gpp\" or \"cohsex\"");
+  refuse_if(!has_first_order(deck.sigma.method),
+            deck.sigma.method == SigmaMethod::kRealAxis ? "sigma.method = \"real-axis\""
+                                                        : "sigma.method = \"imaginary-axis\"",
+            "which has no first order of Σ; use \"contour\", \"hl-gpp\", \"gn-gpp\" or "
+            "\"cohsex\"");
   refuse_if(deck.sigma.invalid == InvalidMode::kImaginary, "sigma.invalid_modes = \"imaginary\"",
             "which has no first order of Σ; use \"static\", \"two-rydberg\" or \"skip\"");
   refuse_if(deck.sigma.remainder, "sigma.static_remainder",

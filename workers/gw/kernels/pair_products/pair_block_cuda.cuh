@@ -30,6 +30,8 @@ class CudaPairBlock final : public PairBlock {
   double2* resize(std::int64_t n_left, std::int64_t n_right, std::int64_t n_g);
   /// Returns the products in device memory, [n_left][n_right][n_g].
   const double2* data() const { return products_.data(); }
+  /// Returns the context of the device that has the products.
+  CudaContext& context() const { return *context_; }
   /// Returns the number of rows of length n_g that a scratch array may have; they take at most 4
   /// GB.
   std::int64_t rows_that_fit(const char* what) const;

@@ -46,11 +46,7 @@ DerivativeAtPoint::DerivativeAtPoint(const DerivativeProblem& problem, const Der
   of_kets_ = kernels.hamiltonian().make_couplings();
   of_bras_ = kernels.hamiltonian().make_couplings();
   clock.step("states");
-  ScreenedPoles w(field, problem.epsilon[point.iq], problem.options, coulomb);
-  const PlasmonPoleView poles = w.at_point(point.q).view();
-  poles_ = kernels.pole_sums().load(poles, problem.options.rules);
-  mirrored_ =
-      one_side_ && are_local(problem.perturbations) && (poles.hermitian || is_hermitian(poles));
+  load_screening(point, coulomb);
   const GSphere bare = problem.bare_sphere(point.iq);
   coulomb_ = averaged_coulomb(problem.epsilon[point.iq], bare, coulomb);
   clock.step("screening");
@@ -61,16 +57,42 @@ DerivativeAtPoint::DerivativeAtPoint(const DerivativeProblem& problem, const Der
         problem.box, view<const std::int32_t>(rotated.box_index, n_g),
         with_phases ? view<const Cplx>(rotated.factor, n_g) : View<const Cplx, 1>{});
   };
-  const auto screened = load_sphere(w.sphere(), true), unscreened = load_sphere(bare, false);
+  const auto screened = load_sphere(sphere_, true), unscreened = load_sphere(bare, false);
   const auto fill = [&](const WavesAtPoint& outer, const Inner& inner,
-                        std::unique_ptr<PairBlock>& with_w, std::unique_ptr<PairBlock>& bare_one) {
+                        std::unique_ptr<PairBlock>& with_w, std::unique_ptr<PairBlock>& projected,
+                        std::unique_ptr<PairBlock>& bare_one) {
     const auto left = load(kernels_, outer), right = load(kernels_, inner.waves);
     with_w = products(*left, *right, *screened);
     bare_one = products(*left, *right, *unscreened);
+    if (contour_ == nullptr || !contour_->at_q().subspace.used()) return;
+    const SubspaceOfW& subspace = contour_->at_q().subspace;
+    projected = products(*left, *right, *screened);
+    projected->project(view<const Cplx>(subspace.basis, subspace.n, subspace.n_b));
   };
-  fill(bra_outer, bra_states, screened_bra_, bare_bra_);
-  if (!one_side_) fill(ket_outer, ket_states, screened_ket_, bare_ket_);
+  fill(bra_outer, bra_states, screened_bra_, projected_bra_, bare_bra_);
+  if (!one_side_) fill(ket_outer, ket_states, screened_ket_, projected_ket_, bare_ket_);
   clock.step("products");
+}
+
+void DerivativeAtPoint::load_screening(const DerivativePoint& point,
+                                       const CoulombInteraction& coulomb) {
+  const MeanField& field = problem_.field;
+  const DielectricMatrix& epsilon = problem_.epsilon[point.iq];
+  const SigmaOptions& options = problem_.options;
+  mirrored_ = false;
+  if (options.method == SigmaMethod::kContour) {
+    auto made = std::make_unique<ContourScreening>(field, epsilon, options, coulomb, kernels_);
+    made->move_to(point.q, coulomb, field.crystal().bdot);
+    sphere_ = made->sphere();
+    contour_ = std::move(made);
+    return;
+  }
+  ScreenedPoles w(field, epsilon, options, coulomb);
+  const PlasmonPoleView poles = w.at_point(point.q).view();
+  poles_ = kernels_.pole_sums().load(poles, options.rules);
+  mirrored_ =
+      one_side_ && are_local(problem_.perturbations) && (poles.hermitian || is_hermitian(poles));
+  sphere_ = w.sphere();
 }
 
 DerivativeAtPoint::Inner DerivativeAtPoint::inner(const Vec3& k) const {
@@ -93,7 +115,7 @@ std::unique_ptr<PairBlock> DerivativeAtPoint::products(const LoadedBands& outer,
   return block;
 }
 
-void DerivativeAtPoint::add_correlation(BandRange bands, std::vector<DerivativeSums>& sums) const {
+void DerivativeAtPoint::add_poles(BandRange bands, std::vector<DerivativeSums>& sums) const {
   const auto size = static_cast<std::size_t>(n_e_ * n_ * n_);
   const auto n_sums = static_cast<std::size_t>(n_p_) * size;
   const auto shaped = [&](std::vector<Cplx>& values) {
@@ -132,6 +154,25 @@ void DerivativeAtPoint::add_correlation(BandRange bands, std::vector<DerivativeS
         }
 }
 
+void DerivativeAtPoint::add_contour(BandRange bands, std::vector<DerivativeSums>& sums) const {
+  const auto size = static_cast<std::size_t>(n_e_ * n_ * n_);
+  std::vector<Cplx> found(2 * static_cast<std::size_t>(n_p_) * size);
+  std::optional<FirstOrderProducts> projected;
+  if (projected_bra_ != nullptr)
+    projected.emplace(*projected_bra_, ket_block(projected_bra_, projected_ket_));
+  add_contour_first_order(*contour_,
+                          {{*screened_bra_, ket_block(screened_bra_, screened_ket_)},
+                           projected ? &*projected : nullptr},
+                          {bra_, ket_, bands, *of_kets_, weight_}, problem_.energies_ry,
+                          kernels_.device(), view<Cplx>(found, n_p_, 2 * n_e_, n_, n_));
+  for (std::size_t p = 0; p < sums.size(); ++p)
+    for (std::size_t i = 0; i < size; ++i) {
+      const Cplx fixed = found[2 * p * size + i];
+      sums[p].fixed_energies[i] += fixed;
+      sums[p].correlation[i] += fixed + found[(2 * p + 1) * size + i];
+    }
+}
+
 void DerivativeAtPoint::add_exchange(BandRange bands, std::vector<DerivativeSums>& sums) const {
   const auto size = static_cast<std::size_t>(n_ * n_);
   std::vector<Cplx> found(static_cast<std::size_t>(n_p_) * size);
@@ -151,7 +192,10 @@ std::vector<DerivativeSums> DerivativeAtPoint::part(BandRange bands) const {
       {std::vector<Cplx>(all), std::vector<Cplx>(all), std::vector<Cplx>(size)});
   couplings_->of_kets(bands, *of_kets_);
   clock.step("couplings");
-  add_correlation(bands, sums);
+  if (contour_ != nullptr)
+    add_contour(bands, sums);
+  else
+    add_poles(bands, sums);
   clock.step("correlation");
   add_exchange(bands, sums);
   clock.step("exchange");

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "workers/gw/solver/perturbation/contour_first_order.hpp"
 #include "workers/gw/solver/perturbation/coupling_parts.hpp"
 #include "workers/gw/solver/perturbation/screened_poles.hpp"
 #include "workers/gw/solver/perturbation/sigma_derivative.hpp"
@@ -54,7 +55,9 @@ class DerivativeAtPoint {
   Inner inner(const Vec3& k) const;
   std::unique_ptr<PairBlock> products(const LoadedBands& outer, const LoadedBands& inner,
                                       const LoadedSphere& sphere) const;
-  void add_correlation(BandRange bands, std::vector<DerivativeSums>& sums) const;
+  void load_screening(const DerivativePoint& point, const CoulombInteraction& coulomb);
+  void add_poles(BandRange bands, std::vector<DerivativeSums>& sums) const;
+  void add_contour(BandRange bands, std::vector<DerivativeSums>& sums) const;
   void add_exchange(BandRange bands, std::vector<DerivativeSums>& sums) const;
   const PairBlock& ket_block(const std::unique_ptr<PairBlock>& bra,
                              const std::unique_ptr<PairBlock>& ket) const {
@@ -72,10 +75,14 @@ class DerivativeAtPoint {
   std::unique_ptr<const CouplingParts> couplings_;
   /// V of the part: V_n'n of its kets, and V*_n'n of its bras.
   std::unique_ptr<CouplingBlock> of_kets_, of_bras_;
-  std::shared_ptr<const LoadedPoleModel> poles_;
+  GSphere sphere_;                                   ///< plane waves of W at the irreducible q
+  std::shared_ptr<const LoadedPoleModel> poles_;     ///< null with contour deformation
+  std::unique_ptr<const ContourScreening> contour_;  ///< null with plasmon poles
   std::vector<double> coulomb_;
   /// M of both sides, on the plane waves of W and on those of the exchange; no ket if one side.
   std::unique_ptr<PairBlock> screened_bra_, screened_ket_, bare_bra_, bare_ket_;
+  /// M on the vectors of the subspace of W; null without one.
+  std::unique_ptr<PairBlock> projected_bra_, projected_ket_;
 };
 
 }  // namespace quasi::gw

@@ -1,8 +1,11 @@
 #include "workers/gw/solver/perturbation/finite_difference.hpp"
 
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/perturbation/contour_first_order.hpp"
 #include "workers/gw/solver/perturbation/screened_poles.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 
@@ -37,6 +40,54 @@ DisplacedStates displaced_states(const MeanField& field, const PotentialElements
   return states;
 }
 
+/// W of one irreducible q at rest, as poles or at the frequencies of a contour.
+class ScreeningAtRest {
+ public:
+  ScreeningAtRest(const MeanField& field, const DielectricMatrix& epsilon,
+                  const SigmaOptions& options, const DeviceContext& context)
+      : field_(field), options_(options), context_(context) {
+    if (options.method == SigmaMethod::kContour)
+      contour_.emplace(field, epsilon, options, context.coulomb, context.kernels);
+    else
+      poles_.emplace(field, epsilon, options, context.coulomb);
+  }
+  const GSphere& sphere() const { return contour_ ? contour_->sphere() : poles_->sphere(); }
+
+  /// Takes W at one q of the star.
+  void move_to(const Vec3& q) {
+    if (contour_)
+      contour_->move_to(q, context_.coulomb, field_.crystal().bdot);
+    else
+      loaded_ = context_.kernels.pole_sums().load(poles_->at_point(q).view(), options_.rules);
+  }
+
+  /// Adds Σ_c of one block of products to `sum`, [E][l][m]. A subspace projects the products.
+  void add(const BandBlock& block, const std::vector<double>& energies_ry, PairBlock& products,
+           std::vector<Cplx>& sum) const {
+    const auto n_e = static_cast<std::int64_t>(energies_ry.size());
+    if (contour_) {
+      SigmaMatrixAtK found{.n = block.n_l, .energy_ry = energies_ry, .x_ry = {}};
+      found.correlation_ry = std::move(sum);
+      add_contour_matrix(contour_->at_q(), options_.contour, block, products, found);
+      sum = std::move(found.correlation_ry);
+      return;
+    }
+    loaded_->add_offdiagonal(
+        products,
+        {view<const double>(energies_ry, n_e), view<const double>(block.inner_ry, block.n_b),
+         view<const double>(block.occupation, block.n_b), block.weight},
+        {}, view<Cplx>(sum, n_e, block.n_l, block.n_l));
+  }
+
+ private:
+  const MeanField& field_;
+  const SigmaOptions& options_;
+  const DeviceContext& context_;
+  std::optional<ContourScreening> contour_;
+  std::optional<ScreenedPoles> poles_;
+  std::shared_ptr<const LoadedPoleModel> loaded_;
+};
+
 /// Σ_lm(E) between the states at rest of one k, with the inner states of displaced crystals.
 class SigmaOfDisplacedStates {
  public:
@@ -64,14 +115,13 @@ class SigmaOfDisplacedStates {
   void add_star(const DielectricMatrix& epsilon, int iq,
                 const std::vector<const PotentialElements*>& potentials,
                 std::vector<std::vector<Cplx>>& sums) {
-    ScreenedPoles w(field_, epsilon, options_, context_.coulomb);
+    ScreeningAtRest w(field_, epsilon, options_, context_);
     const GSphere bare = make_g_sphere(field_.crystal().bdot, epsilon.at_gamma ? Vec3{} : epsilon.q,
                                        options_.bare_cutoff_ry);
     const std::vector<double> coulomb = averaged_coulomb(epsilon, bare, context_.coulomb);
     for (const ZonePoint& point : field_.transfers().points()) {
       if (point.irreducible != iq) continue;
-      const PlasmonPoleView poles = w.at_point(point.k).view();
-      const auto loaded = context_.kernels.pole_sums().load(poles, options_.rules);
+      w.move_to(point.k);
       const auto screened = load_sphere(point.k, w.sphere(), true);
       const auto unscreened = load_sphere(point.k, bare, false);
       const Vec3 k = k_ - point.k;
@@ -84,7 +134,12 @@ class SigmaOfDisplacedStates {
             box_, view<const Cplx>(states.coefficients, options_.bands, n_g),
             view<const std::int32_t>(at_rest.box_index, n_g));
         fill(*inner, *screened);
-        add_correlation(*loaded, states.energy_ry, sums[i]);
+        w.add({.n_l = n_,
+               .n_b = options_.bands,
+               .inner_ry = states.energy_ry,
+               .occupation = occupation_,
+               .weight = weight()},
+              energies_ry_, *block_, sums[i]);
         fill(*inner, *unscreened);
         add_exchange(coulomb, sums[i]);
         context_.progress.throw_if_cancelled();
@@ -107,16 +162,6 @@ class SigmaOfDisplacedStates {
   void fill(const LoadedBands& inner, const LoadedSphere& sphere) {
     context_.kernels.pair_products().fill({*outer_, {0, n_}}, {inner, {0, options_.bands}}, sphere,
                                           *block_);
-  }
-
-  void add_correlation(const LoadedPoleModel& poles, const std::vector<double>& inner_ry,
-                       std::vector<Cplx>& sum) const {
-    const auto n_e = static_cast<std::int64_t>(energies_ry_.size());
-    poles.add_offdiagonal(
-        *block_,
-        {view<const double>(energies_ry_, n_e), view<const double>(inner_ry, options_.bands),
-         view<const double>(occupation_, options_.bands), weight()},
-        {}, view<Cplx>(sum, n_e, n_, n_));
   }
 
   void add_exchange(const std::vector<double>& coulomb, std::vector<Cplx>& sum) const {

@@ -13,10 +13,11 @@ namespace {
 
 void check(const MeanField& field, const SigmaOptions& options,
            const std::vector<Perturbation>& perturbations) {
-  if (options.method != SigmaMethod::kCohsex && !uses_plasmon_poles(options.method))
+  if (!has_first_order(options.method))
     throw InvalidInput(
-        "the derivative of Σ is built for plasmon poles and static COHSEX; set sigma.method to "
-        "\"hl-gpp\", \"gn-gpp\" or \"cohsex\"");
+        "the derivative of Σ is built for plasmon poles, static COHSEX and contour deformation; "
+        "set "
+        "sigma.method to \"hl-gpp\", \"gn-gpp\", \"cohsex\" or \"contour\"");
   if (options.invalid == InvalidMode::kImaginary)
     throw InvalidInput(
         "sigma.invalid_modes = \"imaginary\" has no derivative of Σ; choose \"static\", "

@@ -3,7 +3,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "workers/backend/error.hpp"
+#include "workers/gw/physics/contour_residues.hpp"
 #include "workers/gw/solver/self_energy/sigma_subspace.hpp"
 
 // Three methods for Σ_c from ε⁻¹ at many frequencies (docs/theory/gw.md 6.5).
@@ -20,29 +20,6 @@ void for_each_energy(const BandBlock& block, const std::vector<double>& offsets_
              block.outer_ry[static_cast<std::size_t>(l)] + offsets_ry[e] -
                  block.inner_ry[static_cast<std::size_t>(n)],
              block.occupation[static_cast<std::size_t>(n)] > 0.5);
-}
-
-[[noreturn]] void refuse_frequency(double omega_ry, const ContourGrid& grid) {
-  throw InvalidInput("ε⁻¹ is needed at " + std::to_string(omega_ry * kRydberg_ev) +
-                     " eV, beyond the real-axis grid that ends at " +
-                     std::to_string(grid.real_ry.back() * kRydberg_ev) +
-                     " eV; raise epsilon.real_max_ev");
-}
-
-/// Calls visit(i, factor) for the two real points between which S(|x|) is interpolated as a
-/// residue, if there is one.
-template <typename Visit>
-void for_each_residue_point(const ContourGrid& grid, double x, bool occupied, Visit&& visit) {
-  const double sign = residue_sign(x, occupied);
-  if (sign == 0.0) return;
-  const double omega = std::abs(x);
-  if (omega > grid.real_ry.back()) refuse_frequency(omega, grid);
-  std::size_t i = static_cast<std::size_t>(
-      std::upper_bound(grid.real_ry.begin(), grid.real_ry.end(), omega) - grid.real_ry.begin());
-  i = std::min(i, grid.real_ry.size() - 1);
-  const double t = (omega - grid.real_ry[i - 1]) / (grid.real_ry[i] - grid.real_ry[i - 1]);
-  visit(i - 1, sign * (1.0 - t));
-  visit(i, sign * t);
 }
 
 // S(ω) = Σ_GG' M (δ − ε⁻¹(ω))_GG' v̄ M* of every pair of the block comes from FormsOfBlock.
@@ -73,9 +50,10 @@ void add_contour(const FormsOfBlock& forms_at, const SigmaOptions& options, cons
   std::vector<std::vector<Share>> at_point(grid.real_ry.size());
   for_each_energy(block, options.offsets_ry,
                   [&](std::size_t p, std::size_t l, std::size_t e, double x, bool occupied) {
-                    for_each_residue_point(grid, x, occupied, [&](std::size_t i, double factor) {
-                      at_point[i].push_back({p, l, e, factor});
-                    });
+                    for_each_residue_point(grid.real_ry, x, occupied,
+                                           [&](std::size_t i, double factor) {
+                                             at_point[i].push_back({p, l, e, factor});
+                                           });
                   });
   for (std::size_t i = 0; i < at_point.size(); ++i) {
     if (at_point[i].empty()) continue;
@@ -221,9 +199,9 @@ void add_contour_matrix(const FrequencyDependentW& w, const ContourGrid& grid,
     const double x = sum.energy_ry[e] - block.inner_ry[n];
     const std::vector<double> weights = contour_weights<double>(grid.imaginary_ry, x, grid.rule);
     for (std::size_t j = 0; j < weights.size(); ++j) add(j, pair, weights[j]);
-    for_each_residue_point(grid, x, block.occupation[n] > 0.5, [&](std::size_t i, double factor) {
-      add(grid.imaginary_ry.size() + i, pair, factor);
-    });
+    for_each_residue_point(
+        grid.real_ry, x, block.occupation[n] > 0.5,
+        [&](std::size_t i, double factor) { add(grid.imaginary_ry.size() + i, pair, factor); });
   }
   if (w.subspace.used()) {
     add_contour_matrix_in_subspace(w.subspace, share, block.n_b, products, sum);

@@ -5,6 +5,7 @@
 
 #include "workers/gw/kernels/dense/zgemm_cpu.hpp"
 #include "workers/gw/kernels/hamiltonian/local_coupling_cpu.hpp"
+#include "workers/gw/kernels/pole_sums/first_order/first_order_form.hpp"
 #include "workers/gw/physics/plasmon_pole.hpp"
 #include "workers/gw/physics/pole_difference.hpp"
 
@@ -37,22 +38,33 @@ class TermsOfKet {
     return rows;
   }
 
+  /// Returns Z = Σ_G M_ln'(G) y_m(G) of all n', [n_l][n_bra][n_m].
+  /// @param y  [n_m][n_g]
+  std::vector<Cplx> with_all_bras(const std::vector<Cplx>& y) const {
+    std::vector<Cplx> z(static_cast<std::size_t>(n_l * n_bra * n_m));
+    zgemm({.transpose_b = CblasTrans, .m = n_l * n_bra, .n = n_m, .k = n_g},
+          {products_.bra.data, n_g}, {y.data(), n_g}, {z.data(), n_m});
+    return z;
+  }
+  /// Adds Σ_n' factor V_n'n Z to the terms of every perturbation, `step` apart.
+  /// @param factor  [n_bra][part.size()]
+  void add_couplings(std::int64_t n, const double* factor, const std::vector<Cplx>& z, Cplx* terms,
+                     std::int64_t step) const {
+    const std::int64_t n_part = pairs_.part.size();
+    std::vector<Cplx> v(static_cast<std::size_t>(n_p * n_bra));
+    for (std::int64_t p = 0; p < n_p; ++p)
+      for (std::int64_t bra = 0; bra < n_bra; ++bra)
+        v[static_cast<std::size_t>(p * n_bra + bra)] =
+            factor[bra * n_part + n] * coupling_(p, bra, n);
+    for (std::int64_t l = 0; l < n_l; ++l)
+      zgemm({.transpose_b = CblasNoTrans, .m = n_p, .n = n_m, .k = n_bra, .beta = 1.0},
+            {v.data(), n_bra}, {z.data() + l * n_bra * n_m, n_m}, {terms + l * n_m, step});
+  }
   /// Adds Σ_n' factor V_n'n Σ_G M_ln'(G) y_m(G) to the terms of every perturbation, `step` apart.
   /// @param y  [n_m][n_g]
   void add_all_bras(std::int64_t n, const std::vector<double>& factor, const std::vector<Cplx>& y,
                     Cplx* terms, std::int64_t step) const {
-    const std::int64_t n_part = pairs_.part.size();
-    std::vector<Cplx> z(static_cast<std::size_t>(n_l * n_bra * n_m)),
-        v(static_cast<std::size_t>(n_p * n_bra));
-    zgemm({.transpose_b = CblasTrans, .m = n_l * n_bra, .n = n_m, .k = n_g},
-          {products_.bra.data, n_g}, {y.data(), n_g}, {z.data(), n_m});
-    for (std::int64_t p = 0; p < n_p; ++p)
-      for (std::int64_t bra = 0; bra < n_bra; ++bra)
-        v[static_cast<std::size_t>(p * n_bra + bra)] =
-            factor[static_cast<std::size_t>(bra * n_part + n)] * coupling_(p, bra, n);
-    for (std::int64_t l = 0; l < n_l; ++l)
-      zgemm({.transpose_b = CblasNoTrans, .m = n_p, .n = n_m, .k = n_bra, .beta = 1.0},
-            {v.data(), n_bra}, {z.data() + l * n_bra * n_m, n_m}, {terms + l * n_m, step});
+    add_couplings(n, factor.data(), with_all_bras(y), terms, step);
   }
 
   /// Adds w V_n'n Σ_G M_ln'(G) y_m(G) of one pair.
@@ -178,6 +190,31 @@ void add_first_order_exchange_cpu(const FirstOrderArrays& products, View<const d
                           y[static_cast<std::size_t>(i)] *= coulomb(i % of_ket.n_g);
                         of_ket.add_all_bras(n, factor, y, to[0], n_lm);
                       });
+}
+
+void add_first_order_form_cpu(const FirstOrderArrays& products, const FirstOrderPairs& pairs,
+                              const FirstOrderForm& form, View<Cplx, 4> sum) {
+  const TermsOfKet of_ket(products, pairs);
+  const std::int64_t n_e = form.factor.extent[0], n_lm = of_ket.n_l * of_ket.n_m,
+                     n_factors = of_ket.n_bra * pairs.part.size();
+  const std::vector<double> factor = weighted_factors(form, pairs);
+  const std::vector<char> used = used_energies(factor, n_e);
+  of_ket.add_in_order(
+      {sum.data}, of_ket.n_p * n_e * n_lm, [&](std::int64_t n, const std::vector<Cplx*>& to) {
+        const std::vector<Cplx> rows = of_ket.conjugate_rows(n);
+        std::vector<Cplx> y(rows.size());
+        if (form.matrix.data != nullptr)
+          zgemm({.transpose_b = CblasTrans, .m = of_ket.n_m, .n = of_ket.n_g, .k = of_ket.n_g},
+                {rows.data(), of_ket.n_g}, {form.matrix.data, of_ket.n_g}, {y.data(), of_ket.n_g});
+        else
+          for (std::int64_t i = 0; i < std::ssize(y); ++i)
+            y[static_cast<std::size_t>(i)] =
+                form.diagonal(i % of_ket.n_g) * rows[static_cast<std::size_t>(i)];
+        const std::vector<Cplx> z = of_ket.with_all_bras(y);
+        for (std::int64_t e = 0; e < n_e; ++e)
+          if (used[static_cast<std::size_t>(e)])
+            of_ket.add_couplings(n, factor.data() + e * n_factors, z, to[0] + e * n_lm, n_e * n_lm);
+      });
 }
 
 }  // namespace quasi::gw

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "workers/gw/kernels/hamiltonian/local_coupling_cuda.cuh"
+#include "workers/gw/kernels/pair_products/pair_block_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/first_order/first_order_form.hpp"
 #include "workers/gw/kernels/pole_sums/first_order/pole_rows_cuda.cuh"
 
 namespace quasi::gw::cuda {
@@ -54,14 +56,16 @@ __global__ void gather_couplings(Couplings of, const PairOnDevice* pairs, std::i
   multiplets[p * n_pairs + i] = {pair.multiplet * value.x, pair.multiplet * value.y};
 }
 
-/// y[n][m][G] = v(G) M*_mn(G) of kets [first, …).
-__global__ void weighted_rows(ProductsOnDevice ket, const double* coulomb, std::int64_t n_g,
-                              std::int64_t first, double2* y) {
+/// y[n][m][G] = d(G) M*_mn(G) of kets [first, …), with d = 1 where it has no data.
+__global__ void conjugate_rows(ProductsOnDevice ket, const double2* diagonal, std::int64_t n_g,
+                               std::int64_t first, double2* y) {
   const std::int64_t g = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x, n = blockIdx.y,
                      m = blockIdx.z;
   if (g >= n_g) return;
-  const double2 value = ket.products[(m * ket.n_right + first + n) * n_g + g];
-  y[(n * ket.n_left + m) * n_g + g] = {coulomb[g] * value.x, -coulomb[g] * value.y};
+  const double2 value = ket.products[(m * ket.n_right + first + n) * n_g + g],
+                d = diagonal != nullptr ? diagonal[g] : double2{1.0, 0.0};
+  y[(n * ket.n_left + m) * n_g + g] = {d.x * value.x + d.y * value.y,
+                                       d.y * value.x - d.x * value.y};
 }
 
 /// y of close pairs, [n_energies · n_pairs][n_m][n_g].
@@ -177,6 +181,46 @@ class FirstOrderCall {
     }
   }
 
+  /// Adds the pairs of every energy with the matrix of a form, which is made once for all energies.
+  void add_form(const FirstOrderForm& form, const DeviceBuffer<double2>& sum) {
+    const bool full = form.matrix.data != nullptr;
+    const auto w = full ? context_.to_device(form.matrix.data, form.matrix.size(), kWhat)
+                        : context_.to_device(form.diagonal.data, form.diagonal.size(), kWhat);
+    const std::vector<double> factor = weighted_factors(form, pairs_);
+    const std::vector<char> used = used_energies(factor, n_e);
+    const DeviceBuffer<double> factors(factor, kWhat);
+    const double2 one{1.0, 0.0}, zero{0.0, 0.0};
+    const std::int64_t of_ket = 16 * n_m * (n_l * n_bra + 2 * n_g),
+                       kets = std::clamp<std::int64_t>(kScratch_bytes / of_ket, 1, n_part);
+    DeviceBuffer<double2> z(static_cast<std::size_t>(kets * n_l * n_bra * n_m), kWhat),
+        rows(static_cast<std::size_t>(kets * n_m * n_g), kWhat), y(full ? rows.size() : 1, kWhat),
+        scaled(static_cast<std::size_t>(n_p * n_bra * kets), kWhat);
+    const int order = static_cast<int>(n_g);
+    for (std::int64_t first = 0; first < n_part; first += kets) {
+      const std::int64_t count = std::min(kets, n_part - first), columns = count * n_m;
+      conjugate_rows<<<dim3(blocks_of(n_g, kThreads), static_cast<unsigned>(count),
+                            static_cast<unsigned>(n_m)),
+                       kThreads, 0, context_.stream()>>>(
+          products_.ket, full ? nullptr : w.data(), n_g, pairs_.part.begin + first, rows.data());
+      check_launch(kWhat);
+      if (full)
+        check(quasi::cuda::late::cublasZgemm(context_.blas(), CUBLAS_OP_T, CUBLAS_OP_N, order,
+                                             static_cast<int>(columns), order, &one, w.data(),
+                                             order, rows.data(), order, &zero, y.data(), order),
+              kWhat);
+      multiply_bras(columns, full ? y.data() : rows.data(), z.data());
+      for (std::int64_t e = 0; e < n_e; ++e) {
+        if (!used[static_cast<std::size_t>(e)]) continue;
+        scale_couplings<<<dim3(blocks_of(n_bra * count, kThreads), static_cast<unsigned>(n_p)),
+                          kThreads, 0, context_.stream()>>>(
+            couplings(), factors.data() + e * n_bra * n_part, first, count, scaled.data());
+        check_launch(kWhat);
+        couple(count, {e, e + 1}, z.data(), scaled.data(), sum);
+      }
+    }
+    wait();
+  }
+
   void add_to_host(const DeviceBuffer<double2>& sum, Cplx* to) const {
     std::vector<Cplx> values(sum.size());
     context_.to_host(sum.data(), static_cast<std::int64_t>(sum.size()), values.data(), kWhat);
@@ -200,15 +244,25 @@ class FirstOrderCall {
   /// Z[e][l][n'][n][m] = Σ_G M_ln'(G) y[e][n][m][G], then sum[p][e][l][m] += Σ_n'n V Z.
   void contract(BandRange kets, BandRange energies, const double2* y, double2* z,
                 const double2* scaled, const DeviceBuffer<double2>& sum) {
-    const double2 one{1.0, 0.0}, zero{0.0, 0.0};
-    const std::int64_t columns = kets.size() * n_m, inner = n_bra * kets.size();
+    const std::int64_t columns = kets.size() * n_m;
     for (std::int64_t e = 0; e < energies.size(); ++e)
-      check(quasi::cuda::late::cublasZgemm(
-                context_.blas(), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(columns),
-                static_cast<int>(n_l * n_bra), static_cast<int>(n_g), &one, y + e * columns * n_g,
-                static_cast<int>(n_g), products_.bra.products, static_cast<int>(n_g), &zero,
-                z + e * n_l * n_bra * columns, static_cast<int>(columns)),
-            kWhat);
+      multiply_bras(columns, y + e * columns * n_g, z + e * n_l * n_bra * columns);
+    couple(kets.size(), energies, z, scaled, sum);
+  }
+  /// Z[l][n'][column] = Σ_G M_ln'(G) y[column][G] of one energy.
+  void multiply_bras(std::int64_t columns, const double2* y, double2* z) {
+    const double2 one{1.0, 0.0}, zero{0.0, 0.0};
+    check(quasi::cuda::late::cublasZgemm(
+              context_.blas(), CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(columns),
+              static_cast<int>(n_l * n_bra), static_cast<int>(n_g), &one, y, static_cast<int>(n_g),
+              products_.bra.products, static_cast<int>(n_g), &zero, z, static_cast<int>(columns)),
+          kWhat);
+  }
+  /// sum[p][e][l][m] += Σ_n'n V Z of all energies of a range.
+  void couple(std::int64_t kets, BandRange energies, const double2* z, const double2* scaled,
+              const DeviceBuffer<double2>& sum) {
+    const double2 one{1.0, 0.0};
+    const std::int64_t inner = n_bra * kets;
     check(
         quasi::cuda::late::cublasZgemmStridedBatched(
             context_.blas(), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(n_m), static_cast<int>(n_p),
@@ -307,16 +361,16 @@ void add_first_order_exchange_cuda(CudaContext& context, const FirstOrderOnDevic
                                    View<const double, 1> coulomb, const FirstOrderPairs& pairs,
                                    View<Cplx, 3> sum) {
   FirstOrderCall call(context, products, pairs, 1);
-  const DeviceBuffer<double> v(std::vector<double>(coulomb.data, coulomb.data + coulomb.size()),
-                               kWhat);
+  const std::vector<Cplx> diagonal(coulomb.data, coulomb.data + coulomb.size());
+  const auto v = context.to_device(diagonal.data(), coulomb.size(), kWhat);
   const DeviceBuffer<double2> found = call.empty_sum();
   call.add_all_bras(
       exchange_factors(pairs),
       [&](BandRange kets, BandRange, double2* y) {
-        weighted_rows<<<dim3(blocks_of(call.n_g, kThreads), static_cast<unsigned>(kets.size()),
-                             static_cast<unsigned>(call.n_m)),
-                        kThreads, 0, context.stream()>>>(products.ket, v.data(), call.n_g,
-                                                         pairs.part.begin + kets.begin, y);
+        conjugate_rows<<<dim3(blocks_of(call.n_g, kThreads), static_cast<unsigned>(kets.size()),
+                              static_cast<unsigned>(call.n_m)),
+                         kThreads, 0, context.stream()>>>(products.ket, v.data(), call.n_g,
+                                                          pairs.part.begin + kets.begin, y);
         check_launch(kWhat);
       },
       found);
@@ -324,3 +378,22 @@ void add_first_order_exchange_cuda(CudaContext& context, const FirstOrderOnDevic
 }
 
 }  // namespace quasi::gw::cuda
+
+namespace quasi::gw {
+
+void add_first_order_form_cuda(const FirstOrderProducts& products, const FirstOrderPairs& pairs,
+                               const FirstOrderForm& form, View<Cplx, 4> sum) {
+  const auto &bra = dynamic_cast<const cuda::CudaPairBlock&>(products.bra),
+             &ket = dynamic_cast<const cuda::CudaPairBlock&>(products.ket);
+  cuda::CudaContext& context = bra.context();
+  context.use();
+  const cuda::FirstOrderOnDevice on_device{{bra.data(), bra.n_left(), bra.n_right()},
+                                           {ket.data(), ket.n_left(), ket.n_right()},
+                                           bra.n_g()};
+  cuda::FirstOrderCall call(context, on_device, pairs, form.factor.extent[0]);
+  const auto found = call.empty_sum();
+  call.add_form(form, found);
+  call.add_to_host(found, sum.data);
+}
+
+}  // namespace quasi::gw
