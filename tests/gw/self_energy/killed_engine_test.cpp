@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "tests/gw/support/loop_files.hpp"
 #include "tests/support/gw_decks.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "workers/io/hdf5.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -110,6 +112,78 @@ TEST(Checkpoint, AKilledLoopResumesToTheSameResult) {
     ASSERT_EQ(job.run("killed"), 0) << job.log_text();
     EXPECT_NE(job.log_text().find(kResumed), std::string::npos) << job.log_text();
     EXPECT_EQ(job.result("killed"), job.result("whole"));
+  }
+}
+
+/// First orders by four parts of the bands, in the displacements of two of eight atoms.
+const std::string kDisplacements = R"(
+kind = "gw"
+checkpoint_interval_s = 0.0
+[meanfield]
+source = "epm"
+cell = "cubic"
+cutoff_ry = 4.0
+bands = 140
+[epsilon]
+cutoff_ry = 2.0
+[sigma]
+band_min = 9
+band_max = 19
+[perturbation]
+atoms = [1, 2]
+)";
+
+/// Number of parts of the first order of Σ that the checkpoint of a folder keeps.
+std::size_t kept_parts(const EngineJob& job, const std::string& folder) {
+  const std::string name = "first order of Σ ";
+  std::size_t most = 0;
+  for (const auto& [path, written] : job.checkpoints(folder)) {
+    std::ifstream in(path, std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    std::size_t parts = 0;
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1))
+      ++parts;
+    most = std::max(most, parts);
+  }
+  return most;
+}
+
+/// Starts the engine and kills it once its checkpoint keeps more parts of the first order than
+/// `before`. Returns false if the engine ended before.
+bool killed_between_parts(const EngineJob& job, std::size_t before) {
+  EngineProcess engine = job.start("killed");
+  while (!engine.has_ended() && kept_parts(job, "killed") <= before)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return engine.kill_and_wait();
+}
+
+// The step of the first order of Σ is killed between its parts, once more after it was resumed, and
+// then left to finish. The elements have the bits of the undisturbed run.
+TEST(Checkpoint, AKilledFirstOrderResumesToTheSameBits) {
+  if (!fs::exists(engine_program())) GTEST_SKIP() << engine_program() << " is not built";
+  quasi::test::TemporaryDirectory directory;
+  const EngineJob job{directory.path(), directory.path() / "deck.toml"};
+  std::ofstream(job.deck) << kDisplacements;
+  ASSERT_EQ(job.run("whole"), 0) << job.log_text();
+  // On a busy machine the engine may end before this process sees its checkpoint. Then it starts
+  // anew.
+  std::size_t first = 0, second = 0;
+  for (int attempt = 0; second <= first && attempt < 10; ++attempt) {
+    fs::remove_all(job.directory / "killed");
+    if (!killed_between_parts(job, 0)) continue;
+    first = kept_parts(job, "killed");
+    second = killed_between_parts(job, first) ? kept_parts(job, "killed") : 0;
+  }
+  ASSERT_GE(first, 1u) << job.log_text();
+  ASSERT_GT(second, first) << job.log_text();
+  ASSERT_EQ(job.run("killed"), 0) << job.log_text();
+  EXPECT_NE(job.log_text().find("resumed from"), std::string::npos) << job.log_text();
+  EXPECT_EQ(job.result("killed"), job.result("whole"));
+  const H5Reader whole(job.directory / "whole" / "result.h5"),
+      killed(job.directory / "killed" / "result.h5");
+  for (const char* name : {"mean_field", "sigma_bra", "sigma_ket", "sigma_fixed_energies"}) {
+    const std::string dataset = std::string("/perturbations/") + name;
+    EXPECT_EQ(whole.doubles(dataset), killed.doubles(dataset)) << name;
   }
 }
 
