@@ -1,3 +1,5 @@
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -6,6 +8,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/calculation/plan.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
+#include "workers/gw/solver/perturbation/displacement_elements.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 #include "workers/gw/solver/self_energy/zone_sum/outer_products.hpp"
 
@@ -85,6 +88,44 @@ double bytes_of_sigma(const MeanField& field, const SigmaOptions& s, double n_sc
   return std::max(exchange, 40.0 * n_screened * n_screened + products);
 }
 
+/// Bytes of the first order of Σ beside poles and W, on the device that sums it.
+struct FirstOrderBytes {
+  double products = 0.0;  ///< of both spheres with all bands, and copies of the states
+  double sums = 0.0;      ///< couplings of one part, terms of its kets, and their sums
+  double kernel = 0.0;    ///< matrices and rows in work
+  double results = 0.0;   ///< of all finished parts, on the host
+};
+FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, const Plan& plan,
+                                     double n_screened) {
+  constexpr double kScratch_bytes = 2147483648.0, kKetsOfPart = 32.0, kKetsInWork = 16.0;
+  const SigmaOptions& s = plan.sigma;
+  const bool contour = s.method == SigmaMethod::kContour;
+  const auto n_p = static_cast<double>(displacements_of(deck.perturbation, field.crystal()).size());
+  const auto n_bare =
+      static_cast<double>(make_g_sphere(field.crystal().bdot, {}, s.bare_cutoff_ry).size());
+  const double n_l = s.band_max - s.band_min + 1, n_b = s.bands,
+               n_e = s.method == SigmaMethod::kCohsex ? 1.0 : n_l,
+               n_pw = static_cast<double>(field.waves.waves.front().g.size()),
+               of_sum = 16.0 * n_p * n_e * n_l * n_l,
+               states = 16.0 * n_b * n_pw + (plan.on_cpu ? 32.0 : 16.0) * n_b * n_pw,
+               z = 16.0 * n_l * n_b * n_l,
+               n_f = contour ? static_cast<double>(plan.epsilon.frequencies_ry.size()) : 0.0;
+  FirstOrderBytes bytes{.products = 16.0 * n_l * n_b * (n_screened + n_bare) + states};
+  bytes.sums =
+      16.0 * n_p * n_b * kKetsOfPart + 4.0 * of_sum + 8.0 * n_e * (n_b + kKetsOfPart) * n_f;
+  if (plan.on_cpu) {
+    const double threads = std::min<double>(omp_get_max_threads(), kKetsInWork);
+    bytes.sums += (contour ? 2.0 : 3.0) * kKetsInWork * of_sum;
+    bytes.kernel = threads * (16.0 * n_screened * n_screened + z);
+  } else {
+    bytes.kernel = std::min(kScratch_bytes, n_e * kKetsOfPart * (z + 16.0 * n_l * n_screened));
+  }
+  const double n_parts =
+      std::max(1.0, std::floor(n_b / kKetsOfPart)) * static_cast<double>(field.zone.size());
+  bytes.results = n_parts * (2.0 * of_sum + 16.0 * n_p * n_l * n_l);
+  return bytes;
+}
+
 /// True if the coefficients of the lowest state of every k are real. χ is real then.
 bool has_real_states(const Wavefunctions& waves) {
   for (const KPointWaves& at : waves.waves)
@@ -135,6 +176,22 @@ double bytes_of_summing(const MeanField& screening, const Plan& plan, double mat
               : std::min(3.0 * products, static_cast<double>(plan.epsilon.memory_budget_bytes)));
 }
 
+/// Adds the step of first orders to the memory of a device and to that of the host.
+void add_first_order(const Deck& deck, const MeanField& field, const Sizes& n, Plan* plan) {
+  const FirstOrderBytes first = bytes_of_first_order(deck, field, *plan, n.n_screened);
+  const bool poles = plan->sigma.method != SigmaMethod::kContour;
+  const double square = n.n_screened * n.n_screened, of_poles = poles ? 24.0 * square : 0.0,
+               summing = first.products + first.sums + first.kernel,
+               read = plan->sigma.method == SigmaMethod::kGodbyNeeds ? 2.0 : 1.0;
+  plan->memory_bytes = std::max(plan->memory_bytes, static_cast<std::int64_t>(of_poles + summing));
+  // The poles of one q are made from a copy of its ε⁻¹. Then products take the place of the copy.
+  const double loading = poles ? 16.0 * read * n.n_g * n.n_g + of_poles : 0.0,
+               of_device = poles ? matrices_of_cpu(n, plan->real_states, 0.0).poles : 0.0;
+  plan->host.sigma = std::max(
+      plan->host.sigma, static_cast<double>(plan->screening_bytes) + first.results +
+                            (plan->on_cpu ? of_device + std::max(loading, summing) : loading));
+}
+
 }  // namespace
 
 std::int64_t bytes_of_static_sums(const MeanField& screening, const Plan& plan, double n_c) {
@@ -151,7 +208,7 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
   const Sizes n = sizes_of(field, *plan);
   const double n_g = n.n_g, n_b = n.n_b, n_f = n.n_f;
   const double n_v = field.n_occupied, n_c = plan->epsilon.bands - field.n_occupied,
-               n_k = static_cast<double>(field.zone.size()),
+               n_k = static_cast<double>(field.zone.size()), matrix = n_g * n_g,
                n_q = screening.waves.n_k() + deck.coulomb.subsampling;
   plan->epsilon_gflop = 4.0 * n_v * n_c * n_g * n_g * n_k * n_q * 1e-9;
   plan->sigma_evaluations = n_g * n_g * s.bands * static_cast<double>(s.offsets_ry.size()) *
@@ -176,7 +233,6 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
   const double of_states = bytes_of_states(screening.waves) +
                            (screening.shifted ? bytes_of_states(*screening.shifted) : 0.0) +
                            (&field != &screening ? bytes_of_states(field.waves) : 0.0);
-  const double matrix = n_g * n_g;
   const bool sums_stay = sums_stay_on_device(box_bytes_of(screening, *plan),
                                              matrix * (n.in_subspace ? 1.0 : n_f), *plan);
   const double summing = bytes_of_summing(screening, *plan, matrix,
@@ -213,6 +269,7 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
   if (plan->on_cpu && wants_poles) host_sigma += cpu.poles;
   plan->host = {
       .states = of_states, .epsilon = std::max(host_sums, host_inversion), .sigma = host_sigma};
+  if (deck.perturbation.wanted && !deck.stop_after_epsilon) add_first_order(deck, field, n, plan);
   plan->host_bytes = plan->host.peak();
 }
 
