@@ -123,9 +123,8 @@ TEST(ContourDifferences, MultipletsStandApart) {
       }
 }
 
-// ε⁻¹ in its static subspace and the same ε⁻¹ written out have one derivative, with residues. Parts
-// inside and outside of the subspace and the diagonal part take other sums. 1e-12 Ry/Bohr:
-// rounding.
+// ε⁻¹ in its static subspace and written out has one derivative, with residues. Parts inside
+// and outside of the subspace and the diagonal part take other sums. 1e-12 Ry/Bohr: rounding.
 TEST(ContourDerivative, InTheSubspaceIsThatOfTheWholeW) {
   test::SmallSilicon silicon;
   SigmaOptions options = silicon.options();

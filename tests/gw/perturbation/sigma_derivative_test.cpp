@@ -222,9 +222,9 @@ double compare_with_displacements(const SmallSilicon& silicon, const SigmaOption
   return decay;
 }
 
-// ∂Σ of a displaced atom is the derivative of Σ with displaced inner states, on a grid of k with
-// all its symmetry, at a point without inversion of its own too. The finite difference uses the
-// product's Σ matrix, which shares no sum with the derivative. The limit is 1e-7 Ry/Bohr; the
+// ∂Σ of a displaced atom is the derivative of Σ with displaced inner states, on a grid of k
+// with all its symmetry, at a point without inversion of its own too. The finite difference uses
+// the product's Σ matrix, which shares no sum with the derivative. The limit is 1e-7 Ry/Bohr; the
 // elements are 0.1.
 TEST(SigmaDerivative, IsThatOfFiniteDisplacements) {
   SmallSilicon silicon;
@@ -232,7 +232,7 @@ TEST(SigmaDerivative, IsThatOfFiniteDisplacements) {
                              1e-7);
 }
 
-// Contour deformation has the derivative of its own Σ. In the gap no residue is left, so that ∂Σ is
+// Contour deformation has the derivative of its own Σ. In the gap no residue is left, and ∂Σ is
 // Hermitian. Among the occupied bands residues make it complex, and points of the real axis are
 // interpolated. No state crosses a point of that axis within 4e-3 Bohr here.
 TEST(SigmaDerivative, ByContourIsThatOfFiniteDisplacements) {

@@ -157,8 +157,8 @@ bool killed_between_parts(const EngineJob& job, std::size_t before) {
   return engine.kill_and_wait();
 }
 
-// The step of the first order of Σ is killed between its parts, once more after it was resumed, and
-// then left to finish. The elements have the bits of the undisturbed run.
+// The step of the first order of Σ is killed between its parts, once more after it was resumed,
+// and then left to finish. The elements have the bits of the undisturbed run.
 TEST(Checkpoint, AKilledFirstOrderResumesToTheSameBits) {
   if (!fs::exists(engine_program())) GTEST_SKIP() << engine_program() << " is not built";
   quasi::test::TemporaryDirectory directory;

@@ -184,7 +184,7 @@ void add_first_order(const Deck& deck, const MeanField& field, const Sizes& n, P
                summing = first.products + first.sums + first.kernel,
                read = plan->sigma.method == SigmaMethod::kGodbyNeeds ? 2.0 : 1.0;
   plan->memory_bytes = std::max(plan->memory_bytes, static_cast<std::int64_t>(of_poles + summing));
-  // The poles of one q are made from a copy of its ε⁻¹. Then products take the place of the copy.
+  // The poles of one q are made from a copy of its ε⁻¹. Products take the place of the copy.
   const double loading = poles ? 16.0 * read * n.n_g * n.n_g + of_poles : 0.0,
                of_device = poles ? matrices_of_cpu(n, plan->real_states, 0.0).poles : 0.0;
   plan->host.sigma = std::max(

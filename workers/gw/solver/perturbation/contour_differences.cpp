@@ -44,8 +44,8 @@ std::vector<double> ContourShares::difference(double x_a_ry, double x_b_ry, bool
 std::vector<double> ContourShares::slope(double x_ry, bool occupied) const {
   std::vector<double> slopes = contour_slopes(grid_.imaginary_ry, x_ry, grid_.rule);
   slopes.resize(size());
-  // The residue is −S(x) of an empty band at x > 0 and S(−x) of an occupied band at x < 0, so that
-  // its slope is −S' of both.
+  // The residue is −S(x) of an empty band at x > 0 and S(−x) of an occupied band at x < 0. Both
+  // have the slope −S'.
   if (x_ry == 0.0)
     add_residue_slope(0.0, -0.5, slopes);
   else if (residue_sign(x_ry, occupied) != 0.0)

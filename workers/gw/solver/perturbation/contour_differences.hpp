@@ -16,9 +16,9 @@ class ContourShares {
   std::size_t size() const { return grid_.imaginary_ry.size() + grid_.real_ry.size(); }
   /// Returns s_f(x). @throws InvalidInput where a residue lies beyond the real-axis grid
   std::vector<double> at(double x_ry, bool occupied) const;
-  /// Returns [s_f(x_a) − s_f(x_b)]/(x_a − x_b) of two bands of one occupation with close energies.
-  /// W at ω = 0 of the real axis counts as W(0), so that F is continuous at x = 0. At a kink of F
-  /// between both it is the mean of the slopes on either side.
+  /// Returns [s_f(x_a) − s_f(x_b)]/(x_a − x_b) of two bands of one occupation with close
+  /// energies. W at ω = 0 of the real axis counts as W(0), so that F is continuous at x = 0. At a
+  /// kink of F between both it is the mean of the slopes on either side.
   std::vector<double> difference(double x_a_ry, double x_b_ry, bool occupied) const;
 
  private:

@@ -29,7 +29,7 @@ class ContourPart {
     }
   }
 
-  /// W(ω) = C inner(ω) C† + s(ω) R + diag d(ω); R acts once on Σ_f s(ω_f) of the differences.
+  /// W(ω) = C inner(ω) C† + s(ω) R + diag d(ω). R acts once, on the sum of s(ω).
   void add_in_subspace(const ContourProducts& products) const {
     const SubspaceOfW& s = w_.subspace;
     add_rest(products.whole);
