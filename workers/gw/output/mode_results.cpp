@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/solver/mean_field/problem.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -65,6 +66,62 @@ std::vector<Cplx> all_displacements(const ZeroPointModes& modes) {
   return values;
 }
 
+/// Returns one part of the zero-point shifts of every mode, k and band, meV.
+std::vector<double> all_shifts(const ModeElements& phonons,
+                               std::vector<double> ZeroPointShifts::*part_ev) {
+  std::vector<double> values;
+  for (std::size_t m = 0; m < phonons.shifts.size(); ++m)
+    for (const ZeroPointShifts& at : phonons.shifts[m])
+      for (const double value : at.*part_ev)
+        values.push_back(phonons.modes.acoustic[m] ? kNone : 1e3 * value);
+  return values;
+}
+
+/// Returns the zero-point shifts of each k and multiplet by all optical modes, meV.
+nlohmann::json zero_point_rows(const ModeElements& phonons, const DisplacementElements& displaced,
+                               const MeanField& field) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (std::size_t k = 0; k < displaced.k_index.size(); ++k)
+    for (const auto& [begin, end] : multiplets(field.waves, 0, displaced.k_index[k],
+                                               displaced.band_min - 1, displaced.band_max)) {
+      double fan_ev = 0.0, debye_waller_ev = 0.0;
+      const auto band = static_cast<std::size_t>(begin - displaced.band_min + 1);
+      for (const auto& of_mode : phonons.shifts) {
+        fan_ev += of_mode[k].fan_ev[band];
+        debye_waller_ev += of_mode[k].debye_waller_ev[band];
+      }
+      rows.push_back({{"k", field.waves.k[static_cast<std::size_t>(displaced.k_index[k])]},
+                      {"bands", {begin + 1, end}},
+                      {"fan_mev", 1e3 * fan_ev},
+                      {"debye_waller_mev", 1e3 * debye_waller_ev},
+                      {"shift_mev", 1e3 * (fan_ev + debye_waller_ev)}});
+    }
+  return rows;
+}
+
+std::string bands_of(const nlohmann::json& bands) {
+  const int first = bands[0].get<int>(), last = bands[1].get<int>();
+  std::string range = std::to_string(first);
+  if (last > first) range.append("-").append(std::to_string(last));
+  return range;
+}
+
+std::string table_of_shifts(const nlohmann::json& rows) {
+  std::string text =
+      "zero-point shifts by optical modes at q = 0 with rigid ions (meV)\n"
+      " k                               bands         Fan Debye-Waller       shift\n";
+  for (const auto& row : rows) {
+    char line[160];
+    const auto& k = row.at("k");
+    std::snprintf(line, sizeof line, " %9.6f %9.6f %9.6f %7s %11.4f %12.4f %11.4f\n",
+                  k[0].get<double>(), k[1].get<double>(), k[2].get<double>(),
+                  bands_of(row.at("bands")).c_str(), row.at("fan_mev").get<double>(),
+                  row.at("debye_waller_mev").get<double>(), row.at("shift_mev").get<double>());
+    text += line;
+  }
+  return text;
+}
+
 /// Returns the members of the set of a mode, counted from 1.
 std::vector<int> members_of(const ZeroPointModes& modes, int first) {
   std::vector<int> members;
@@ -79,13 +136,6 @@ std::string joined(const std::vector<int>& members) {
   for (const int member : members)
     text.append(text.empty() ? "" : ",").append(std::to_string(member));
   return text;
-}
-
-std::string bands_of(const nlohmann::json& bands) {
-  const int first = bands[0].get<int>(), last = bands[1].get<int>();
-  std::string range = std::to_string(first);
-  if (last > first) range.append("-").append(std::to_string(last));
-  return range;
 }
 
 std::string table_row(const nlohmann::json& row) {
@@ -131,6 +181,9 @@ void write_modes(const ModeElements& phonons, const DisplacementElements& displa
              {n, k, b, b}, "meV");
   file.write("/modes/sigma_size", all_sizes(phonons, displaced, &ModeCoupling::sigma_ev),
              {n, k, b, b}, "meV");
+  file.write("/modes/fan_shift", all_shifts(phonons, &ZeroPointShifts::fan_ev), {n, k, b}, "meV");
+  file.write("/modes/debye_waller_shift", all_shifts(phonons, &ZeroPointShifts::debye_waller_ev),
+             {n, k, b}, "meV");
 }
 
 void write_mode_table(const std::filesystem::path& path, const ModeElements& phonons,
@@ -175,7 +228,9 @@ nlohmann::json summary_of_modes(const ModeElements& phonons, const DisplacementE
                     {"ratio", c.ratio ? nlohmann::json(*c.ratio) : nlohmann::json(nullptr)},
                     {"potential_ev_per_angstrom", c.potential_ev_per_angstrom}});
   }
-  return {{"sets", sets}, {"rows", rows}};
+  return {{"sets", sets},
+          {"rows", rows},
+          {"zero_point_shifts", zero_point_rows(phonons, displaced, field)}};
 }
 
 std::string table_of_modes(const nlohmann::json& summary) {
@@ -195,7 +250,8 @@ std::string table_of_modes(const nlohmann::json& summary) {
       text += "modes " + joined(set.at("modes").get<std::vector<int>>()) +
               " are rigid shifts, which have no zero-point amplitude\n";
   if (left_out > 0) text += std::to_string(left_out) + " couplings below 0.001 meV are left out\n";
-  return text + "couplings between different multiplets are in modes.dat\n";
+  text += "couplings between different multiplets are in modes.dat\n";
+  return text + table_of_shifts(summary.at("zero_point_shifts"));
 }
 
 }  // namespace quasi::gw

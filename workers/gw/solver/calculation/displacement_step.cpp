@@ -15,9 +15,12 @@ void solve_displacements(const Deck& deck, const StepContext& context, Calculati
       "writes g and <dSigma> apart");
   run.displacements = displacement_elements({deck.mean_field.crystal, deck.perturbation}, run.field,
                                             run.epsilon, run.plan.sigma, context);
-  if (deck.perturbation.modes)
+  if (deck.perturbation.modes) {
     run.phonons = mode_elements(zero_point_modes(*deck.perturbation.modes, run.field.crystal()),
                                 *run.displacements, run.field.waves);
+    run.phonons->shifts = zero_point_shifts(run.phonons->modes, deck.mean_field.crystal, run.field,
+                                            run.plan.sigma, context.team.first());
+  }
   run.seconds["perturbation"] = clock.seconds();
   for (const auto& [step, seconds] : run.displacements->seconds)
     run.seconds["perturbation_" + step] = seconds;

@@ -28,11 +28,19 @@ struct ModeCoupling {
   double potential_ev_per_angstrom = 0.0;  ///< |g|/√(ħ/(2Mω)) with the mass of the cell
 };
 
+/// Shifts of the mean-field energies by the zero-point motion of one mode at one k
+/// (docs/theory/gw.md 14.9), means over multiplets, eV; [band]. Those of an acoustic mode are 0.
+struct ZeroPointShifts {
+  std::vector<double> fan_ev;           ///< second order in ∂V
+  std::vector<double> debye_waller_ev;  ///< first order in ∂²V, with rigid ions
+};
+
 /// First orders between the outer states in phonon modes at q = 0.
 struct ModeElements {
   ZeroPointModes modes;
-  std::vector<std::vector<ModeElementsAtK>> at;  ///< [mode][k]
-  std::vector<ModeCoupling> couplings;           ///< of optical modes
+  std::vector<std::vector<ModeElementsAtK>> at;           ///< [mode][k]
+  std::vector<ModeCoupling> couplings;                    ///< of optical modes
+  std::vector<std::vector<ZeroPointShifts>> shifts = {};  ///< [mode][k]
 };
 
 /// Transforms first orders in displacements of all atoms into those in modes:
@@ -42,5 +50,13 @@ struct ModeElements {
 /// @pre all atoms are displaced along all directions
 ModeElements mode_elements(ZeroPointModes modes, const DisplacementElements& displaced,
                            const Wavefunctions& waves);
+
+/// Calculates the shifts of the outer states by all bands of the options. ∂²V acts on one atom at a
+/// time, and follows from ∂V because a rigid shift changes no energy. [mode][k]
+std::vector<std::vector<ZeroPointShifts>> zero_point_shifts(const ZeroPointModes& modes,
+                                                            const EmpiricalCrystal& crystal,
+                                                            const MeanField& field,
+                                                            const SigmaOptions& options,
+                                                            GwKernels& kernels);
 
 }  // namespace quasi::gw
