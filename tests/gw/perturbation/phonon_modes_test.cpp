@@ -121,8 +121,8 @@ const std::string kAllBands =
     "bands = 89\n[epsilon]\ncutoff_ry = 1.0\n[sigma]\nmethod = \"cohsex\"\nband_max = 8\n"
     "[perturbation]\nmodes = \"modes\"\n";
 
-/// [E(u) + E(−u) − 2E(0)]/2 of every band for the zero-point pattern u of a mode, eV. Richardson's
-/// rule of patterns of 0.1 and 0.2 leaves 1e-7 eV.
+/// [E(u) + E(−u) − 2E(0)]/2 of every band for the zero-point pattern u of a mode, eV.
+/// Richardson's rule of patterns of 0.1 and 0.2 leaves 1e-7 eV.
 std::vector<double> second_differences_ev(const Calculation& run, std::size_t mode, int ik) {
   const auto energies = [&](double part) {
     std::vector<Vec3> u(2);
@@ -142,8 +142,9 @@ std::vector<double> second_differences_ev(const Calculation& run, std::size_t mo
 }
 
 // Form factors belong to rigid ions: the second difference of the energies of a crystal with a
-// frozen mode is twice the shift, averaged over each multiplet. L is less symmetric than Γ, and the
-// modes along x, y and z shift its energies alike only in their sum. 1e-6 eV; shifts are 1e-2 eV.
+// frozen mode is twice the shift, averaged over each multiplet. L is less symmetric than Γ, and
+// the modes along x, y and z shift its energies alike only in their sum. 1e-6 eV; shifts are 1e-2
+// eV.
 TEST(PhononModes, FrozenModesShiftTheEnergiesInSecondOrder) {
   const GalliumArsenideModes modes;
   const TemporaryDirectory directory;

@@ -51,8 +51,8 @@ struct ModeElements {
 ModeElements mode_elements(ZeroPointModes modes, const DisplacementElements& displaced,
                            const Wavefunctions& waves);
 
-/// Calculates the shifts of the outer states by all bands of the options. ∂²V acts on one atom at a
-/// time, and follows from ∂V because a rigid shift changes no energy. [mode][k]
+/// Calculates the shifts of the outer states by all bands of the options. ∂²V acts on one atom
+/// at a time, and follows from ∂V because a rigid shift changes no energy. [mode][k]
 std::vector<std::vector<ZeroPointShifts>> zero_point_shifts(const ZeroPointModes& modes,
                                                             const EmpiricalCrystal& crystal,
                                                             const MeanField& field,
