@@ -28,7 +28,7 @@ struct ResponseTask {
   bool is_first() const { return part.band_begin == 0 && rows.begin == 0; }
 };
 
-/// What tasks of one sum share.
+/// Holds the inputs of one sum, which its tasks share.
 struct ResponseJob {
   const MeanField& field;
   const std::vector<ChangingPoles>& poles;
