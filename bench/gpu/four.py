@@ -8,12 +8,13 @@ import sys
 import tempfile
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "gw"))
+from summary_numbers import results  # noqa: E402
+
 TREE = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 SMALL = os.environ.get("SIZE") == "small"
 RUN_LIMIT_S = 540  # longest run of one job
 FIRST_RUN_S = 60   # assumed duration of a run that was not measured yet
-# Members of a summary that name a time or a place differ from run to run.
-NOT_RESULTS = ("second", "device", "rank", "memory", "mib", "bytes", "version", "time")
 
 GW_DECK = """kind = "gw"
 checkpoint_interval_s = 1e6
@@ -114,19 +115,6 @@ STAGES = {
 # Stages that are measured on the largest number of GPUs alone and once, unless COUNTS or ROUNDS say
 # otherwise: one GPU has not the memory, or takes longer than a run may.
 LARGE = ("gw_1000_atoms", "gw_1000_atoms_16_ry")
-
-
-def results(value, path=""):
-    """Every number of a summary that is a result, without times and devices, as "path=value"."""
-    if isinstance(value, dict):
-        for key in sorted(value):
-            if not any(word in key.lower() for word in NOT_RESULTS):
-                yield from results(value[key], f"{path}/{key}")
-    elif isinstance(value, list):
-        for index, one in enumerate(value):
-            yield from results(one, f"{path}/{index}")
-    elif isinstance(value, (int, float)):
-        yield f"{path}={value!r}"
 
 
 def devices(count):

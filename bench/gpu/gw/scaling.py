@@ -6,6 +6,7 @@ import os
 import sys
 
 from jobs import SMALL, Jobs, OutOfTime, devices, silicon
+from summary_numbers import results
 
 EDGES = [int(word) for word in os.environ.get("EDGES", "1 2" if SMALL else "2 3 4 5").split()]
 COUNTS = [1] if os.environ.get("DEVICE") == "cpu" else [
@@ -21,8 +22,6 @@ STATES = {1: 28, 2: 320 if SMALL else 200, 3: 640, 4: 1500, 5: 2900}
 EXPECTED_S = {1: 10, 2: 10, 3: 25, 4: 90, 5: 260}
 PHASES = {"mean_field": "mean field", "pseudobands": "pseudobands", "epsilon": "ε", "sigma": "Σ",
           "pseudoband_errors": "error bars", "self_test": "self-test"}
-# Members of a summary that name a time or a place differ from run to run.
-NOT_RESULTS = ("second", "device", "rank", "memory", "mib", "bytes", "version", "time")
 
 
 def atoms(edge):
@@ -38,21 +37,8 @@ def deck_of(edge):
                    pseudobands=PSEUDOBANDS)
 
 
-def numbers(value, path=""):
-    """Every number of a summary that is a result, as "path=value"."""
-    if isinstance(value, dict):
-        for key in sorted(value):
-            if not any(word in key.lower() for word in NOT_RESULTS):
-                yield from numbers(value[key], f"{path}/{key}")
-    elif isinstance(value, list):
-        for index, one in enumerate(value):
-            yield from numbers(one, f"{path}/{index}")
-    elif isinstance(value, (int, float)):
-        yield f"{path}={value!r}"
-
-
 def digest(result):
-    text = "\n".join(numbers(result["summary"]))
+    text = "\n".join(results(result["summary"]))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
