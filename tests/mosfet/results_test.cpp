@@ -152,6 +152,14 @@ TEST_F(Results, ThePlanEstimatesTheTimeOfEveryKindOfRun) {
        {"run.scheme", "weno"},
        {"run.t_end_fs", "5"},
        {"bias.vgs", "0.3"}},
+      {{"run.mode", "steady"},
+       {"run.scheme", "beam"},
+       {"bias.vds", "0.1"},
+       {"bias.vgs", "0.3"},
+       {"mesh.nz", "9"},
+       {"mesh.dh_ev", "0.025"},
+       {"mesh.nkappa", "4"},
+       {"small_signal.frequencies_hz", "[1e9, 1e10, 1e11]"}},
   };
   for (const auto& settings : runs) {
     std::vector<double> ratios;

@@ -23,6 +23,15 @@ constexpr double kEquilibriaOfDriftDiffusion = 8.0;
 // 50 points share an H200 and 16 cores in 7.2 s; alone they take 0.35 to 0.97 s each.
 constexpr double kGainBySharing = 4.0;
 
+/// Times of the small signal over that of its point: making the tables, and one solution.
+struct SmallSignalTimes {
+  double tables, solution;
+};
+// Measured at V_GS = V_DS = 0.4 V: one core on coarse meshes, and an H200 on the standard mesh.
+constexpr SmallSignalTimes kOnHost{0.5, 2.0}, kByDifferences{1.0, 6.0}, kOnDevice{5.4, 0.16};
+constexpr double kNoiseSolution = 10.0;  ///< on the host
+constexpr double kMostSolutions = 16.0;  ///< others are interpolated
+
 double seconds_of_beam_point(const Deck& deck, const Structure& structure, const Device& device,
                              const Contacts& contacts) {
   const TransportProblem problem = make_transport_problem(deck, structure);
@@ -71,6 +80,22 @@ double seconds_of_marching_point(const Deck& deck, const Structure& structure, c
   return start_s + steps * clock.seconds() / static_cast<double>(advanced.front().steps.size());
 }
 
+/// Returns the seconds of Y and of its noise at one bias point that takes `point_s`.
+double seconds_of_small_signal(const Deck& deck, const Structure& structure, const Device& device,
+                               double point_s) {
+  const SmallSignalSettings& settings = deck.small_signal;
+  if (settings.frequencies_hz.empty()) return 0.0;
+  const double solutions =
+      std::min(static_cast<double>(settings.frequencies_hz.size()), kMostSolutions);
+  const bool has_tables =
+      deck.statistics == StatisticsKind::kMaxwell && ElasticTables(deck, structure).empty();
+  const SmallSignalTimes times = !has_tables                       ? kByDifferences
+                                 : device.backend == Backend::kCpu ? kOnHost
+                                                                   : kOnDevice;
+  return point_s * (times.tables + solutions * times.solution +
+                    (settings.noise ? solutions * kNoiseSolution : 0.0));
+}
+
 double seconds_of_point(const Deck& deck, const Structure& structure, const Device& device) {
   const Contacts contacts{solve_contact(deck, structure, 0),
                           solve_contact(deck, structure, structure.nx - 1)};
@@ -93,7 +118,9 @@ double seconds_of_point(const Deck& deck, const Structure& structure, const Devi
 }  // namespace
 
 double estimated_seconds(const Deck& deck, const Structure& structure, const Device& device) {
-  return static_cast<double>(deck.points.size()) * seconds_of_point(deck, structure, device);
+  const double point = seconds_of_point(deck, structure, device);
+  return static_cast<double>(deck.points.size()) *
+         (point + seconds_of_small_signal(deck, structure, device, point));
 }
 
 }  // namespace quasi::mosfet
