@@ -4,17 +4,18 @@
 
 namespace quasi::mosfet {
 
-/// Number of parts in which rows of the inverse of Gummel's matrix are summed.
+/// A row of the inverse of Gummel's matrix is summed in this number of parts.
 constexpr int kInverseParts = 16;
 
-/// Bodies of the field: docs/theory/mosfet.md 17.8, with the stencil of section 5.5.
+/// Computes δϱ, the change of the electrons of one valley, for every state and position along x,
+/// nm⁻² [kWaveColumns][n_states][nx]. An index stands for one number of the result.
 ///
-/// Computes δϱ of one valley of every state and column of x [kWaveColumns][n_states][nx],
-/// nm⁻².
+/// The function objects of this file are the response of the field (docs/theory/mosfet.md 17.8),
+/// with the stencil of section 5.5.
 struct WaveSheet {
   WaveTables t;
   WaveShifts shifts;
-  const WaveValue* mean;  ///< of δg [kWaveColumns][rows]
+  const WaveValue* mean;  ///< mean of δg over κ and both branches [kWaveColumns][rows]
   WaveValue* sheet;
   QUASI_HD void operator()(std::int64_t number) const {
     const WaveShape& s = t.shape;
@@ -33,8 +34,8 @@ struct WaveSheet {
   }
 };
 
-/// Computes δP of Poisson's equation [kWaveColumns][nodes], V nm; zero on nodes of given
-/// potential.
+/// Computes δP, the change of the residual of Poisson's equation, V nm [kWaveColumns][nodes]. It
+/// is zero on nodes of given potential.
 struct WavePoisson {
   WaveTables t;
   WaveInput input;
@@ -69,9 +70,9 @@ struct WavePoisson {
   }
 };
 
-/// Multiplies δP with parts of the inverse of Gummel's matrix
-/// [kInverseParts][kWaveColumns][nodes]. The matrix is symmetric, so that neighbouring indices read
-/// neighbouring numbers.
+/// Multiplies δP with the inverse of Gummel's matrix, in parts that WaveResidual adds, V
+/// [kInverseParts][kWaveColumns][nodes]. An index stands for a part and a node. The matrix is
+/// symmetric, so that neighbouring indices read neighbouring numbers.
 struct WaveInverse {
   WaveTables t;
   const WaveValue* poisson;
@@ -89,15 +90,18 @@ struct WaveInverse {
   }
 };
 
-/// The two sets of equations whose residual can be computed.
+/// Lists the two sets of equations whose residual can be computed.
 enum class WaveEquations {
   kAll,        ///< transport, Poisson's equation and the neutrality of contacts
   kTransport,  ///< transport alone; the rest of the residual is zero
 };
 
-/// Puts a residual together [kWaveColumns][size]: means minus those of one solution of all lines,
-/// the preconditioned δP, and the electrons of the contacts beyond those they want. Without
-/// unknowns it is the right side that the drive leaves, with the opposite sign.
+/// Computes the residual of the equations [kWaveColumns][WaveShape::size()]. Its three parts are
+/// the means of δg less those of one solution of all lines, the preconditioned δP in V, and the
+/// excess electrons of the contact columns as shifts of E_F in eV.
+///
+/// With `is_right_side` the input has the drive and no means of δg. The result then has the
+/// opposite sign and is the right side for GMRES.
 struct WaveResidual {
   WaveTables t;
   WaveInput input;

@@ -8,29 +8,28 @@
 
 #include "workers/mosfet/kernels/wave/wave_problem.hpp"
 
-/// Complex GMRES [saad1986] for the columns of a small-signal problem (docs/theory/mosfet.md 17.8)
-/// side by side. Every column
-/// has its own directions and ends by itself. Vectors stay on the machine that holds the problem;
-/// only inner products reach the host.
+/// This file has complex GMRES [saad1986] for all columns of right sides of a small-signal problem
+/// (docs/theory/mosfet.md 17.8). Every column has its own directions and ends by itself. Vectors
+/// stay on the machine that holds the problem. Only inner products reach the host.
 namespace quasi::mosfet {
 
-/// Number of directions after which GMRES begins a new cycle.
+/// GMRES begins a new cycle after this number of directions.
 constexpr int kWaveRestart = 100;
-/// An inner product is summed in kWaveDotParts parts. Two steps then add kWaveDotsAtOnce numbers
-/// each, so that the order of all sums is fixed.
+/// An inner product is summed in kWaveDotParts parts. Two further steps add kWaveDotsAtOnce numbers
+/// each. The order of all sums is thus fixed.
 constexpr int kWaveDotParts = 4096, kWaveDotsAtOnce = 64;
 
-/// Factors that scale the columns of a vector, one for each.
+/// Holds one factor for each column of a vector.
 struct WaveFactors {
   WaveValue of[kWaveColumns];
 };
-/// Addresses of the directions of a cycle, as the function objects below read them.
+/// Holds the addresses of the directions of a cycle for the function objects below.
 struct WaveDirections {
   const WaveValue* at[kWaveRestart] = {};
   int count = 0;
 };
 
-/// Sums the parts of Σ weight² d* v for all directions d and columns
+/// Computes the parts of the inner products Σ weight² d* v of all directions d and columns
 /// [directions][kWaveColumns][kWaveDotParts].
 struct WaveDotParts {
   WaveDirections directions;
@@ -48,7 +47,7 @@ struct WaveDotParts {
     parts[number] = sum;
   }
 };
-/// Adds each kWaveDotsAtOnce numbers in a row.
+/// Adds every group of kWaveDotsAtOnce consecutive numbers.
 struct WaveDotSums {
   const WaveValue* parts;
   WaveValue* sums;
@@ -58,7 +57,8 @@ struct WaveDotSums {
     sums[number] = sum;
   }
 };
-/// Subtracts Σ share·direction from a vector, with the shares [directions][kWaveColumns].
+/// Subtracts Σ share·direction from a vector of all columns. The shares have the shape
+/// [directions][kWaveColumns].
 struct WaveSubtract {
   WaveDirections directions;
   std::int64_t size;
@@ -72,7 +72,8 @@ struct WaveSubtract {
     to[number] = value;
   }
 };
-/// Writes scale·to + factor·from.
+/// Writes scale·to + factor·from into `to`, with one factor for each column. With a scale of 0
+/// the old values are not read.
 struct WaveAdd {
   std::int64_t size;
   double scale;
@@ -84,7 +85,8 @@ struct WaveAdd {
     to[number] = kept + factor.of[number / size] * from[number];
   }
 };
-/// Copies the means or the rest of vectors, and writes zeros elsewhere.
+/// Copies either the means of δg or all other unknowns of a vector, and writes zeros in place of
+/// the rest.
 struct WaveSplit {
   WaveShape shape;
   bool takes_means;
@@ -96,13 +98,18 @@ struct WaveSplit {
   }
 };
 
-/// Least-squares problem of one column in one cycle, kept triangular by Givens rotations.
+/// Solves the least-squares problem of one column in one cycle. Givens rotations keep it
+/// triangular.
 class WaveCycle {
  public:
   using Value = std::complex<double>;
+  /// Begins a cycle. @param length  weighted norm of the residual at its start
   explicit WaveCycle(double length) : rhs_{length} {}
 
-  /// Adds a column of the Hessenberg matrix [k+1] and the length below it. @return the residual
+  /// Adds a column of the Hessenberg matrix.
+  /// @param h  components of the new vector along the k + 1 directions so far
+  /// @param below  length of its orthogonal rest
+  /// @return the norm of the residual of the least-squares problem
   double add_column(std::vector<Value> h, double below) {
     const std::size_t k = column_.size();
     h.emplace_back(below);
@@ -122,7 +129,7 @@ class WaveCycle {
     return std::abs(rhs_.back());
   }
 
-  /// Returns the weights of the directions.
+  /// Returns the weights of the directions in the solution.
   std::vector<Value> solve() const {
     std::vector<Value> y(column_.size());
     for (std::size_t k = y.size(); k-- > 0;) {
@@ -139,33 +146,37 @@ class WaveCycle {
   std::vector<double> sine_;
 };
 
-/// Vectors of all columns on a machine, with inner products Σ weight² a* b of every column.
+/// Holds the directions of GMRES for all columns on a machine, and computes sums of vectors and
+/// inner products Σ weight² a* b of every column. A vector has the shape [kWaveColumns][size].
 /// @tparam Machine  see WaveSolver
 template <typename Machine>
 class WaveVectors {
  public:
   using Vector = typename Machine::template Array<WaveValue>;
 
+  /// Prepares vectors of `size` numbers in each column. Neither `machine` nor `weight` [size] is
+  /// copied.
   WaveVectors(const Machine& machine, std::int64_t size, const double* weight)
       : machine_(machine), size_(size), weight_(weight) {}
 
+  /// Makes a vector of all columns on the machine.
   Vector take() const {
     return machine_.template make<WaveValue>(static_cast<std::size_t>(kWaveColumns * size_),
                                              "vectors of the small signal");
   }
-  /// Returns the direction of a number, made on first use.
+  /// Returns the direction with a number. It is made on first use.
   Vector& direction(std::size_t number) {
     while (directions_.size() <= number) directions_.push_back(take());
     return directions_[number];
   }
 
-  /// Writes scale·to + factor·from.
+  /// Writes scale·to + factor·from into `to`, with one factor for each column.
   void add(double scale, const WaveFactors& factor, const Vector& from, Vector* to) const {
     machine_.run(kWaveColumns * size_, WaveAdd{size_, scale, factor, from.data(), to->data()},
                  "sum of vectors");
   }
 
-  /// Lengths of the columns of a vector.
+  /// Returns the weighted norms of the columns of a vector [kWaveColumns].
   std::vector<double> lengths(const Vector& v) {
     WaveDirections one;
     one.at[one.count++] = v.data();
@@ -175,13 +186,14 @@ class WaveVectors {
     return out;
   }
 
-  /// Components of a vector along directions, and the length of what is left.
+  /// Holds the components of a vector along directions and the norm of its orthogonal rest, for
+  /// each column.
   struct Components {
     std::vector<WaveCycle::Value> along[kWaveColumns];
     double left[kWaveColumns] = {};
   };
-  /// Makes the direction of number `count` orthogonal to those before it, by two passes of Gram
-  /// and Schmidt.
+  /// Makes direction number `count` orthogonal to all directions before it, by two passes of Gram
+  /// and Schmidt. The rest is not normalised. @return its components and its norm
   Components orthogonalise(int count) {
     WaveDirections all, own;
     for (; all.count < count; ++all.count)
@@ -240,23 +252,24 @@ class WaveVectors {
   Vector parts_, groups_, dots_;
 };
 
-/// Result of wave_gmres().
+/// Holds the result of wave_gmres().
 struct WaveReport {
   int products = 0;     ///< applications of the operator to all columns
   double residual = 0;  ///< largest ‖b − A x‖/‖b‖ of a column
   bool converged = false;
 };
 
-/// The part of GMRES's state that each column has for itself.
+/// Holds the state of GMRES that each column has for itself.
 struct WaveColumn {
   double scale = 0;        ///< ‖b‖
-  double goal = 0;         ///< of the residual, the tolerance times ‖b‖
-  double last = INFINITY;  ///< residual before the last cycle
+  double goal = 0;         ///< norm of the residual to reach: the tolerance times ‖b‖
+  double last = INFINITY;  ///< ‖b − A x‖/‖b‖ before the last cycle
   bool reached = false;    ///< the recurrence of the last cycle reached the tolerance
   bool is_done = false;
 };
 
-/// Takes the directions of one cycle.
+/// Runs one cycle of GMRES from direction 0. It ends when every column has reached its goal, or
+/// after kWaveRestart directions or `max_products` applications of the operator in `report`.
 template <typename Vectors, typename Apply>
 void run_cycle(Vectors& vectors, const Apply& apply, int max_products, WaveColumn* columns,
                std::vector<WaveCycle>* cycles, WaveReport* report) {
@@ -281,7 +294,7 @@ void run_cycle(Vectors& vectors, const Apply& apply, int max_products, WaveColum
   }
 }
 
-/// Adds the directions of a cycle with their weights to the solutions.
+/// Adds the directions of a cycle, times their weights, to the solutions x.
 template <typename Vectors>
 void add_directions(Vectors& vectors, const std::vector<WaveCycle>& cycles,
                     typename Vectors::Vector* x) {
@@ -300,14 +313,16 @@ void add_directions(Vectors& vectors, const std::vector<WaveCycle>& cycles,
   }
 }
 
-/// Solves A x = b for all columns by GMRES with restarts, with the rules of gmres() for each of
-/// them. A column that is done keeps its bits.
+/// Solves A x = b for all columns by GMRES with restarts. Each column ends by the rules of gmres()
+/// and then keeps its bits.
 /// @param apply  apply(x, y) writes y = A x
+/// @param tolerance  largest ‖b − A x‖/‖b‖ of a column
+/// @param max_products  largest number of applications of A
 /// @param x  in: start, out: solution
 template <typename Vectors, typename Apply>
 WaveReport wave_gmres(Vectors& vectors, const Apply& apply, const typename Vectors::Vector& b,
                       double tolerance, int max_products, typename Vectors::Vector* x) {
-  constexpr double kRounding = 100.0;  // of the tolerance
+  constexpr double kRounding = 100.0;  // in tolerances
   constexpr WaveFactors kOne{{{1.0, 0.0}, {1.0, 0.0}, {1.0, 0.0}}};
   WaveReport report;
   WaveColumn columns[kWaveColumns];

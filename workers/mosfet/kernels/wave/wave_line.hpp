@@ -5,28 +5,36 @@
 
 namespace quasi::mosfet {
 
-/// Values of a node that the elimination of a line keeps: six coefficients that all columns share,
-/// and two right sides of each column.
+/// The elimination of a line stores kWaveWork numbers of every node: six coefficients that all
+/// columns of right sides share, and two right sides of each column.
 constexpr int kWaveCoefficients = 6, kWaveWork = kWaveCoefficients + 2 * kWaveColumns;
-/// Values of g next to the contacts: g⁺ at nodes 0 and nx − 2, g⁻ at nodes 1 and nx − 1.
+/// Currents need four values of g next to the contacts: g⁺ at nodes 0 and nx − 2, g⁻ at nodes
+/// 1 and nx − 1.
 constexpr int kWaveEnds = 4;
 
-/// Coefficients of a node after elimination: g_i = d − P g_{i+1} − q g⁻_{i+2}.
+/// Holds the coefficients P and q of a node after elimination, g_i = d − P g_{i+1} − q
+/// g⁻_{i+2}.
 struct WaveNode {
   WaveValue p00, p01, p10, p11, q0, q1;
 };
-/// Right sides of a node after elimination.
+/// Holds the right sides d⁺ and d⁻ of a node after elimination, for each column.
 struct WaveSides {
   WaveValue plus[kWaveColumns], minus[kWaveColumns];
 };
 
-/// Elimination of a node from the equations of a line with several right sides, as
-/// eliminate_beam_row() does it for one.
+/// Eliminates one node from the complex equations of a line, by the steps of eliminate_beam_row().
+/// The constructor computes the coefficients, which serve all right sides.
 struct WaveElimination {
   double far, l11;
   WaveValue l00, l01, i00, i01, i10, i11;
   bool is_open;
 
+  /// Computes the coefficients of the node i.
+  /// @param row  real coefficients of the node
+  /// @param storage  ω times the volume of the cell, the imaginary part of the diagonal
+  /// @param second  node i − 2 after elimination
+  /// @param before  node i − 1 after elimination
+  /// @param now  out: node i after elimination; zero if the cell is closed
   QUASI_HD WaveElimination(const BeamRow& row, double storage, const WaveNode& second,
                            const WaveNode& before, WaveNode* now)
       : far(row.plus_second_before), l11(row.minus_before), is_open(false) {
@@ -53,7 +61,12 @@ struct WaveElimination {
             i10 * u01 + i11 * u11, row.minus_second_after * i01, row.minus_second_after * i11};
   }
 
-  /// Eliminates one right side. @param second_plus  d⁺ of the node i − 2
+  /// Eliminates the node i from one right side.
+  /// @param second_plus  d⁺ of the node i − 2
+  /// @param before_plus  d⁺ of the node i − 1
+  /// @param before_minus  d⁻ of the node i − 1
+  /// @param plus, minus  in: the right side of g⁺ and g⁻; out: d⁺ and d⁻, zero if the cell
+  /// is closed
   QUASI_HD void reduce(WaveValue second_plus, WaveValue before_plus, WaveValue before_minus,
                        WaveValue* plus, WaveValue* minus) const {
     if (!is_open) {
@@ -67,18 +80,18 @@ struct WaveElimination {
   }
 };
 
-/// Solves one line of all columns: (iωV + T) δg = q + V (δG − δλ g), where q follows from
-/// the shifts of the band edges and from the electrons that enter (docs/theory/mosfet.md 17.8). The
-/// index counts lines [n_states][n_h][n_kappa].
+/// Solves (iωV + T) δg = q + V (δG − δλ g) on one line for all columns of right sides. q
+/// follows from the shifts of the band edges and from the electrons that enter
+/// (docs/theory/mosfet.md 17.8). An index stands for one line of [n_states][n_h][n_kappa].
 struct WaveLines {
   WaveTables t;
   double omega_per_fs;
   WaveInput input;
   WaveShifts shifts;
-  const WaveValue *loss, *gain;  ///< δλ and δG [kWaveColumns][rows]
+  const WaveValue *loss, *gain;  ///< δλ and δG, 1/fs [kWaveColumns][rows]
   WaveValue* work;               ///< [nx][kWaveWork][all lines]
-  WaveValue* electrons;          ///< V (δg⁺ + δg⁻) [kWaveColumns][cells] out
-  WaveValue* ends;               ///< [kWaveColumns][kWaveEnds][all lines] out; null: not wanted
+  WaveValue* electrons;          ///< out: V (δg⁺ + δg⁻) [kWaveColumns][cells]
+  WaveValue* ends;               ///< out: δg [kWaveColumns][kWaveEnds][all lines]; may be null
 
   QUASI_HD void operator()(std::int64_t number) const {
     const WaveShape& s = t.shape;
@@ -202,7 +215,8 @@ struct WaveLines {
   }
 };
 
-/// Computes the means of δg over κ and both branches [kWaveColumns][rows]; zero in closed cells.
+/// Computes the means of δg over κ and both branches [kWaveColumns][rows] from the V (δg⁺ +
+/// δg⁻) of WaveLines. They are zero in closed cells.
 struct WaveMeans {
   WaveTables t;
   const WaveValue* electrons;
@@ -217,9 +231,9 @@ struct WaveMeans {
   }
 };
 
-/// Computes δI through the faces next to the contacts by state and cell of H
-/// [kWaveColumns][2][n_states][n_h], both valleys, 1/(nm fs). Inner faces next to a contact have
-/// face values of first order.
+/// Computes the change δI of the electrons through the faces next to the contacts, in both
+/// valleys, for every state and cell of H, 1/(nm fs) [kWaveColumns][kWaveContacts][n_states][n_h].
+/// The values of g at these faces are taken to first order along x.
 struct WaveCurrents {
   WaveTables t;
   WaveShifts shifts;

@@ -12,12 +12,11 @@
 
 namespace quasi::mosfet {
 
-/// Solves a small-signal problem (docs/theory/mosfet.md 17.8) on a machine, the host or a CUDA
-/// device. All arithmetic of the
-/// problem is in function objects that both run, index by index.
-/// @tparam Machine  has Array<T> with data() and size(), make<T>(count, what),
-/// upload(address, count, what), download(address, count, what), and run(count, body, what), which
-/// calls body(i) for every i in [0, count)
+/// Solves a small-signal problem (docs/theory/mosfet.md 17.8) on a machine, which is the host or a
+/// CUDA device. The arithmetic is in function objects that run on both, index by index.
+/// @tparam Machine  has Array<T> with data() and size(), make<T>(count, what), upload(address,
+/// count, what), download(address, count, what), and run(count, body, what), which calls body(i)
+/// for every i in [0, count)
 template <typename Machine>
 class WaveSolver : public WaveKernels {
  public:
@@ -26,6 +25,8 @@ class WaveSolver : public WaveKernels {
   using Vectors = WaveVectors<Machine>;
   using Vector = typename Vectors::Vector;
 
+  /// Copies the tables of a problem to the machine and makes all arrays there, apart from the
+  /// directions of GMRES.
   WaveSolver(const WaveProblem& problem, Machine machine)
       : machine_(std::move(machine)),
         tables_(upload(problem)),
@@ -146,7 +147,7 @@ class WaveSolver : public WaveKernels {
 
   WaveShifts shifts() const { return {node_.data(), face_.data(), overlap_.data()}; }
 
-  // Finds the means of δg after one solution of all lines, and δϱ. @param ends  null: not wanted
+  // Computes the means of δg after one solution of all lines, and δϱ. @param ends  may be null
   void react(const WaveInput& input, WaveValue* ends) {
     const WaveShape& s = tables_.shape;
     const std::int64_t rows = kWaveColumns * s.rows(),
@@ -242,8 +243,8 @@ class WaveSolver : public WaveKernels {
   WaveTables tables_;
   Vectors vectors_;
   double omega_per_fs_ = 0;
-  Array<WaveValue> node_, face_, overlap_;  ///< WaveShifts
-  Array<WaveValue> of_row_[2], sums_[2];    ///< of WavePartners and WavePartnerSums
+  Array<WaveValue> node_, face_, overlap_;  ///< arrays of WaveShifts
+  Array<WaveValue> of_row_[2], sums_[2];    ///< arrays of WavePartners and WavePartnerSums
   Array<WaveValue> loss_, gain_, mean_, work_, electrons_, ends_, sheet_, poisson_, parts_,
       current_;
   Vector lift_, field_, means_, rhs_, total_;

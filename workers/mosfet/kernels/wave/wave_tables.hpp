@@ -4,8 +4,8 @@
 
 namespace quasi::mosfet {
 
-/// Addresses of the tables of a WaveProblem (docs/theory/mosfet.md 17.8), on the host or on a
-/// device.
+/// Holds the addresses of the tables of a WaveProblem (docs/theory/mosfet.md 17.8), all on the host
+/// or all on one device. Shapes and units are those of the members of WaveProblem.
 struct WaveTables {
   WaveShape shape;
   bool third = false;
@@ -26,16 +26,19 @@ struct WaveTables {
   double excess_scale[kWaveContacts] = {}, excess_drive[kWaveContacts] = {};
 };
 
-/// A vector of unknowns [kWaveColumns][size], and whether 1 V at each terminal acts beside it.
+/// Holds the address of unknowns [kWaveColumns][WaveShape::size()], and tells whether 1 V at the
+/// terminal of each column acts beside them.
 struct WaveInput {
   const WaveValue* x = nullptr;
   bool driven = false;
 
-  /// Returns δV of a column at the nodes of one x.
+  /// Returns the address of δV of a column of right sides at the nodes of the position i along x
+  /// [nz], V.
   QUASI_HD const WaveValue* potential(const WaveShape& s, int column, int i) const {
     return x + column * s.size() + s.rows() + static_cast<std::int64_t>(i) * s.nz;
   }
-  /// Returns the shift of E_F of a contact against its voltage, with the sign of the voltage.
+  /// Returns the voltage of a contact less the unknown shift of its E_F, V. Without neutral inflow
+  /// the shift is zero.
   QUASI_HD WaveValue fermi_drop(const WaveShape& s, int column, int contact) const {
     WaveValue drop{driven && column == contact ? 1.0 : 0.0, 0.0};
     if (s.neutral) drop -= x[column * s.size() + s.rows() + s.nodes() + contact];
@@ -43,12 +46,15 @@ struct WaveInput {
   }
 };
 
-/// Changes of levels and overlaps that follow from a change of the potential.
+/// Holds the changes of band edges and overlaps that follow from δV to first order.
 struct WaveShifts {
-  WaveValue* node = nullptr;     ///< δε of nodes [kWaveColumns][n_states][nx]
-  WaveValue* face = nullptr;     ///< δε of faces [kWaveColumns][n_states][nx+1]
-  WaveValue* overlap = nullptr;  ///< δW [kWaveColumns][pairs][nx]
+  WaveValue* node = nullptr;     ///< δε of nodes, eV [kWaveColumns][n_states][nx]
+  WaveValue* face = nullptr;     ///< δε of faces, eV [kWaveColumns][n_states][nx+1]
+  WaveValue* overlap = nullptr;  ///< δW, 1/nm [kWaveColumns][pairs][nx]
 
+  /// Returns the change of a quantity of the cells of one state at the position i along x. The
+  /// address `slopes` leads to its derivatives per eV by the face before, the node and the face
+  /// behind, which lie `stride` numbers apart.
   QUASI_HD WaveValue sum(const WaveShape& s, int column, int state, int i, const double* slopes,
                          std::int64_t stride) const {
     const std::int64_t at = static_cast<std::int64_t>(column) * s.n_states + state;
@@ -58,7 +64,8 @@ struct WaveShifts {
   }
 };
 
-/// Computes δε of the nodes, first order in δV.
+/// Computes δε of the nodes to first order in δV, eV [kWaveColumns][n_states][nx]. An index
+/// stands for one number of the result.
 struct WaveNodeShifts {
   WaveTables t;
   WaveInput input;
@@ -77,7 +84,8 @@ struct WaveNodeShifts {
   }
 };
 
-/// Computes δε of the faces from that of the nodes.
+/// Computes δε of the faces from δε of the nodes, eV [kWaveColumns][n_states][nx+1]. An index
+/// stands for one number of the result.
 struct WaveFaceShifts {
   WaveTables t;
   const WaveValue* node;
@@ -96,7 +104,8 @@ struct WaveFaceShifts {
   }
 };
 
-/// Computes δW of all pairs of levels.
+/// Computes δW of all pairs of levels to first order in δV, 1/nm [kWaveColumns][pairs][nx]. An
+/// index stands for one number of the result.
 struct WaveOverlapShifts {
   WaveTables t;
   WaveInput input;
@@ -113,9 +122,10 @@ struct WaveOverlapShifts {
   }
 };
 
-/// A cell of H of one column of right sides.
+/// Splits an index of [kWaveColumns][n_states][nx][n_h] into the column of right sides, the state,
+/// the position i along x and the cell k of H.
 struct WaveRow {
-  std::int64_t at;  ///< in [n_states][nx][n_h]
+  std::int64_t at;  ///< index in [n_states][nx][n_h]
   int column, state, i, k;
   QUASI_HD WaveRow(const WaveShape& s, std::int64_t number)
       : at(number % s.rows()),
@@ -125,7 +135,9 @@ struct WaveRow {
         k(static_cast<int>(at % s.n_h)) {}
 };
 
-/// Changes of 4√(m_x m_y) D and of 4√(m_x m_y) D ḡ in every cell of H [kWaveColumns][rows].
+/// Computes the changes of 4√(m_x m_y) D and of 4√(m_x m_y) D ḡ in every cell of H, eV
+/// [kWaveColumns][rows]. D is the volume of the cell summed over κ and both branches, and ḡ is
+/// its mean occupation.
 struct WavePartners {
   WaveTables t;
   WaveInput input;
@@ -143,8 +155,9 @@ struct WavePartners {
   }
 };
 
-/// Changes of the sums over the partners of a state that a process may reach, with their overlaps
-/// (ScatteringSums): [2][kWaveColumns][rows], for partners of the same pair and of other pairs.
+/// Computes the changes of the sums over all states that a process may reach from a state, weighted
+/// with the overlaps W (ScatteringSums), eV/nm [2][kWaveColumns][rows]. The first half has the
+/// partners of the pair of valleys of the state, the second half those of other pairs.
 struct WavePartnerSums {
   WaveTables t;
   WaveShifts shifts;
@@ -175,7 +188,8 @@ struct WavePartnerSums {
   }
 };
 
-/// Computes δλ and δG of every cell of H [kWaveColumns][rows], 1/fs; zero in closed cells.
+/// Computes the changes δλ of the loss rate and δG of the gain in every cell of H, 1/fs
+/// [kWaveColumns][rows]. They are zero in closed cells.
 struct WaveRates {
   WaveTables t;
   const WaveValue *of_states, *of_electrons;

@@ -7,32 +7,37 @@
 
 namespace quasi::mosfet {
 
-/// Transposes of the derivatives of a FieldResponse of first order (docs/theory/mosfet.md 17.9).
-/// Each function returns the derivatives by V [nx][nz] of a sum over cells or nodes at fixed
-/// occupations g.
+/// Computes transposes of the derivatives of a FieldResponse of first order along x
+/// (docs/theory/mosfet.md 17.9). Each function of_…() returns the derivatives by V [nx][nz] of a
+/// sum over cells or nodes at fixed occupations g.
 ///
 /// The weight of a cell is w = 2 C_ν Δx e^{(E_F−H)/kT}, so that Σ w V g counts the electrons
-/// of both valleys per width.
+/// of both valleys per width. Ψ and Φ are the adjoint solutions for transport and for the field.
 class FieldTranspose {
  public:
-  /// `response` must outlive this. @throws NotConverged if a column has no states
+  /// Computes all states of every column, from which first orders follow. `response` must outlive
+  /// the object.
+  /// @throws NotConverged if a column has no states
   explicit FieldTranspose(const FieldResponse& response);
 
   /// Returns the derivatives of Σ w Ψ V ∂_t g, 1/(V fs). @param psi  Ψ in the layout of g
   std::vector<double> of_rate(const std::vector<double>& psi) const;
   /// Returns the derivatives of Σ w Ψ times the storage of a FieldDerivative, 1/V.
+  /// @param psi  Ψ in the layout of g
   std::vector<double> of_storage(const std::vector<double>& psi) const;
-  /// Returns the derivatives of Σ Φ P with the residual P of Poisson's equation, nm; zero for
-  /// given potentials. @param phi Φ [nx][nz], zero for given potentials
+  /// Returns the derivatives of Σ Φ P with the residual P of Poisson's equation, nm. They are
+  /// zero on nodes of given potential.
+  /// @param phi  Φ [nx][nz], zero on nodes of given potential
   std::vector<double> of_poisson(const std::vector<double>& phi) const;
-  /// Returns the derivatives of the electrons through the face next to source or drain,
+  /// Returns the derivatives of the electrons through the face next to the source or the drain,
   /// 1/(V nm fs).
   std::vector<double> of_current(bool source) const;
 
-  /// Returns w of a cell of one branch, 1/(nm eV).
+  /// Returns the weight w of the cells of a state in the cell k of H, for one branch, 1/(nm eV).
   double weight(int state, int k) const;
-  /// Returns Σ_z Φ (e/ε0) |ψ|² times the control volume of the nodes, by which an electron of
-  /// a state and column changes Σ Φ P [n_states][nx], V nm².
+  /// Returns Σ_z Φ (e/ε0) |ψ|² times the control volume of the nodes, V nm² [n_states][nx].
+  /// An electron of a state and column changes Σ Φ P by this number.
+  /// @param phi  Φ [nx][nz]
   std::vector<double> potential_of_electrons(const std::vector<double>& phi) const;
 
  private:

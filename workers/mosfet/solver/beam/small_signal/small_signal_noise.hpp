@@ -9,39 +9,42 @@
 
 namespace quasi::mosfet {
 
-/// Spectral densities of the currents of the terminals at one frequency.
+/// Holds the spectral densities of the currents of the terminals at one frequency.
 struct NoiseSpectrum {
   using Matrix = TerminalMatrix;
   double frequency_hz = 0;
-  /// One-sided S_ij of I_i and I_j, A²/(Hz m); the currents of Admittance.
+  /// One-sided densities S_ij of the currents I_i and I_j of Admittance, A²/(Hz m).
   Matrix s{};
-  /// Y by the adjoint solutions, for checks against BeamSmallSignal in first order, S/m.
+  /// Y from the adjoint solutions, S/m. It serves checks against BeamSmallSignal in first order.
   Matrix y{};
 };
 
-/// Begin here: current noise of a steady state of the beam scheme in first order, with the field's
-/// feedback (docs/theory/mosfet.md 17.9). Every move of an electron is a Poisson process:
+/// Begin here: this class computes the current noise of a steady state of the beam scheme in first
+/// order along x, with the field's feedback (docs/theory/mosfet.md 17.9). Every move of an electron
+/// is a Poisson process:
 ///
-///   S_ij = 2q² Σ_moves rate Δ_i Δ_j*,   Δ_i = Ψ_i(to) − Ψ_i(from) + δ_i,
+///   S_ij = 2q² Σ_moves rate Δ_i Δ_j*,   Δ_i = Ψ_i(to) − Ψ_i(from) + δ_i.
 ///
-/// with a share 1 − f of its rate for Fermi statistics. Here
-/// I_i is the current into terminal i. Ψ_i(cell) is the response of I_i to an electron that
-/// is placed in that cell. δ_i is the current of the moving electron itself, where its move
-/// crosses the face next to the contact. Ψ solves the transposed equations of the small-signal
-/// response. With neutral inflow the shifts of E_F at the contacts do not fluctuate.
+/// Fermi statistics multiply each rate by a factor 1 − f. I_i is the current into terminal i.
+/// Ψ_i(cell) is the response of I_i to an electron that is placed in that cell. δ_i is the
+/// current of the moving electron itself, where its move crosses the face next to the contact. Ψ
+/// solves the transposed equations of the small-signal response. With neutral inflow the shifts of
+/// E_F at the contacts do not fluctuate.
 class BeamFieldNoise {
  public:
-  /// Feedback of the potential to the electrons.
+  /// Tells whether the potential responds to the electrons.
   enum class Field { kResponds, kFrozen };
 
-  /// Linearises at `state`. @throws NotConverged if transport does not converge
+  /// Linearises the equations at `state`. `device` must outlive the object.
+  /// @throws NotConverged if transport does not converge
   BeamFieldNoise(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
                  Field field = Field::kResponds);
   ~BeamFieldNoise();
   BeamFieldNoise(const BeamFieldNoise&) = delete;
   BeamFieldNoise& operator=(const BeamFieldNoise&) = delete;
 
-  /// Computes the spectra at one frequency. @throws NotConverged
+  /// Computes the spectra at one frequency. @throws NotConverged if GMRES does not reach its
+  /// tolerance
   NoiseSpectrum at(double frequency_hz) const;
   /// Returns the current from drain to source in first order, A/m.
   double current_a_per_m() const;

@@ -8,8 +8,8 @@
 
 namespace quasi::mosfet {
 
-/// Figures of merit of Y at increasing frequencies, with the source grounded. A figure that the
-/// frequencies do not reach is absent.
+/// Holds figures of merit of Y with the source grounded. A figure that the frequencies do not reach
+/// is absent.
 struct GainFigures {
   std::optional<double> cutoff_hz;               ///< f_T: |h₂₁| crosses 1
   std::optional<double> cutoff_extrapolated_hz;  ///< f |h₂₁| at the lowest frequency above 0
@@ -18,13 +18,14 @@ struct GainFigures {
 };
 
 /// Computes the figures of Y at increasing frequencies. Between two frequencies the logarithm of a
-/// gain is linear in that of the frequency.
+/// gain is linear in the logarithm of the frequency.
 GainFigures gain_figures(const std::vector<Admittance>& y);
 
-/// Computes Y of a steady point at all frequencies of the deck, on `processor` where it has tables
-/// (BeamSmallSignal). It adds the arrays
-/// `small_signal/*` and the numbers of docs/reference/mosfet.md to the point, or nothing without
-/// frequencies. @throws NotConverged, Cancelled
+/// Computes Y of a steady point at all frequencies of the deck and adds it to the point, as the
+/// arrays `small_signal/*` and as numbers of the admittances and gains. Nothing is added without
+/// frequencies.
+/// @param processor  runs the products where they have tables (BeamSmallSignal)
+/// @throws NotConverged if transport or GMRES does not converge, Cancelled if the job is cancelled
 void add_small_signal(const SmallSignalSettings& settings, const BeamDevice& device,
                       const Device& processor, const BeamSteadyState& state, Progress& progress,
                       PointResult* point);

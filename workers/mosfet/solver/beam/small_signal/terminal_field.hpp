@@ -8,20 +8,24 @@
 
 namespace quasi::mosfet {
 
-/// Terminals in the order of the rows and columns of Y. Both gates are one terminal.
+/// Lists the terminals in the order of the rows and columns of Y. Both gates are one terminal.
 enum class Terminal { kSource, kDrain, kGate };
 constexpr int kTerminals = 3;
 
-/// Returns δV on the nodes of given potential for 1 V at one terminal, and 0 elsewhere [nx][nz].
+/// Returns δV for 1 V at one terminal, V [nx][nz]. It is 1 V on the nodes of given potential of
+/// this terminal, and 0 on all other nodes.
 std::vector<double> terminal_lift(const Structure& structure, const PotentialBoundary& boundary,
                                   Terminal terminal);
 
-/// Returns the charge by Gauss' law between the columns next to source and drain, and on the gate,
-/// e/nm. The faces along x are those of the conduction currents.
+/// Returns the charges of source, drain and gate by Gauss' law, e/nm. Those of source and drain
+/// follow from the field between each contact column and its neighbour, where the conduction
+/// currents are taken.
+/// @param potential_v  V [nx][nz]
 std::array<double, kTerminals> terminal_charges(const TransportProblem& problem,
                                                 const std::vector<double>& potential_v);
 
-/// Returns the derivatives of the charge of source or drain by V [nx][nz], e/(V nm).
+/// Returns the derivatives of the charge of source or drain by V [nx][nz], e/(V nm). The gate is
+/// not a valid argument.
 std::vector<double> terminal_charge_slopes(const Structure& structure, Terminal terminal);
 
 }  // namespace quasi::mosfet

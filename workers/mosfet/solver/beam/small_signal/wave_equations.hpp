@@ -5,13 +5,14 @@
 
 namespace quasi::mosfet {
 
-/// Returns whether the equations of a device have tables: without roughness and impurities, and
-/// without blocking of scattering.
+/// Returns true if the equations of a device have tables. Devices with roughness, with impurities
+/// or with blocking of scattering have none.
 bool has_wave_tables(const BeamDevice& device);
 
 /// Makes the tables of the linear equations of a steady state (docs/theory/mosfet.md 17.8). Levels
 /// and wave functions follow the potential by first-order perturbation theory with all states of
-/// their column. @throws NotConverged if a column has no states or Gummel's matrix is singular
+/// their column.
+/// @throws NotConverged if a column has no states or Gummel's matrix is singular
 WaveProblem make_wave_problem(const FieldResponse& response);
 
 }  // namespace quasi::mosfet
