@@ -10,40 +10,47 @@
 #include "workers/gw/solver/perturbation/sigma_derivative.hpp"
 #include "workers/gw/solver/step_times.hpp"
 
-// The derivative of Σ at one q on one device. Begin with sigma_derivative.hpp.
+// This file calculates the derivative of Σ at one q on one device. Begin with
+// sigma_derivative.hpp.
 namespace quasi::gw {
 
-/// The inputs of a derivative of Σ. They are the same for every q and every part of the bands.
+/// Holds the inputs of a derivative of Σ. They are equal for every q and every part of the bands.
 struct DerivativeProblem {
   const MeanField& field;
   const std::vector<DielectricMatrix>& epsilon;
   const SigmaOptions& options;
   const std::vector<Perturbation>& perturbations;
-  std::vector<double> energies_ry;  ///< E, common to all elements
+  std::vector<double> energies_ry;  ///< E, common to all elements, [n_energies]
   FftBox box{};
 
+  /// Returns the number of outer states on either side.
   std::int64_t n_outer() const { return options.band_max - options.band_min + 1; }
+  /// Returns the plane waves of the exchange at an irreducible q.
   GSphere bare_sphere(std::size_t iq) const;
+  /// Returns the outer states at k. @param k  reduced
   WavesAtPoint outer_waves(const Vec3& k) const;
 };
 
-/// A term of the sum over q of Σ at one outer k-point.
+/// Identifies a term of the sum over q of Σ at one outer k-point.
 struct DerivativePoint {
-  int k_index = 0;
-  std::size_t iq = 0;  ///< irreducible q
-  Vec3 q{};
+  int k_index = 0;     ///< position of k in the irreducible list
+  std::size_t iq = 0;  ///< position of the irreducible q
+  Vec3 q{};            ///< reduced
 };
 
-/// States, products, W and couplings of one point on one device.
+/// Holds states, products, W and couplings of one point on one device, and calculates the
+/// derivative of Σ there.
 class DerivativeAtPoint {
  public:
-  /// @param times  null: no times are recorded
+  /// Loads the point to the device of `kernels`. `problem`, `kernels` and `times` must outlive the
+  /// object.
+  /// @param times  receives the seconds of each step; null if they are not recorded
   DerivativeAtPoint(const DerivativeProblem& problem, const DerivativePoint& point,
                     const CoulombInteraction& coulomb, GwKernels& kernels, StepTimes* times);
 
-  /// Calculates the terms of F_n for n in `bands` of the ket, and those of F_n' for n' in the same
-  /// range of the bra. The sum over all ranges is the derivative at this q.
-  /// @return  of each perturbation
+  /// Calculates the terms of F_n for n in `bands` of the ket, and those of F_n' for n' in `bands`
+  /// of the bra. The sum over all ranges is the derivative at this q.
+  /// @return the sums of each perturbation, Ry/Bohr, [n_p]
   std::vector<DerivativeSums> part(BandRange bands) const;
 
  private:

@@ -11,58 +11,63 @@
 
 namespace quasi::gw {
 
-/// First orders at one k in the displacement of one atom, Ry/Bohr; matrices are [bra][ket].
+/// Holds the first orders at one k in the displacement of one atom, Ry/Bohr. Matrices are
+/// [bra][ket].
 struct ElementsAtK {
   std::vector<Cplx> mean_field;      ///< ⟨l|∂V|m⟩
   std::vector<Cplx> sigma_bra;       ///< ∂Σ_lm(E_l)
   std::vector<Cplx> sigma_ket;       ///< ∂Σ_lm(E_m)
-  std::vector<Cplx> fixed_energies;  ///< mean at both energies without the shifts of energies
-  /// Mean at both energies by finite displacements; empty: not wanted.
+  std::vector<Cplx> fixed_energies;  ///< mean of ∂Σ at E_l and E_m without the shifts of E_n
+  /// Mean of ∂Σ at E_l and E_m by finite displacements; empty if the request has no check.
   std::vector<Cplx> difference;
 
-  /// Mean of ∂Σ at the energies of bra and ket.
+  /// Returns the mean of ∂Σ at the energies of bra and ket for the element number i, Ry/Bohr.
   Cplx sigma(std::size_t i) const { return 0.5 * (sigma_bra[i] + sigma_ket[i]); }
 };
 
-/// One displacement with p = 0.
+/// Describes a displacement of one atom of every cell, with the wave vector p = 0.
 struct Displacement {
   int atom = 1;          ///< counted from 1
   char direction = 'x';  ///< Cartesian
+  /// Returns the name for messages and tables, such as "atom 1 x".
   std::string name() const { return "atom " + std::to_string(atom) + " " + direction; }
 };
 
-/// First orders between the outer states in displacements of atoms.
+/// Holds the first orders between the outer states in displacements of atoms.
 struct DisplacementElements {
   std::vector<Displacement> displacements;
   std::vector<int> k_index;                  ///< positions in the irreducible list
   int band_min = 1, band_max = 1;            ///< bands of bra and ket, counted from 1
   std::vector<std::vector<ElementsAtK>> at;  ///< [displacement][k]
-  /// Largest diagonal element of the sum over all atoms, Ry/Bohr (docs/theory/gw.md 14.4). That of
-  /// the mean field is 0. They are absent unless all atoms are displaced.
+  /// Largest diagonal elements of ∂V and of ∂Σ summed over all atoms, Ry/Bohr
+  /// (docs/theory/gw.md 14.4). The exact value for ∂V is 0. Both are absent unless all atoms are
+  /// displaced.
   std::optional<double> acoustic_mean_field_ry, acoustic_sigma_ry;
-  std::map<std::string, double> seconds;  ///< of all devices, by step of sigma_derivatives()
+  std::map<std::string, double> seconds;  ///< seconds of all devices by step of sigma_derivatives()
 };
 
-/// Returns the largest deviation of ∂Σ from finite displacements, Ry/Bohr; 0 without them.
+/// Returns the largest deviation of ∂Σ from finite displacements, Ry/Bohr, or 0 if there are
+/// none.
 double largest_deviation_ry(const ElementsAtK& at);
 
 /// Lists the displacements of a request, atom by atom.
 std::vector<Displacement> displacements_of(const PerturbationRequest& request,
                                            const Crystal& crystal);
 
+/// Checks a request against the crystal of the job.
 /// @throws InvalidInput if the crystal lacks an atom of the request, and as zero_point_modes() does
 void check_displacements(const PerturbationRequest& request, const Crystal& crystal);
 
-/// A built-in crystal and its displaced atoms.
+/// Holds references to a built-in crystal and to the request that displaces its atoms.
 struct DisplacedCrystal {
   const EmpiricalCrystal& crystal;
   const PerturbationRequest& request;
 };
 
 /// Calculates the first orders at every k of the options, at the energies of the outer states, on
-/// the devices of the team. The checkpoint keeps finished parts. Collective.
-/// @throws InvalidInput as sigma_derivatives() does
-/// @throws NotConverged if the acoustic sum of the mean field exceeds 1e-6 eV/Bohr
+/// the devices of the team. The checkpoint keeps finished parts. All ranks call it together.
+/// @throws InvalidInput as sigma_derivatives() does, NotConverged if the acoustic sum of the mean
+/// field exceeds 1e-6 eV/Bohr
 DisplacementElements displacement_elements(const DisplacedCrystal& displaced,
                                            const MeanField& field,
                                            const std::vector<DielectricMatrix>& epsilon,

@@ -7,22 +7,22 @@
 
 namespace quasi::gw {
 
-/// Potentials V(G) of a crystal with one atom moved forth and back by one step, Ry.
+/// Holds the potentials V(G) of a crystal with one atom moved by +h and by −h, Ry.
 struct DisplacedPotentials {
   PotentialElements forth, back;
 };
 
-/// A first order of Σ by central differences, and its step.
+/// Describes a first order of Σ by central differences.
 struct DifferenceRequest {
   const std::vector<DisplacedPotentials>& potentials;
-  const std::vector<double>& energies_ry;  ///< E of Σ_lm(E)
+  const std::vector<double>& energies_ry;  ///< E of Σ_lm(E), [E]
   double step_bohr = 0.0;                  ///< h
 };
 
 /// Calculates [Σ_lm(E; h) − Σ_lm(E; −h)]/2h at the first k of the options, Ry/Bohr
 /// (docs/theory/gw.md 14.5). W, E and the outer states are those at rest. The inner states are the
-/// lowest eigenstates of |k+G|² + V(G − G') with each potential, from dense matrices. No first
-/// order of a potential or a state enters.
+/// lowest eigenstates of |k+G|² + V(G − G') with each potential, from dense matrices. The first
+/// order of a potential or a state does not enter.
 /// @return [potential][E][l][m]; static COHSEX has one energy
 std::vector<std::vector<Cplx>> finite_differences(const MeanField& field,
                                                   const std::vector<DielectricMatrix>& epsilon,

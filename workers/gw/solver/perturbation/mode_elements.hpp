@@ -9,15 +9,16 @@
 
 namespace quasi::gw {
 
-/// First orders in one mode at one k, eV; matrices are [bra][ket]. Those of an acoustic mode are
-/// empty.
+/// Holds the first orders in one phonon mode at one k, eV. Matrices are [bra][ket]. They are empty
+/// for an acoustic mode.
 struct ModeElementsAtK {
   std::vector<Cplx> mean_field_ev;  ///< Σ_aα u_aα ⟨l|∂V/∂τ_aα|m⟩
-  std::vector<Cplx> sigma_ev;       ///< of ∂Σ, the mean at the energies of bra and ket
+  std::vector<Cplx> sigma_ev;       ///< Σ_aα u_aα ∂Σ_lm, mean at both energies
 };
 
-/// A degenerate set of modes and the multiplets of bra and ket at one k. The values do not depend
-/// on the basis of any of them (docs/theory/gw.md 14.6).
+/// Holds the coupling of a degenerate set of modes to the multiplets of bra and ket at one k. The
+/// values do not depend on the basis of the set or of a multiplet (docs/theory/gw.md 14.6). The
+/// elements of the mean field are g.
 struct ModeCoupling {
   int mode = 0;                      ///< first mode of its set, from 0
   std::size_t k = 0;                 ///< position in k_index
@@ -28,22 +29,24 @@ struct ModeCoupling {
   double potential_ev_per_angstrom = 0.0;  ///< |g|/√(ħ/(2Mω)) with the mass of the cell
 };
 
-/// Shifts of the mean-field energies by the zero-point motion of one mode at one k
-/// (docs/theory/gw.md 14.9), means over multiplets, eV; [band]. Those of an acoustic mode are 0.
+/// Holds the shifts of the mean-field energies by the zero-point motion of one mode at one k
+/// (docs/theory/gw.md 14.9). They are means over multiplets in eV, [band], and 0 for an acoustic
+/// mode.
 struct ZeroPointShifts {
   std::vector<double> fan_ev;           ///< second order in ∂V
   std::vector<double> debye_waller_ev;  ///< first order in ∂²V, with rigid ions
 };
 
-/// First orders between the outer states in phonon modes at q = 0.
+/// Holds the first orders between the outer states in phonon modes at q = 0.
 struct ModeElements {
   ZeroPointModes modes;
   std::vector<std::vector<ModeElementsAtK>> at;           ///< [mode][k]
-  std::vector<ModeCoupling> couplings;                    ///< of optical modes
+  std::vector<ModeCoupling> couplings;                    ///< couplings of optical modes
   std::vector<std::vector<ZeroPointShifts>> shifts = {};  ///< [mode][k]
 };
 
-/// Transforms first orders in displacements of all atoms into those in modes:
+/// Transforms the first orders g_aα in displacements of all atoms (Ry/Bohr) into first orders in
+/// modes (eV):
 ///
 ///   g_ν,lm = Σ_aα √(ħ/(2M_a ω_ν)) e_ν,aα g_aα,lm.
 ///

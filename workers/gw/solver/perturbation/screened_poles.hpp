@@ -4,16 +4,19 @@
 
 namespace quasi::gw {
 
-/// W of one irreducible q as plasmon poles. Static COHSEX is a model with all poles at infinity.
+/// Holds W of one irreducible q as plasmon poles. Static COHSEX is a model with all poles at
+/// infinity.
 class ScreenedPoles {
  public:
+  /// Keeps references to the field, the options and the interaction.
   ScreenedPoles(const MeanField& field, const DielectricMatrix& epsilon,
                 const SigmaOptions& options, const CoulombInteraction& coulomb);
 
   /// Returns the model at one q of the star. All q share it, except with the wing rule of
-  /// BerkeleyGW.
+  /// BerkeleyGW. The reference is valid until the next call.
+  /// @param q  reduced
   const PlasmonPoleModel& at_point(const Vec3& q);
-  /// Plane waves of W at the irreducible q.
+  /// Returns the plane waves of W at the irreducible q.
   const GSphere& sphere() const { return at_.sphere; }
 
  private:

@@ -22,17 +22,17 @@ namespace quasi::gw {
 using PotentialDerivative = std::function<std::vector<Cplx>(
     const Vec3& k, const std::vector<IVec3>& bra, const std::vector<IVec3>& ket)>;
 
-/// A displacement of one Bohr along one coordinate, with the factor e^{ip·R} in cell R.
+/// Describes a displacement of one Bohr along one coordinate, with the factor e^{ip·R} in cell R.
 struct Perturbation {
-  std::string name;  ///< of the coordinate, for messages and tables
+  std::string name;  ///< name of the coordinate, for messages and tables
   Vec3 p{};          ///< wave vector, reduced
   PotentialDerivative potential;
-  /// ∂V(G), Ry/Bohr, of a real local potential with the period of the lattice; empty: ∂V is
-  /// another kind, and `potential` alone has its elements.
+  /// ∂V(G) of a real local potential with the period of the lattice, Ry/Bohr. It is empty for a
+  /// ∂V of another kind, whose elements `potential` alone has.
   PotentialElements elements = {};
 };
 
-/// Derivatives of one perturbation, Ry/Bohr.
+/// Holds the derivatives of Σ in one perturbation between outer states l and m, Ry/Bohr.
 struct DerivativeSums {
   std::vector<Cplx> correlation;  ///< [n_energies][n_l][n_m]
   /// The correlation without the shifts of energies: pairs of one multiplet are left out
@@ -41,43 +41,47 @@ struct DerivativeSums {
   std::vector<Cplx> exchange;  ///< [n_l][n_m]
 };
 
-/// First order of ⟨l, k+p| · |m, k⟩ in one perturbation, Ry/Bohr; matrices are [l][m].
+/// Holds the first orders ⟨l, k+p| · |m, k⟩ in one perturbation at one k, Ry/Bohr. Matrices
+/// are [l][m].
 struct SigmaDerivativeAtK {
   int k_index = 0;  ///< k of the ket m: position in the irreducible list
   int spin = 0;
   std::int64_t n = 0;             ///< outer states on either side
   std::vector<double> energy_ry;  ///< E, [n_e]
   std::vector<Cplx> mean_field;   ///< ⟨l|∂V|m⟩
-  /// Its sums; Σ of the static method has one energy.
+  /// Parts of ∂Σ. Static COHSEX has one energy.
   DerivativeSums sigma;
 
-  /// Element of ∂Σ = ∂Σ_x + ∂Σ_c at one energy.
+  /// Returns the element (l, m) of ∂Σ = ∂Σ_x + ∂Σ_c at energy number e, Ry/Bohr.
   Cplx at(std::size_t e, std::int64_t l, std::int64_t m) const {
     const auto i = static_cast<std::size_t>(l * n + m);
     return sigma.exchange[i] + sigma.correlation[e * static_cast<std::size_t>(n * n) + i];
   }
 };
 
-/// The perturbations in which Σ is derived, and the energies E at which Σ is taken.
+/// Holds the perturbations in which Σ is derived, and the energies E at which Σ is taken.
 struct DerivativeRequest {
   /// All perturbations have the same wave vector p, which is a difference of two k-points.
   const std::vector<Perturbation>& perturbations;
   const std::vector<double>& energies_ry;  ///< E of Σ_lm(E), common to all elements
-  StepTimes* times = nullptr;  ///< seconds of the devices by step are added here; null: nowhere
+  StepTimes* times = nullptr;              ///< receives the seconds of devices by step; may be null
 };
 
 /// Calculates the first order of Σ between the outer states of the options at every k of their
-/// list, [perturbation][k]. All bands of the inner sum enter the first order of the states, too.
-/// Energies and the occupied bands at k + p are those of the mean field. One spin. The devices of
-/// the team share parts of the bands, and the checkpoint keeps finished parts: bits do not depend
-/// on the number of devices, nor on an interruption. Collective.
-/// @throws InvalidInput for methods without a first order, for imaginary poles, for two spins, and
-/// for a p that does not lead from each k-point to another
+/// list, [perturbation][k]. All bands of the inner sum also enter the first order of the states.
+/// Energies and the occupied bands at k + p are those of the mean field, which has one spin. The
+/// devices of the team share parts of the bands, and the checkpoint keeps finished parts. Bits do
+/// not depend on the number of devices, nor on an interruption. All ranks call it together.
+/// @throws InvalidInput for methods without a first order, for imaginary poles, for the static
+/// remainder and the completed CH, for two spins, for perturbations with different p, and for a p
+/// that does not lead from each k-point to another
 std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
     const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
     const SigmaOptions& options, const DerivativeRequest& wanted, const StepContext& context);
 
-/// Calculates these first orders on one device, without a checkpoint.
+/// Calculates the result of the function above on one device, without a checkpoint.
+/// @param energies_ry  E, common to all elements
+/// @throws InvalidInput as the function above does
 std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
     const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
     const SigmaOptions& options, const std::vector<Perturbation>& perturbations,

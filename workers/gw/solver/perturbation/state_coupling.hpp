@@ -7,15 +7,18 @@
 
 namespace quasi::gw {
 
-/// k + p folded into the zone of the k-points: k + p = k_bra + umklapp.
+/// Holds k + p folded into the zone of the k-points: k + p = k_bra + umklapp, all reduced.
 struct BraPoint {
   Vec3 k{};
   IVec3 umklapp{};
 };
+/// Returns k + p folded into the zone, whose coordinates lie in [0, 1). @param k, p  reduced
 BraPoint bra_point(const Vec3& k, const Vec3& p);
 
-/// Calculates V_n'n = ⟨n'|∂V|n⟩ between states at `bra.k` and at `k`, Ry/Bohr, [n_bra][n_ket].
-/// @param umklapp  from bra_point(): the plane waves of `bra` are those of k + p less it
+/// Calculates V_n'n = ⟨n'|∂V|n⟩ between states at `bra.k` and at `k`, Ry/Bohr,
+/// [n_bra][n_ket].
+/// @param k  reduced, of the ket
+/// @param umklapp  from bra_point(): the plane waves of `bra` less it are those of k + p
 std::vector<Cplx> state_coupling(const PotentialDerivative& potential, const Vec3& k,
                                  const WavesAtPoint& bra, const IVec3& umklapp,
                                  const WavesAtPoint& ket);

@@ -7,7 +7,7 @@
 
 namespace quasi::gw {
 
-/// Phonon modes at q = 0 of the crystal of a job, in its order of atoms.
+/// Holds the phonon modes at q = 0 of the crystal of a job, with its order of atoms.
 struct ZeroPointModes {
   std::vector<double> energy_ev;  ///< ħω, [mode]
   std::vector<bool> acoustic;     ///< rigid shifts, which have no zero-point amplitude, [mode]
@@ -16,17 +16,20 @@ struct ZeroPointModes {
   std::vector<Cplx> eigenvector;  ///< [mode][3·atom+α]
 
   std::size_t n_modes() const { return energy_ev.size(); }
-  /// Returns √(ħ/(2M_a ω)) e, Bohr (docs/theory/gw.md 14.6). @pre the mode is not acoustic
+  /// Returns the displacement √(ħ/(2M_a ω)) e of one atom along one axis, Bohr
+  /// (docs/theory/gw.md 14.6).
+  /// @pre the mode is not acoustic
   Cplx displacement_bohr(std::size_t mode, std::size_t atom, std::size_t axis) const;
-  /// Returns √(ħ/(2M ω)) with the mass M of all atoms, Bohr. @pre the mode is not acoustic
+  /// Returns √(ħ/(2M ω)) with the mass M of all atoms of the cell, Bohr.
+  /// @pre the mode is not acoustic
   double cell_amplitude_bohr(std::size_t mode) const;
 };
 
-/// Checks modes and takes them into the crystal of a job. Cells may differ in their choice of
-/// lattice vectors, origin and order of atoms, by inversion, and by 2 % of a length.
-/// @throws InvalidInput naming file, field, value, limit and remedy if the crystals differ, the
-/// modes are not complete or not orthonormal, an optical mode is unstable, or the frequencies do
-/// not fit the masses
+/// Checks phonon modes and transforms them to the crystal of a job. Cells may differ in their
+/// choice of lattice vectors, origin and order of atoms, by inversion, and by 2 % of a length.
+/// @throws InvalidInput if the crystals differ, the modes are not complete or not orthonormal, an
+/// optical mode is unstable, or the frequencies do not fit the masses; the message gives file,
+/// field, value, limit and remedy
 ZeroPointModes zero_point_modes(const PhononModes& modes, const Crystal& crystal);
 
 }  // namespace quasi::gw

@@ -12,53 +12,63 @@
 // Begin with statistical_errors.hpp.
 namespace quasi::gw {
 
-/// True for a job with error bars whose blocks of random vectors can share χ of protected bands.
-/// Other such jobs are repeated for each block: with a static subspace, or a graphical solution.
+/// Returns true if the blocks of random vectors of a job with error bars can share χ of the
+/// protected bands. Jobs with a static subspace or a graphical solution cannot, and are repeated
+/// for each block.
 bool shares_blocks(const Deck& deck, const Calculation& run);
 
-/// True if a deck with error bars is solved once: no target may repeat it, and its blocks are
-/// shared wherever random vectors replace states. The given states are not needed afterwards.
+/// Returns true if a deck with error bars is solved once, because no target may repeat it and its
+/// blocks share χ wherever random vectors replace states. The given states are then free after
+/// pseudobands have replaced them.
 bool solves_once(const Deck& deck);
 
-/// Quasiparticle energies that a finished job would have with fewer random vectors or with other
-/// energies of windows (docs/theory/gw.md 9.3).
+/// Calculates the quasiparticle energies that a finished job would have with fewer random vectors,
+/// or with other energies of windows (docs/theory/gw.md 9.3).
 class BlockEnergies {
  public:
   virtual ~BlockEnergies() = default;
   /// Does the work that precedes the sums over bands.
   virtual void prepare() {}
-  /// Sums Σ of the job in the sum over bands that serves the blocks, too, and sets it.
-  /// @return false if Σ needs a sum of its own; nothing is then set
+  /// Sums Σ of the job in the sum over bands that also serves the blocks, and stores Σ in the
+  /// job.
+  /// @return false if Σ needs a sum of its own; the job is then unchanged
   virtual bool sum_sigma() { return false; }
-  /// Calculates the energies without one block of vectors in χ and Σ, counted from 0.
+  /// Calculates the energies without one block of random vectors in χ and Σ.
+  /// @param block counted from 0
   virtual std::vector<Quasiparticle> without(int block) = 0;
-  /// Calculates the energies with the energies of windows at their nodes.
+  /// Calculates the energies with the windows of χ and Σ at their nodes.
   virtual std::vector<Quasiparticle> at_nodes() = 0;
 };
 
-/// Returns the name of a setting of the deck that forbids the first order, so that Σ has to be
-/// summed anew for each block; null if no setting does.
+/// Returns the name of a setting that forbids Σ to first order in changes of its poles, so that Σ
+/// has to be summed anew for each block. The result is null if no setting does.
 const char* obstacle_to_first_order(const Deck& deck, const Calculation& run);
-/// True if the deck asks for the first order and nothing stands against it.
+/// Returns true if the deck allows the first order and no setting forbids it.
 bool takes_first_order(const Deck& deck, const Calculation& run);
 
-/// Makes the energies of blocks by the method of the deck, or by repeated sums where the first
-/// order is not known.
-/// @param screening  χ by groups as ScreeningStep sums it; null: ε⁻¹ is that of the job
+/// Makes the object that calculates the energies of blocks: FirstOrderBlocks if
+/// takes_first_order(), else ExactBlocks. `deck`, `screening`, `run` and the objects of `context`
+/// must outlive it.
+/// @param screening  χ by groups as ScreeningStep sums it; null if ε⁻¹ stays that of the job
 std::unique_ptr<BlockEnergies> block_energies(const Deck& deck, const ExchangeCorrelation& vxc,
                                               const StepContext& context,
                                               GroupedScreening* screening, Calculation& run);
 
-/// Returns the weights of the groups of χ without one block: the protected bands, then the blocks.
+/// Returns the weights of the groups of χ without one block of random vectors. The groups are the
+/// protected bands and then the blocks.
+/// @param block  the block that is left out, from 0
+/// @param blocks  number of blocks
 std::vector<double> weights_without(int block, int blocks);
 /// Returns the weights of the groups of χ with windows at their nodes. The last group has all
 /// vectors with these energies.
+/// @param blocks  number of blocks
 std::vector<double> weights_at_nodes(int blocks);
 
 /// Calculates ε⁻¹, its poles and the total Σ anew for every block. χ is a weighted sum over
 /// groups of bands, and the random vectors are those of the job.
 class ExactBlocks final : public BlockEnergies {
  public:
+  /// Prepares the sums of a job. The arguments are those of block_energies().
   ExactBlocks(const Deck& deck, const ExchangeCorrelation& vxc, const StepContext& context,
               GroupedScreening* screening, Calculation& run);
   std::vector<Quasiparticle> without(int block) override;

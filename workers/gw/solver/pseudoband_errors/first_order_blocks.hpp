@@ -10,21 +10,26 @@
 
 namespace quasi::gw {
 
-/// Devices that make changes of the poles from whole matrices in host memory at the same time.
+/// At most this number of devices make changes of the poles from whole matrices in host memory at
+/// the same time.
 inline constexpr int kChangesAtATime = 2;
 
-/// Returns the bytes of a device that makes a change and keeps some of them.
+/// Returns the bytes that a device needs to make a change of the poles of one q and to keep
+/// `n_changes` changes.
 /// @param n_g  plane waves of W of the largest q
 std::int64_t bytes_of_change(std::int64_t n_g, std::int64_t n_changes);
-/// True if one device has room for the changes of the poles of all q. The devices then keep those
-/// that they make, and copy them from each other.
+/// Returns true if one device has room for bytes_of_change(). Devices then keep the changes that
+/// they make, and copy them from each other.
 bool devices_keep_changes(std::int64_t n_g, std::int64_t n_changes, const SigmaOptions& options);
 
-/// Energies without a block by the first order of Σ in the change of its poles and of the vectors
-/// (docs/theory/gw.md 9.3). ε of each block is inverted, and all blocks share one sum over bands.
+/// Calculates the energies without a block by the first order of Σ in the change of its poles and
+/// of the vectors (docs/theory/gw.md 9.3). ε of each block is inverted, and all blocks share one
+/// sum over bands.
 class FirstOrderBlocks final : public BlockEnergies {
  public:
-  /// @param screening  χ by groups as ScreeningStep sums it; null: ε⁻¹ is that of the job
+  /// Prepares the sums of a job. `screening`, `run` and the objects of `context` must outlive this
+  /// object.
+  /// @param screening  χ by groups as ScreeningStep sums it; null if ε⁻¹ stays that of the job
   FirstOrderBlocks(const Deck& deck, const ExchangeCorrelation& vxc, const StepContext& context,
                    GroupedScreening* screening, Calculation& run);
   std::vector<Quasiparticle> without(int block) override;
@@ -35,12 +40,13 @@ class FirstOrderBlocks final : public BlockEnergies {
 
  private:
   /// Calculates the parts of all changes, and returns Σ of the poles by segments.
-  /// @param screened_exchange  SX − X of occupied bands is told apart
+  /// @param screened_exchange  SX − X of occupied bands is summed separately
   std::vector<SigmaOfModel> sum_bands(bool screened_exchange);
   bool shares_sum_with_sigma() const;
   /// Poles of W at every q, with a change for each block and for the nodes of windows.
   std::vector<ChangingPoles> changing_poles();
-  /// Returns the bands whose Σ is told apart: the protected ones, and each block.
+  /// Returns the segments of bands whose Σ is summed separately: the protected bands, and each
+  /// block.
   BandSegments segments() const;
   /// Takes Σ of each block from that of the segments.
   void take_blocks(const std::vector<SigmaOfModel>& own);

@@ -11,26 +11,30 @@
 
 namespace quasi::gw::cuda {
 
-/// A change in the memory of one device.
+/// Holds the arrays of a change of a model, δB (Bohr³ Ry) and δτ (1/Ry), in the memory of one
+/// device.
 struct CudaPoleChange final : KeptPoleChange {
+  /// Allocates both arrays for `n_elements` elements in the memory of the device.
   CudaPoleChange(const Device& where, std::int64_t n_elements);
   Device device;
   quasi::cuda::DeviceBuffer<float2> strength;
   quasi::cuda::DeviceBuffer<float> tau_per_ry;
 };
 
-/// PoleSumKernels::change_of_poles on one device: one thread an element, which reads 40 bytes and
-/// writes 12. See docs/theory/gw.md 9.3 for the equations.
+/// Returns the change of a model from the poles `own` to those that follow from ε̃⁻¹ on one
+/// device (PoleSumKernels::change_of_poles, docs/theory/gw.md 9.3). A thread makes one element. It
+/// reads 40 bytes and writes 12.
 PoleChange change_of_poles_cuda(const PoleModelOnDevice& own, const CudaInverse& inverse,
                                 const ScreenedElements& elements, CudaContext& context);
 
-/// Rows of a change on a device, and the object that holds their memory.
+/// Holds rows of a change on a device, and the object that owns their memory.
 struct HeldChange {
   std::shared_ptr<const CudaPoleChange> owner;
   ChangeOnDevice view;
 };
-/// Brings rows of a change to a device: from the host, from another device, or not at all where
-/// they are there. @throws std::logic_error if the change has other elements than the model
+/// Brings rows of a change to a device, from the host or from another device. Rows that are on the
+/// device already are not copied.
+/// @throws std::logic_error if the change and the model have different numbers of elements
 HeldChange change_on_device(const PoleChange& change, const PoleModelOnDevice& model,
                             const ElementRows& rows, CudaContext& context);
 

@@ -7,14 +7,14 @@
 
 namespace quasi::gw {
 
-/// Returns F v̄ of an empty band at x, [n_g][n_g]. See docs/theory/gw.md 9.4 for the equations.
+/// Returns F v̄ of an empty band at x = E − E_n, Bohr³ Ry, [n_g][n_g] (docs/theory/gw.md 9.4).
 UnsetVector<Cplx> empty_band_matrix(const PlasmonPoleView& own, double x_ry);
 
-/// Sums by difference in host memory: of a change (LoadedPoleChanges::sums_by_difference), or of
-/// the model itself (LoadedPoleModel::sums_by_difference). See docs/theory/gw.md 9.3, 9.4 for the
-/// equations.
-/// @param change  null: the model itself
-/// @param rows    G that are summed; those of a Hermitian model stand for their mirror images, too
+/// Returns w(D) of all D of the box in host memory (docs/theory/gw.md 9.3, 9.4). It belongs to a
+/// change (LoadedPoleChanges::sums_by_difference) or to the model itself
+/// (LoadedPoleModel::sums_by_difference).
+/// @param change  null for the sums of the model itself
+/// @param rows  G that are summed; rows of a Hermitian model stand for their mirror images, too
 std::vector<Cplx> sums_by_difference_cpu(const PlasmonPoleView& own, const PoleChange* change,
                                          const ElementRows& rows, double x_ry,
                                          const DifferenceBox& box);

@@ -9,12 +9,13 @@
 
 namespace quasi::gw::cuda {
 
-/// Elements of a change of a model in device memory, from the first row of its range on.
+/// Holds the addresses of the elements of a change of a model in device memory. The first element
+/// is that of the first row of a range.
 struct ChangeOnDevice {
-  const float2* strength = nullptr;   ///< δB
-  const float* tau_per_ry = nullptr;  ///< δτ
+  const float2* strength = nullptr;   ///< δB, Bohr³ Ry
+  const float* tau_per_ry = nullptr;  ///< δτ, 1/Ry
 };
-/// A model in device memory with some rows of its changes.
+/// Holds a model in device memory and some rows of its changes.
 struct PoleChangesOnDevice {
   PoleModelOnDevice model;
   PoleRules rules;
@@ -23,23 +24,27 @@ struct PoleChangesOnDevice {
   std::int64_t n_changes;
 };
 
-/// Sums of ResponseSums that are wanted.
+/// Tells which of the optional arrays of ResponseSums a caller reads.
 struct WantedResponses {
   bool slope, own;
 };
-/// Responses of one block of products, without the weight of its terms.
+/// Holds the responses of one block of products in host memory. The weight of ResponseTerms is not
+/// applied.
 struct ResponsesOnHost {
-  std::vector<double> total, slope;  ///< [n_changes][n_left]; the slope is empty if not wanted
-  std::vector<double> own;           ///< [n_segments][kOwnSums][n_left]; empty if not wanted
+  std::vector<double> total, slope;  ///< [n_changes][n_left]; `slope` may be empty
+  std::vector<double> own;           ///< [n_segments][kOwnSums][n_left]; may be empty
 };
 
-/// LoadedPoleChanges::add_response on a device. A thread block owns a tile of (G, G') and passes
-/// all rows (l, n) of an outer state through it, as gpp_diagonal_cuda() does. The sums over bands
-/// of 2 × 2 elements stay in the registers of a thread. After the last row of a segment they are
-/// multiplied with the model, and after that of the state with every change. Sums are added in
-/// fixed order: same bits every time.
+/// Computes the response of the diagonal Σ to changes of a model on a device, as
+/// LoadedPoleChanges::add_response defines it (docs/theory/gw.md 9.3). A thread block owns a tile
+/// of (G, G') and passes all rows (l, n) of an outer state through it, as gpp_diagonal_cuda() does.
+/// The sums over bands of 2 × 2 elements stay in the registers of a thread. After the last row of
+/// a segment they are multiplied with the model. After the last row of the state they are
+/// multiplied with every change. Sums are added in fixed order, so that repeated calls have equal
+/// bits.
 ///
-/// FP64 instructions of an element and a row. The products are real where all states are.
+/// This table counts the FP64 instructions of an element and a row. The products are real where all
+/// states are. P and P' are summed from f, f² and xf², with x = E − E_n.
 ///
 /// | step | complex | real |
 /// | --- | --- | --- |
@@ -50,8 +55,9 @@ struct ResponsesOnHost {
 /// | f at another energy, and its sum | 6 more | 5 more |
 /// | slopes of responses | 3 more | 2 more |
 ///
-/// The total Σ, its slope, SX − X, the closed sum and all responses of an empty band take 18 or
-/// 11. See docs/theory/gw.md 9.3 for the equations.
+/// The total Σ, its slope, SX − X, the closed sum and all responses of an empty band take 18
+/// instructions with complex products and 11 with real ones.
+/// @throws InvalidInput as make_response_rows() and segments_of() do
 ResponsesOnHost pole_response_cuda(const PoleChangesOnDevice& changes,
                                    const ProductsOnDevice& products, const ResponseTerms& terms,
                                    const WantedResponses& wanted, cudaStream_t stream);

@@ -8,9 +8,10 @@
 
 namespace quasi::gw {
 
-/// Rule by which a row (l, n) has its f, and a second factor e: SX − X, or f at the other energy.
-/// Smooth rows cross no pole; f is smooth_pole_value(). Direct ones follow
-/// physics/plasmon_pole.hpp near the poles.
+/// Lists the rules by which a row (l, n) gets its pole factor f and a second factor e. The second
+/// factor is SX − X for occupied bands, and f at another energy for empty bands. Smooth rows
+/// cross no pole, so that f is smooth_pole_value(). Direct rows follow the rules near poles of
+/// physics/plasmon_pole.hpp.
 enum class RowRule : std::int32_t {
   kNone,            ///< f = 0: a vector that only the closed sum counts
   kSmoothOccupied,  ///< e = 0
@@ -22,20 +23,24 @@ enum class RowRule : std::int32_t {
   kTwoSmooth,       ///< an empty band with e at its other energy
   kTwoDirect        ///< an empty band with e at its other energy
 };
-/// A row (l, n) of the response of Σ (docs/theory/gw.md 9.3).
+/// Describes a row of the response of Σ, which belongs to an outer state l and an inner band n
+/// (docs/theory/gw.md 9.3).
 struct ResponseRow {
-  double x_ry = 0.0;                     ///< x = E − E_n
-  double other_x_ry = 0.0;               ///< of rules with two energies
-  double low_tau = 0.0, high_tau = 0.0;  ///< poles near x, of kSplitSmooth
+  double x_ry = 0.0;        ///< x = E − E_n
+  double other_x_ry = 0.0;  ///< x at the other energy, for kTwoSmooth and kTwoDirect
+  /// Poles with τ between these bounds lie near x, so that the rules drop their factor of an empty
+  /// band; for kSplitSmooth, 1/Ry.
+  double low_tau = 0.0, high_tau = 0.0;
   RowRule rule = RowRule::kNone;
 };
 static_assert(sizeof(ResponseRow) == 40);
 
-/// Makes the rows of all pairs, [n_left][n_right].
+/// Returns the rows of all pairs of outer states and bands, [n_left][n_right].
 /// @throws InvalidInput for an occupation other than 0 and 1 or an x that is not finite
 std::vector<ResponseRow> make_response_rows(const ResponseTerms& terms, const PoleRules& rules);
-/// Returns the ends of the segments of bands. @throws InvalidInput unless they ascend to the last
-/// band
+/// Returns the ends of the segments of bands, ascending. There is one segment if `terms` gives
+/// none.
+/// @throws InvalidInput unless the ends ascend and the last one is the number of bands
 std::vector<std::int64_t> segments_of(const ResponseTerms& terms);
 
 }  // namespace quasi::gw

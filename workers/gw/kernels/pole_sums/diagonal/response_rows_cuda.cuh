@@ -7,10 +7,11 @@
 #include "workers/gw/physics/plasmon_pole.hpp"
 #include "workers/gw/physics/pole_response.hpp"
 
-/// Rows of the response of Σ (docs/theory/gw.md 9.3) as one thread sums them over bands.
+/// This file sums rows of the response of Σ over bands in one thread (docs/theory/gw.md 9.3).
 namespace quasi::gw::cuda {
 
-/// Factors f (x) and e (y) of a row at one element.
+/// Returns the pole factors f (x) and e (y) of a row at one element (RowRule). @param tau  1/ω̃,
+/// 1/Ry
 template <RowRule kRule>
 __device__ __forceinline__ double2 row_factors(const ResponseRow& row, double tau,
                                                const PoleRules& rules) {
@@ -47,21 +48,22 @@ __device__ __forceinline__ double2 row_factors(const ResponseRow& row, double ta
   return {0.0, 0.0};
 }
 
-/// A number with an imaginary part, or without one where all products are real.
+/// Holds a number that is complex, or real where all products are.
 template <bool kReal>
 struct ResponseNumber {
   double re = 0.0, im = 0.0;
+  /// Adds a real factor times a product.
   __device__ __forceinline__ void add(const ResponseNumber& product, double factor) {
     re = fma(product.re, factor, re);
     if constexpr (!kReal) im = fma(product.im, factor, im);
   }
-  /// Returns the real part of the product with an element.
+  /// Returns the real part of the product of this number with an element.
   __device__ __forceinline__ double times(double2 element) const {
     if constexpr (kReal) return re * element.x;
     return fma(re, element.x, -im * element.y);
   }
 };
-/// a x + b y
+/// Returns a x + b y.
 template <bool kReal>
 __device__ __forceinline__ ResponseNumber<kReal> combined(double a, const ResponseNumber<kReal>& x,
                                                           double b,
@@ -72,11 +74,13 @@ __device__ __forceinline__ ResponseNumber<kReal> combined(double a, const Respon
   return sum;
 }
 
-/// Sums of M M* times powers of x and f over bands, and times e.
+/// Holds the sums over bands of the product M M* times 1, f, f², xf², e, xf³ and e² at one
+/// element. The last two are summed with `kSlope` alone.
 template <bool kReal, bool kSlope>
 struct ElementSums {
-  ResponseNumber<kReal> one, f, f2, xf2, e, xf3, e2;  ///< the last two with kSlope alone
+  ResponseNumber<kReal> one, f, f2, xf2, e, xf3, e2;  ///< members are named by their factor
 
+  /// Adds the product of one band. @param mg, mh  M(G) and M(G') @param factors  f and e
   template <bool kTwo>
   __device__ __forceinline__ void add(double2 mg, double2 mh, double x, double2 factors) {
     ResponseNumber<kReal> product;
@@ -106,7 +110,7 @@ struct ElementSums {
   }
 };
 
-/// Rows that pass through a tile of elements.
+/// Passes rows (l, n) through the 2 × 2 elements of a thread in a tile of (G, G').
 template <bool kReal, bool kSlope>
 struct ResponseRows {
   static constexpr int kSide = 2;
@@ -116,6 +120,7 @@ struct ResponseRows {
   double tau[kSide][kSide];
   ElementSums<kReal, kSlope> sums[kSide][kSide];
 
+  /// Adds one row by a rule that is known to the compiler.
   template <RowRule kRule>
   __device__ __forceinline__ void add(const ResponseRow& row, const double2 (&mg)[kSide],
                                       const double2 (&mh)[kSide], const PoleRules& rules) {
@@ -128,7 +133,8 @@ struct ResponseRows {
         sums[i][j].template add<kTwo>(mg[i], mh[j], row.x_ry,
                                       row_factors<kRule>(row, tau[i][j], rules));
   }
-  /// Adds one row. All threads of a block take the same branch.
+  /// Adds one row by its own rule. All threads of a block take the same branch.
+  /// @param mg, mh  M(G) and M(G') of the elements of this thread
   __device__ __forceinline__ void add_row(const ResponseRow& row, const double2 (&mg)[kSide],
                                           const double2 (&mh)[kSide], const PoleRules& rules) {
     switch (row.rule) {

@@ -7,18 +7,23 @@
 
 namespace quasi::gw {
 
-/// Pair products in host memory, [n_l][n_bra][n_g] and [n_m][n_ket][n_g].
+/// Holds views of pair products in host memory: M_ln'(G) of the bra [n_l][n_bra][n_g] and M_mn(G)
+/// of the ket [n_m][n_ket][n_g].
 struct FirstOrderArrays {
   View<const Cplx, 3> bra, ket;
 };
 
-/// LoadedPoleModel::add_first_order on the CPU (docs/theory/gw.md 14.2). Threads take one ket each,
-/// and their terms are added in order, so that bits do not depend on the number of threads.
+/// Adds the first order of Σ_c to `sums` on the CPU, Ry/Bohr, as LoadedPoleModel::add_first_order
+/// defines it (docs/theory/gw.md 14.2). Threads take one ket each. Their terms are added in order,
+/// so that bits do not depend on the number of threads.
 void add_first_order_cpu(const PlasmonPoleView& model, const PoleRules& rules,
                          const FirstOrderArrays& products, const FirstOrderPairs& pairs,
                          const FirstOrderTerms& terms, const FirstOrderSums& sums);
 
-/// PoleSumKernels::add_first_order_exchange on the CPU.
+/// Adds the first order of the exchange on the CPU, as PoleSumKernels::add_first_order_exchange
+/// defines it.
+/// @param coulomb  v̄(q+G), [n_g]
+/// @param sum  Ry/Bohr, [n_p][n_l][n_m]
 void add_first_order_exchange_cpu(const FirstOrderArrays& products, View<const double, 1> coulomb,
                                   const FirstOrderPairs& pairs, View<Cplx, 3> sum);
 

@@ -8,26 +8,30 @@
 
 namespace quasi::gw::cuda {
 
-/// Pair products of both sides in device memory.
+/// Holds pair products in device memory: M_ln'(G) of the bra [n_l][n_bra][n_g] and M_mn(G) of the
+/// ket [n_m][n_ket][n_g].
 struct FirstOrderOnDevice {
   ProductsOnDevice bra, ket;
   std::int64_t n_g = 0;
 };
 
-/// A plasmon-pole model on a device, and its rules.
+/// Holds a plasmon-pole model in device memory and the rules near its poles.
 struct FirstOrderModel {
   PoleModelOnDevice poles;
   PoleRules rules;
 };
 
-/// LoadedPoleModel::add_first_order on a device (docs/theory/gw.md 14.2). y = F M* of kets and
-/// energies is made by launch_pole_rows(), Z = M y by the library, and one batch of products
-/// contracts Z with V of all perturbations.
+/// Adds the first order of Σ_c to `sums` on a device, Ry/Bohr, as LoadedPoleModel::add_first_order
+/// defines it (docs/theory/gw.md 14.2). launch_pole_rows() makes y = F M* for kets and energies,
+/// and cuBLAS makes Z = M y. One batch of products contracts Z with V of all perturbations.
 void add_first_order_cuda(CudaContext& context, const FirstOrderModel& model,
                           const FirstOrderOnDevice& products, const FirstOrderPairs& pairs,
                           const FirstOrderTerms& terms, const FirstOrderSums& sums);
 
-/// PoleSumKernels::add_first_order_exchange on a device.
+/// Adds the first order of the exchange on a device, as PoleSumKernels::add_first_order_exchange
+/// defines it.
+/// @param coulomb  v̄(q+G) in host memory, [n_g]
+/// @param sum  Ry/Bohr, [n_p][n_l][n_m]
 void add_first_order_exchange_cuda(CudaContext& context, const FirstOrderOnDevice& products,
                                    View<const double, 1> coulomb, const FirstOrderPairs& pairs,
                                    View<Cplx, 3> sum);

@@ -8,8 +8,9 @@
 
 namespace quasi::gw::cuda {
 
-/// One band n of a set of pair products and the pole factor that acts on it: F at E − a, or the
-/// divided difference of F at E − a and E − b (physics/pole_difference.hpp).
+/// Describes one band n of a set of pair products and the pole factor f that acts on it. The factor
+/// is F at x_a = E − E_n, or the divided difference of F at x_a and x_b
+/// (physics/pole_difference.hpp).
 struct PoleRow {
   std::int64_t band = 0;
   double x_a_ry = 0.0, occupation_a = 0.0;
@@ -18,12 +19,12 @@ struct PoleRow {
   bool difference = false;
 };
 
-/// Rows of products with a pole matrix,
+/// Describes the products of pole matrices with pair products,
 ///
 ///   y[row][m][G] = Σ_G' A_GG' f(ω̃_GG') M*_mn(G'),
 ///
-/// with A*_G'G and ω̃_G'G instead if `adjoint`. Elements of the matrix exist in registers alone
-/// (docs/theory/gw.md 14.2).
+/// where n and f belong to the row. With `adjoint`, A*_G'G and ω̃_G'G stand in place of A_GG' and
+/// ω̃_GG'. Elements of the pole matrix exist in registers alone (docs/theory/gw.md 14.2).
 struct PoleRowsProduct {
   PoleModelOnDevice model;
   PoleRules rules;
@@ -33,6 +34,7 @@ struct PoleRowsProduct {
   std::int64_t n_rows = 0;
   double2* y = nullptr;  ///< [n_rows][m][n_g]
 };
+/// Starts the kernel that computes y on a stream of the current device, and does not wait for it.
 void launch_pole_rows(const PoleRowsProduct& product, cudaStream_t stream);
 
 }  // namespace quasi::gw::cuda

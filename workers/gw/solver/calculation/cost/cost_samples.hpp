@@ -9,20 +9,20 @@
 
 namespace quasi::gw {
 
-/// Seconds of one unit of work on one device.
+/// Holds the seconds of one unit of each kind of work on one device.
 struct UnitCosts {
   double chi_pair_s = 0.0;        ///< a pair of bands of a static χ: its product and its addition
   double pair_s = 0.0;            ///< a pair product on the ε sphere
   double frequency_pair_s = 0.0;  ///< a pair added to χ at one more frequency
-  double inversion_s = 0.0;       ///< of one matrix of the largest order
+  double inversion_s = 0.0;       ///< an inversion of a matrix of the largest order
   double pole_energy_s = 0.0;     ///< a pair and energy of the plasmon-pole sum
-  double response_s = 0.0;        ///< a pair of the response of Σ; 0: not wanted
+  double response_s = 0.0;        ///< a pair of the response of Σ; 0 if the job has none
   double form_s = 0.0;            ///< a quadratic form
   double closed_form_s = 0.0;     ///< a quadratic form of the closed sum
   double bare_pair_s = 0.0;       ///< a pair product on the bare sphere, summed on the host
 };
 
-/// Bands of both sides at Γ and a sphere, on a device.
+/// Holds the sampled bands of both sides at Γ and a sphere of plane waves on a device.
 struct SampleOnDevice {
   std::unique_ptr<const LoadedBands> left, right;
   std::unique_ptr<const LoadedSphere> sphere;
@@ -31,7 +31,9 @@ struct SampleOnDevice {
 /// Measures the costs of one device on a few pairs of the job's own states.
 class CostSamples {
  public:
+  /// Loads the samples to the device of `kernels`. References to all arguments are kept.
   CostSamples(const MeanField& field, const Plan& plan, GwKernels& kernels);
+  /// Runs and times one sample of every kind of work that the plan contains.
   UnitCosts measure();
 
  private:
@@ -40,7 +42,7 @@ class CostSamples {
   void fill_pairs();
   double chi_pair_seconds();
   double frequency_pair_seconds();
-  /// Seconds of the inversion of one matrix of an order, transfers included.
+  /// Returns the seconds of the inversion of one matrix of an order, with transfers.
   double inversion_seconds_of(std::int64_t order);
   double inversion_seconds();
   double pole_energy_seconds();
@@ -49,16 +51,18 @@ class CostSamples {
   double closed_form_seconds();
   double bare_pair_seconds();
 
-  /// Pairs and plane waves of the timed sums over G and G'.
+  /// Returns the number of pairs of the timed sums over G and G'.
   std::int64_t sum_pairs() const;
+  /// Returns the number of plane waves of the timed sums over G and G'.
   std::int64_t sum_order() const;
-  /// Seconds of one pair on the whole sphere from those of all sampled pairs on a part of it.
+  /// Returns the seconds of one pair on the whole sphere from those of all sampled pairs on a part
+  /// of it.
   double scaled_to_sphere(double seconds) const;
   /// Loads products of sampled pairs, which are real where those of the job are.
   void load_sum_sample(std::int64_t n_left = 1);
   /// Loads a model with equal elements.
   std::shared_ptr<const LoadedPoleModel> load_model();
-  /// Returns how many of some sampled bands of Σ are occupied.
+  /// Returns the number of occupied bands among the first `n_bands` sampled bands of Σ.
   std::int64_t occupied_of(std::int64_t n_bands) const;
 
   const MeanField& field_;
