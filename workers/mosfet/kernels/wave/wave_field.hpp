@@ -96,9 +96,9 @@ enum class WaveEquations {
   kTransport,  ///< transport alone; the rest of the residual is zero
 };
 
-/// Computes the residual of the equations [kWaveColumns][WaveShape::size()]. Its three parts are
-/// the means of δg less those of one solution of all lines, the preconditioned δP in V, and the
-/// excess electrons of the contact columns as shifts of E_F in eV.
+/// Computes the residual of the equations [kWaveColumns][WaveShape::size()]. It has three parts:
+/// the means of δg less the means of one solution of all lines, the preconditioned δP in V, and
+/// the excess electrons of the contact columns. The excess is given as the shift of E_F in eV.
 ///
 /// With `is_right_side` the input has the drive and no means of δg. The result then has the
 /// opposite sign and is the right side for GMRES.

@@ -127,6 +127,7 @@ struct WaveOverlapShifts {
 struct WaveRow {
   std::int64_t at;  ///< index in [n_states][nx][n_h]
   int column, state, i, k;
+  /// Splits an index. @param number in [kWaveColumns][n_states][nx][n_h]
   QUASI_HD WaveRow(const WaveShape& s, std::int64_t number)
       : at(number % s.rows()),
         column(static_cast<int>(number / s.rows())),

@@ -10,6 +10,7 @@ namespace quasi::mosfet {
 
 /// Lists the terminals in the order of the rows and columns of Y. Both gates are one terminal.
 enum class Terminal { kSource, kDrain, kGate };
+/// A device has this number of terminals.
 constexpr int kTerminals = 3;
 
 /// Returns δV for 1 V at one terminal, V [nx][nz]. It is 1 V on the nodes of given potential of
