@@ -72,9 +72,9 @@ struct DerivativeRequest {
 /// Energies and the occupied bands at k + p are those of the mean field, which has one spin. The
 /// devices of the team share parts of the bands, and the checkpoint keeps finished parts. Bits do
 /// not depend on the number of devices, nor on an interruption. All ranks call it together.
-/// @throws InvalidInput for methods without a first order, for imaginary poles, for the static
-/// remainder and the completed CH, for two spins, for perturbations with different p, and for a p
-/// that does not lead from each k-point to another
+/// @throws InvalidInput for methods without a first order, imaginary poles, the static remainder or
+/// the completed CH. It also rejects two spins, perturbations with different p, and a p that does
+/// not lead from each k-point to another.
 std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
     const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
     const SigmaOptions& options, const DerivativeRequest& wanted, const StepContext& context);

@@ -15,6 +15,7 @@ struct ZeroPointModes {
   std::vector<double> mass_amu;   ///< [atom]
   std::vector<Cplx> eigenvector;  ///< [mode][3·atom+α]
 
+  /// Returns the number of modes.
   std::size_t n_modes() const { return energy_ev.size(); }
   /// Returns the displacement √(ħ/(2M_a ω)) e of one atom along one axis, Bohr
   /// (docs/theory/gw.md 14.6).
@@ -28,8 +29,8 @@ struct ZeroPointModes {
 /// Checks phonon modes and transforms them to the crystal of a job. Cells may differ in their
 /// choice of lattice vectors, origin and order of atoms, by inversion, and by 2 % of a length.
 /// @throws InvalidInput if the crystals differ, the modes are not complete or not orthonormal, an
-/// optical mode is unstable, or the frequencies do not fit the masses; the message gives file,
-/// field, value, limit and remedy
+/// optical mode is unstable, or the frequencies do not fit the masses. The message gives file,
+/// field, value, limit and remedy.
 ZeroPointModes zero_point_modes(const PhononModes& modes, const Crystal& crystal);
 
 }  // namespace quasi::gw
