@@ -28,8 +28,8 @@ enum class RowRule : std::int32_t {
 struct ResponseRow {
   double x_ry = 0.0;        ///< x = E − E_n
   double other_x_ry = 0.0;  ///< x at the other energy, for kTwoSmooth and kTwoDirect
-  /// Poles with τ between these bounds lie near x, so that the rules drop their factor of an empty
-  /// band; for kSplitSmooth, 1/Ry.
+  /// The rules drop CH for poles near x, which have τ between these bounds, 1/Ry. Only
+  /// kSplitSmooth uses them.
   double low_tau = 0.0, high_tau = 0.0;
   RowRule rule = RowRule::kNone;
 };
