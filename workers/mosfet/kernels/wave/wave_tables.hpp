@@ -53,8 +53,8 @@ struct WaveShifts {
   WaveValue* overlap = nullptr;  ///< δW, 1/nm [kWaveColumns][pairs][nx]
 
   /// Returns the change of a quantity of the cells of one state at the position i along x. The
-  /// address `slopes` leads to its derivatives per eV by the face before, the node and the face
-  /// behind, which lie `stride` numbers apart.
+  /// address `slopes` leads to its derivatives per eV by the band edges of the face before, the
+  /// node and the face behind. They lie `stride` numbers apart.
   QUASI_HD WaveValue sum(const WaveShape& s, int column, int state, int i, const double* slopes,
                          std::int64_t stride) const {
     const std::int64_t at = static_cast<std::int64_t>(column) * s.n_states + state;
