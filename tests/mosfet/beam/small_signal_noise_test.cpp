@@ -74,10 +74,12 @@ TEST(SmallSignalNoise, AtFixedLevelsIsThatOfTwoOppositeCurrents) {
   }
 }
 
-// With Fermi statistics and without scattering the electrons of each cell of H make the current
-// J (f_S − f_D) and the noise 2q² J [f_S (1 − f_S) + f_D (1 − f_D)], where f_S (1 − f_S) +
-// f_D (1 − f_D) = (f_S − f_D) [coth(qV/2kT) − (f_S − f_D)]. Cells that the top of the
-// barrier cuts mix both reservoirs, which leaves 3e-4 on cells of 50 meV.
+// The electrons of each cell of H conduct independently, with Fermi statistics and without
+// scattering. A cell carries the current J (f_S − f_D) and has the noise 2q² J [f_S (1 − f_S)
+// + f_D (1 − f_D)]. The identity f_S (1 − f_S) + f_D (1 − f_D) = (f_S − f_D) [coth(qV/2kT)
+// − (f_S − f_D)] gives this noise from the currents. A cell of H that contains the top of the
+// barrier holds electrons of source and drain, for which the formula is not exact. This deviation
+// is 3e-4 with cells of 50 meV.
 TEST(SmallSignalNoise, OfCollisionlessFermionsIsThatOfTheirReservoirs) {
   const SmallDevice small(
       test::coarse_film({{"statistics.kind", "fermi"}, {"run.transport", "ballistic"}}));

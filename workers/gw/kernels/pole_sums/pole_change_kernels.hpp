@@ -12,7 +12,7 @@ namespace quasi::gw {
 
 struct DifferenceBox;
 
-/// The arrays of a PoleChange in the memory of a device.
+/// Base of the arrays of a PoleChange that stay in the memory of a device.
 class KeptPoleChange {
  public:
   virtual ~KeptPoleChange() = default;
@@ -53,10 +53,11 @@ struct ResponseTerms {
   View<const double, 2> other_x_ry = {};
   /// Ends of the segments of bands whose own sums are kept apart, ascending; empty: one segment.
   std::vector<std::int64_t> segment_end = {};
-  /// Own sums contain SX − X of occupied bands.
+  /// If true, the sums of the unchanged model contain SX − X of occupied bands.
   bool screened_exchange = false;
 };
-/// Real parts of the diagonal Σ of the model itself, which a response contains.
+/// Lists the sums over bands that a response also gives for the unchanged model. Each is the real
+/// part of a part of the diagonal Σ, or its slope.
 enum class OwnSum {
   kTotal,
   kSlope,   ///< dΣ/dx

@@ -88,7 +88,7 @@ double bytes_of_sigma(const MeanField& field, const SigmaOptions& s, double n_sc
   return std::max(exchange, 40.0 * n_screened * n_screened + products);
 }
 
-/// Bytes of the first order of Σ beside poles and W, on the device that sums it.
+/// Returns the bytes that a device needs for the first order of Σ beside the poles and W.
 struct FirstOrderBytes {
   double products = 0.0;  ///< of both spheres with all bands, and copies of the states
   double sums = 0.0;      ///< couplings of one part, terms of its kets, and their sums

@@ -68,7 +68,7 @@ double bytes_of_groups(const Deck& deck, const Calculation& run) {
          (run.plan.real_states ? 8.0 : 16.0);
 }
 
-/// True if devices make the changes of the poles (screened_elements_at_q.hpp).
+/// Returns true if devices calculate the changes of the poles (screened_elements_at_q.hpp).
 bool devices_make_changes(const Deck& deck, const Calculation& run) {
   return deck.coulomb.truncation == Truncation::kNone &&
          run.plan.sigma.method == SigmaMethod::kHybertsenLouie &&

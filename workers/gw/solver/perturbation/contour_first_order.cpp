@@ -8,7 +8,7 @@
 namespace quasi::gw {
 namespace {
 
-/// One part of the bands at one q, whose forms are added frequency by frequency.
+/// Adds one part of the bands at one q to the first order of Σ, frequency by frequency.
 class ContourPart {
  public:
   ContourPart(const ContourScreening& screening, const FirstOrderPairs& pairs,

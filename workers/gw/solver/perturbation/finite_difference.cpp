@@ -40,7 +40,8 @@ DisplacedStates displaced_states(const MeanField& field, const PotentialElements
   return states;
 }
 
-/// W of one irreducible q at rest, as poles or at the frequencies of a contour.
+/// Holds W of one irreducible q of the undisplaced crystal, as poles or at the frequencies of a
+/// contour.
 class ScreeningAtRest {
  public:
   ScreeningAtRest(const MeanField& field, const DielectricMatrix& epsilon,

@@ -41,8 +41,9 @@ class CoupledStates {
   std::vector<Cplx> v_;
 };
 
-/// Returns T_ab = Re Σ_m V^a_nm V^b_mn/(E_n − E_m), averaged over a multiplet n, Ry/Bohr²; m
-/// outside the multiplet. [n_p][n_p]
+/// Returns the sums T_ab = Re Σ_m V^a_nm V^b_mn/(E_n − E_m), Ry/Bohr² [n_p][n_p]. They are
+/// averaged over the states n of one multiplet, the bands [begin, end), and m runs over all bands
+/// outside it. The indices a and b count displacements.
 std::vector<double> second_order(const CoupledStates& states, std::size_t begin, std::size_t end) {
   std::vector<double> t(states.n_p * states.n_p);
   for (std::size_t n = begin; n < end; ++n)

@@ -12,9 +12,9 @@
 // Begin with statistical_errors.hpp.
 namespace quasi::gw {
 
-/// Returns true if the blocks of random vectors of a job with error bars can share χ of the
-/// protected bands. Jobs with a static subspace or a graphical solution cannot, and are repeated
-/// for each block.
+/// Returns true if χ of the protected bands is calculated once for all blocks of random vectors of
+/// a job with error bars. With a static subspace or a graphical solution of the quasiparticle
+/// equation it returns false, and the whole job is repeated for each block.
 bool shares_blocks(const Deck& deck, const Calculation& run);
 
 /// Returns true if a deck with error bars is solved once, because no target may repeat it and its

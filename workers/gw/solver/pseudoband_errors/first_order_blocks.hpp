@@ -43,10 +43,11 @@ class FirstOrderBlocks final : public BlockEnergies {
   /// @param screened_exchange  SX − X of occupied bands is summed separately
   std::vector<SigmaOfModel> sum_bands(bool screened_exchange);
   bool shares_sum_with_sigma() const;
-  /// Poles of W at every q, with a change for each block and for the nodes of windows.
+  /// Returns the poles of W at every q. Each has one change for every block of random vectors, and
+  /// changes for the nodes of the windows.
   std::vector<ChangingPoles> changing_poles();
-  /// Returns the segments of bands whose Σ is summed separately: the protected bands, and each
-  /// block.
+  /// Returns the segments of bands whose contributions to Σ are summed separately. The first
+  /// segment holds the protected bands, and each further one holds the random vectors of one block.
   BandSegments segments() const;
   /// Takes Σ of each block from that of the segments.
   void take_blocks(const std::vector<SigmaOfModel>& own);

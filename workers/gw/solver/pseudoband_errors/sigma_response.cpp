@@ -249,7 +249,8 @@ std::vector<ElementRows> row_ranges(const ChangingPoles& poles, const SigmaOptio
                        most);
   std::vector<ElementRows> ranges;
   for (std::int64_t i = 1; i <= count; ++i) {
-    // Ranges of one triangle grow shorter, so that all have equally many elements.
+    // A folded model has the triangle G' ≤ G alone, in which row G has G + 1 elements. Later
+    // ranges get fewer rows, so that all ranges have about the same number of elements.
     const double share = static_cast<double>(i) / static_cast<double>(count),
                  rows = static_cast<double>(n) * (folded ? std::sqrt(share) : share);
     const std::int64_t begin = ranges.empty() ? 0 : ranges.back().end,

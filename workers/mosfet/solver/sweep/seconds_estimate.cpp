@@ -80,7 +80,9 @@ double seconds_of_marching_point(const Deck& deck, const Structure& structure, c
   return start_s + steps * clock.seconds() / static_cast<double>(advanced.front().steps.size());
 }
 
-/// Returns the seconds of Y and of its noise at one bias point that takes `point_s`.
+/// Estimates the seconds that the small signal of one bias point takes: the admittances Y and, if
+/// the deck asks for it, the noise of the currents. @param point_s seconds of the steady state of
+/// this point
 double seconds_of_small_signal(const Deck& deck, const Structure& structure, const Device& device,
                                double point_s) {
   const SmallSignalSettings& settings = deck.small_signal;

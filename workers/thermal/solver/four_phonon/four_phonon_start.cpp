@@ -12,7 +12,8 @@ namespace {
 
 using OwnedKernels = std::unique_ptr<ScatteringKernels4ph>;
 
-/// Kernels of one device, and whether it may load the problem while three phonons are summed.
+/// Holds the four-phonon kernels of one device. `loads_early` is true if the device has room to
+/// load the problem while three phonons are summed.
 struct EarlyKernels {
   OwnedKernels kernels;
   bool loads_early = false;

@@ -11,8 +11,8 @@
 
 namespace quasi::gw::cuda {
 
-/// Holds the arrays of a change of a model, δB (Bohr³ Ry) and δτ (1/Ry), in the memory of one
-/// device.
+/// Holds a change of a plasmon-pole model in the memory of one device. Its arrays are δB (Bohr³
+/// Ry) and δτ (1/Ry), the changes of the two numbers that the model has for each pair (G, G').
 struct CudaPoleChange final : KeptPoleChange {
   /// Allocates both arrays for `n_elements` elements in the memory of the device.
   CudaPoleChange(const Device& where, std::int64_t n_elements);

@@ -14,11 +14,12 @@
 namespace quasi::gw {
 namespace {
 
-/// Rows and columns of a tile of elements, whose sums stay in the first-level caches.
+/// A tile has this number of rows and of columns of elements (G, G'). Its sums fit the first-level
+/// caches.
 constexpr std::int64_t kRows = 4;
 constexpr std::int64_t kColumns = 64;
 
-/// Real and imaginary parts of the elements of one row of a tile.
+/// Holds the real and imaginary parts of one sum for all elements of a row of a tile.
 struct Plane {
   double re[kColumns], im[kColumns];
 };
@@ -40,12 +41,12 @@ struct PairOfRow {
   double g_re = 0.0, g_im = 0.0;
   const double *re = nullptr, *im = nullptr;
 };
-/// Both factors of a row at one element.
+/// Holds the pole factors f and e of one band at one element (docs/theory/gw.md 9.3).
 struct Factors {
   double f, e;
 };
 
-/// The cases of a loop over elements.
+/// Selects a variant of the loop over elements at compile time.
 struct Form {
   bool real;   ///< all products are real
   bool slope;  ///< slopes of responses are wanted

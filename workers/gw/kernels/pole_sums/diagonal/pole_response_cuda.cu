@@ -16,7 +16,7 @@ using quasi::cuda::DeviceBuffer;
 
 constexpr const char* kWhat = "response of the plasmon-pole sum";
 
-/// Rows of one outer state and segment that pass through a tile together.
+/// Describes the rows of one outer state and one segment of bands that a tile takes together.
 struct SegmentChunk : Chunk {
   std::int32_t segment;
   std::int32_t last_of_segment;
@@ -55,27 +55,28 @@ __device__ ElementAt element_at(const PoleChangesOnDevice& changes, const Tile& 
       std::int64_t{tile.column} * kTileColumns<Rows> + thread_column + j * kThreadColumns;
   return {g, h, g < changes.rows.end && h < model.n_g && (!model.folded || h <= g)};
 }
-/// Elements of a change in the rows before one.
+/// Returns the number of elements of a change that lie in earlier rows.
 __device__ std::int64_t elements_before(const PoleModelOnDevice& model, std::int64_t row) {
   return model.folded ? row * (row + 1) / 2 : row * model.n_g;
 }
-/// Weight of an element in the sum over a folded model, whose upper triangle is left out.
+/// Returns the weight of an element in the sum. A folded model has one triangle of elements, of
+/// which those off the diagonal count twice.
 __device__ double weight_of(const PoleModelOnDevice& model, const ElementAt& at) {
   return !at.inside ? 0.0 : model.folded && at.h < at.g ? 2.0 : 1.0;
 }
-/// B of an element times its weight; 0 outside.
+/// Returns B of an element times its weight, and 0 for elements outside of the model.
 __device__ double2 weighted_strength(const PoleModelOnDevice& model, const ElementAt& at) {
   if (!at.inside) return {0.0, 0.0};
   const double2 a = model.strength[at.g * model.n_g + at.h];
   const double factor = weight_of(model, at) / model.pole_ry[at.g * model.n_g + at.h];
   return {factor * a.x, factor * a.y};
 }
-/// Factor f* of an empty band at x*; 0 without a closed sum.
+/// Returns the factor f* that an empty band has in the closed sum, and 0 if there is none.
 __device__ double closed_factor(double closed_x_ry, double tau) {
   return closed_x_ry < 0.0 ? smooth_pole_value(closed_x_ry, tau, -1.0) : 0.0;
 }
 
-/// The shared memory of a thread block.
+/// Lists the arrays that a thread block has in shared memory.
 template <typename Rows>
 struct ResponseShared : SharedRows<Rows> {
   double before[kOwnSums][kThreads];  ///< own sums at the end of the segment before

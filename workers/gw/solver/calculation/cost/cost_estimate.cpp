@@ -10,13 +10,13 @@
 namespace quasi::gw {
 namespace {
 
-/// True if the sum over bands of the error bars gives Σ, too.
+/// Returns true if Σ comes from the sum over bands that gives its error bars.
 bool sums_once(const Plan& plan) {
   return plan.error_bars.blocks > 0 && plan.error_bars.first_order &&
          plan.sigma.offsets_ry.size() == 1;
 }
 
-/// Work of a job beside the sums that it has without error bars.
+/// Lists the work that error bars add to the sums of a job.
 struct ErrorBarCounts {
   double states = 0.0;    ///< outer states at all q
   double matrices = 0.0;  ///< matrices that a block inverts

@@ -47,8 +47,9 @@ void add(Sums& to, double factor, const Sums& from) {
   for (std::size_t i = 0; i < to.size(); ++i) add(to[i], factor, from[i]);
 }
 
-/// A mean field whose transfers are the samples and their images, and whose states lie at the outer
-/// k and at k − q for every such q. It stands for the crystal in the sums of Σ.
+/// Holds a mean field for Σ at the sampled wave vectors q near 0 and their images by symmetry. It
+/// has the states at the outer points k and at k − q for each of these q. The sums of Σ take it
+/// in place of the mean field of the crystal.
 class FieldOfSamples {
  public:
   FieldOfSamples(const MeanField& field, const std::vector<Vec3>& points,

@@ -13,8 +13,9 @@ enum class Terminal { kSource, kDrain, kGate };
 /// A device has this number of terminals.
 constexpr int kTerminals = 3;
 
-/// Returns δV for 1 V at one terminal, V [nx][nz]. It is 1 V on the nodes of given potential of
-/// this terminal, and 0 on all other nodes.
+/// Returns the boundary values of δV, the change of the potential, for a change of 1 V at one
+/// terminal, V [nx][nz]. The value is 1 V on the nodes whose potential this terminal fixes, and 0
+/// on all other nodes.
 std::vector<double> terminal_lift(const Structure& structure, const PotentialBoundary& boundary,
                                   Terminal terminal);
 
