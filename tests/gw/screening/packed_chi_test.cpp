@@ -58,6 +58,23 @@ TEST(PackedChi, WeightedSumsMixRealAndComplexValues) {
   EXPECT_EQ(weighted_sum({&again}, {1.0})[7], a[7]);
 }
 
+// A packed sum hands its values over, and other forms are packed.
+TEST(PackedChi, ASumIsPackedWithoutACopy) {
+  for (const bool real : {true, false}) {
+    const std::vector<Cplx> a = values_of(1.0, real);
+    auto sum = std::make_unique<PackedSum>(kShape, a.data());
+    const double* const at = sum->values().data();
+    const PackedChi taken = packed(std::move(sum)),
+                    made = packed(std::make_unique<HostChi>(kShape, a));
+    EXPECT_EQ(taken.piece().data, at);
+    EXPECT_EQ(taken.shape(), kShape);
+    for (const PackedChi* one : {&taken, &made}) {
+      EXPECT_EQ(one->is_real(), real);
+      EXPECT_EQ(weighted_sum({one}, {1.0})[7], a[7]);
+    }
+  }
+}
+
 TEST(PackedChi, OtherShapesAreRefused) {
   const std::vector<Cplx> a = values_of(1.0, true);
   PackedSum sum(kShape, a.data());

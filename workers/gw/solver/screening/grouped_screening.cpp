@@ -86,16 +86,17 @@ class GroupedScreening::Sums {
     std::vector<ChiNode> nodes;
     for (std::int64_t index = 0; index < sums_[group][iq].portions(); ++index)
       push_node(nodes, node_of(group, iq, {index, 1, {}}, kernels));
-    const auto chi = closed(std::move(nodes));
+    auto chi = closed(std::move(nodes));
     sums_[group][iq].release();
-    results_[group][iq].emplace(packed(*chi));
+    results_[group][iq].emplace(packed_of(std::move(chi)));
   }
   /// Packs a sum. One device at a time passes through values that are not packed, because they take
   /// much of the host's memory.
-  PackedChi packed(const PartialChi& chi) {
-    if (auto triangle = chi.packed_triangle()) return {chi.shape(), std::move(*triangle)};
+  PackedChi packed_of(std::unique_ptr<PartialChi> chi) {
+    if (dynamic_cast<const PackedSum*>(chi.get()) != nullptr) return packed(std::move(chi));
+    if (auto triangle = chi->packed_triangle()) return {chi->shape(), std::move(*triangle)};
     const std::lock_guard lock(packing_);
-    return PackedChi(chi);
+    return packed(std::move(chi));
   }
   /// Sends a sum from the rank that has calculated it to all others.
   void exchange(std::size_t group, std::size_t iq, int owner) {
@@ -192,7 +193,7 @@ class GroupedScreening::Sums {
       chi = closed(std::move(nodes));
     }
     sums_[group][iq].release();
-    results_[group][iq].emplace(*chi);
+    results_[group][iq].emplace(packed(std::move(chi)));
     clock.step("sum");
   }
 

@@ -154,6 +154,12 @@ std::vector<Cplx> PackedSum::corner(std::int64_t edge) const {
   return values;
 }
 
+PackedChi packed(std::unique_ptr<PartialChi> chi) {
+  const ChiShape shape = chi->shape();
+  if (auto* sum = dynamic_cast<PackedSum*>(chi.get())) return {shape, sum->take_values()};
+  return PackedChi(*chi);
+}
+
 std::unique_ptr<PartialChi> unpacked(std::unique_ptr<PartialChi> chi,
                                      PolarizabilityKernels& kernels) {
   const auto* packed = dynamic_cast<const PackedSum*>(chi.get());

@@ -52,11 +52,16 @@ class PackedSum final : public PartialChi {
   std::vector<Cplx> corner(std::int64_t edge) const override;
   bool is_real() const { return values_[0] == 1.0; }
   const UnsetVector<double>& values() const { return values_; }
+  /// Returns the values, which are gone from this object afterwards.
+  UnsetVector<double> take_values() { return std::move(values_); }
 
  private:
   Cplx at(std::int64_t row, std::int64_t column) const;
   UnsetVector<double> values_;  ///< as in PackedChi
 };
+
+/// Packs χ of any kind. The values of a PackedSum are taken over without a copy.
+PackedChi packed(std::unique_ptr<PartialChi> chi);
 
 /// Returns χ in a form that PolarizabilityKernels::invert_dielectric takes: a PackedSum is brought
 /// to the device, and other forms stay as they are.
