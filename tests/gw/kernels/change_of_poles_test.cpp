@@ -50,9 +50,11 @@ std::vector<Cplx> inverse_of(std::vector<Cplx> a, std::size_t n) {
 /// A random negative definite χ, and an interaction that makes ε of it.
 struct RandomChi {
   std::size_t n;
+  bool real;
   std::vector<Cplx> values;  ///< whole, [n][n]
   std::vector<double> coulomb;
-  RandomChi(std::size_t size, bool real, std::uint32_t seed) : n(size), values(n * n), coulomb(n) {
+  RandomChi(std::size_t size, bool without_imaginary_parts, std::uint32_t seed)
+      : n(size), real(without_imaginary_parts), values(n * n), coulomb(n) {
     auto m = test::random_complex(3 * n * n, seed);
     if (real)
       for (Cplx& x : m) x = x.real();
@@ -72,6 +74,14 @@ struct RandomChi {
   }
   /// Only the triangle G ≤ G' of χ is filled on a device.
   std::unique_ptr<const gw::DielectricInverse> inverted(gw::GwKernels& kernels) const {
+    if (real) {
+      std::vector<double> triangle;
+      for (std::size_t g = 0; g < n; ++g)
+        for (std::size_t h = g; h < n; ++h) triangle.push_back(values[g * n + h].real());
+      const auto edge = static_cast<std::int64_t>(n);
+      return kernels.polarizability().invert_definite(
+          kernels.polarizability().load_triangle(edge, triangle.data()), {coulomb.data(), {edge}});
+    }
     std::vector<Cplx> upper = values;
     for (std::size_t g = 0; g < n; ++g)
       for (std::size_t h = 0; h < g; ++h) upper[g * n + h] = 1e30;
@@ -315,6 +325,70 @@ TEST_P(GwSigmaKernels, KeptChangesHaveTheBitsOfThoseOfTheHost) {
     return kernels->pole_sums().load_changes(model, {&change})->sums_by_difference(0, -2.5, box);
   };
   EXPECT_EQ(sums(true), sums(false));
+}
+
+/// Runs all sums of a loaded model and its changes. Two tests compare the results of two ways to
+/// load a model.
+std::vector<Cplx> all_sums(gw::GwKernels& kernels,
+                           const std::shared_ptr<const gw::LoadedPoleModel>& model, int n) {
+  constexpr std::int64_t kLeft = 2, kRight = 5;
+  const gw::DifferenceBox box(waves_of(n));
+  auto products = test::random_complex(static_cast<std::size_t>(kLeft * kRight * n), 694);
+  for (Cplx& value : products) value = value.real();
+  const auto block = test::loaded_block(kernels, {products.data(), {kLeft, kRight, n}});
+  std::vector<Cplx> found(kLeft * kRight);
+  model->closed_forms(*block, -2.5, {found.data(), {kLeft, kRight}});
+  const auto take = [&](const auto& list) { found.insert(found.end(), list.begin(), list.end()); };
+  take(model->sums_by_difference(-2.5, box));
+  const RandomChi chi(static_cast<std::size_t>(n), true, 695);
+  const auto inverse = chi.inverted(kernels);
+  const gw::PoleChange change =
+      kernels.pole_sums().change_of_poles(*model, *inverse, random_elements(n, 1, 696));
+  take(change.strength);
+  take(change.real_strength);
+  take(change.tau_per_ry);
+  const auto loaded = kernels.pole_sums().load_changes(model, {})->of_rows({&change}, {32, n});
+  take(loaded->sums_by_difference(0, -2.5, box));
+  const std::vector<double> x(kLeft * kRight, -1.3), empty(kRight, 0.0);
+  std::vector<double> total(kLeft), slope(kLeft), own(gw::kOwnSums * kLeft);
+  loaded->add_response(*block,
+                       {.x_ry = {x.data(), {kLeft, kRight}},
+                        .occupation = {empty.data(), {kRight}},
+                        .closed_x_ry = -2.5},
+                       {{total.data(), {1, kLeft}},
+                        {slope.data(), {1, kLeft}},
+                        {own.data(), {1, gw::kOwnSums, kLeft}}});
+  for (const auto* list : {&total, &slope, &own}) take(*list);
+  return found;
+}
+
+// A device keeps one triangle of a real Hermitian model that is loaded for changes. All sums have
+// the bits of those of the whole model, also on a device that copies it from another one.
+TEST_P(GwSigmaKernels, ModelsForChangesHaveTheBitsOfWholeOnes) {
+  constexpr int kWaves = 67;
+  RandomPoleModel own(kWaves, Symmetry::kHermitian, 693);
+  for (Cplx& value : own.strength) value = value.real();
+  gw::PlasmonPoleView view = own.view();
+  view.hermitian = view.real = true;
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  const std::vector<Cplx> expected =
+      all_sums(*kernels, kernels->pole_sums().load(view, {}), kWaves);
+  const auto packed = kernels->pole_sums().load_for_changes(view, {});
+  EXPECT_EQ(all_sums(*kernels, packed, kWaves), expected);
+  for (const Device& device : list_devices()) {
+    if (device.backend != GetParam().backend) continue;
+    const auto other = gw::make_gw_kernels(device);
+    EXPECT_EQ(all_sums(*other, other->pole_sums().copy_of(packed), kWaves), expected);
+  }
+}
+
+// The model of a complex crystal is loaded whole, whatever it is loaded for.
+TEST_P(GwSigmaKernels, ComplexModelsForChangesAreWhole) {
+  constexpr int kWaves = 40;
+  const RandomPoleModel own(kWaves, Symmetry::kHermitian, 697);
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  EXPECT_EQ(all_sums(*kernels, kernels->pole_sums().load_for_changes(own.view(), {}), kWaves),
+            all_sums(*kernels, kernels->pole_sums().load(own.view(), {}), kWaves));
 }
 
 }  // namespace

@@ -74,6 +74,16 @@ struct SplitReal {
   __device__ void operator()(std::int64_t index) const { to[index] = from[index].x; }
 };
 
+/// Fills i > j of a real symmetric matrix from i < j.
+struct MirrorUpperReal {
+  double* matrix;
+  std::int64_t n;
+  __device__ void operator()(std::int64_t index) const {
+    const std::int64_t i = index / n, j = index % n;
+    if (i > j) matrix[index] = matrix[j * n + i];
+  }
+};
+
 /// Fills a whole complex matrix from the upper triangle of a real symmetric one.
 struct FillFromUpper {
   const double* real;
@@ -106,31 +116,40 @@ namespace {
 /// Order of the blocks of larger matrices.
 constexpr std::int64_t kBlock = 4'096;
 
-void invert_by_library(cusolverDnHandle_t solver, cudaStream_t stream,
-                       const DeviceBuffer<double>& real, std::int64_t n) {
+void invert_by_library(cusolverDnHandle_t solver, cudaStream_t stream, double* real,
+                       std::int64_t n) {
   constexpr const char* kWhat = "Cholesky inversion";
   DeviceBuffer<int> info(1, kWhat);
   const int order = static_cast<int>(n);
   int factor_size = 0, inverse_size = 0;
-  check(quasi::cuda::late::cusolverDnDpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order,
-                                                       real.data(), order, &factor_size),
+  check(quasi::cuda::late::cusolverDnDpotrf_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, real,
+                                                       order, &factor_size),
         kWhat);
-  check(quasi::cuda::late::cusolverDnDpotri_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order,
-                                                       real.data(), order, &inverse_size),
+  check(quasi::cuda::late::cusolverDnDpotri_bufferSize(solver, CUBLAS_FILL_MODE_LOWER, order, real,
+                                                       order, &inverse_size),
         kWhat);
   const int size = std::max(factor_size, inverse_size);
   DeviceBuffer<double> work(static_cast<std::size_t>(size), kWhat);
-  check(quasi::cuda::late::cusolverDnDpotrf(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(),
-                                            order, work.data(), size, info.data()),
+  check(quasi::cuda::late::cusolverDnDpotrf(solver, CUBLAS_FILL_MODE_LOWER, order, real, order,
+                                            work.data(), size, info.data()),
         kWhat);
   if (const int minor = read_info(info, stream, kWhat); minor > 0)
     throw NotConverged("dielectric matrix of order " + std::to_string(n) +
                        " is not positive definite at its leading minor " + std::to_string(minor));
-  check(quasi::cuda::late::cusolverDnDpotri(solver, CUBLAS_FILL_MODE_LOWER, order, real.data(),
-                                            order, work.data(), size, info.data()),
+  check(quasi::cuda::late::cusolverDnDpotri(solver, CUBLAS_FILL_MODE_LOWER, order, real, order,
+                                            work.data(), size, info.data()),
         kWhat);
   if (read_info(info, stream, kWhat) != 0)
     throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
+}
+
+/// Replaces the triangle i ≤ j of a row-major matrix by that of the inverse.
+void invert_upper_triangle(const DenseLibraries& libraries, double* real, std::int64_t n) {
+  // The column-major lower triangle is the row-major upper one.
+  if (n > kBlock)
+    invert_in_blocks(libraries, real, n, kBlock);
+  else
+    invert_by_library(libraries.solver, libraries.stream, real, n);
 }
 
 /// Inverts in real arithmetic, with a quarter of the flops, if no element has an imaginary part.
@@ -141,11 +160,7 @@ bool invert_real_positive_definite(const DenseLibraries& libraries, double2* mat
   const cudaStream_t stream = libraries.stream;
   if (!is_real(matrix, n * n, stream)) return false;
   const DeviceBuffer<double> real = real_parts(matrix, n * n, stream);
-  if (n > kBlock)
-    invert_in_blocks(libraries, real.data(), n, kBlock);
-  else
-    invert_by_library(libraries.solver, stream, real, n);
-  // The column-major lower triangle is the row-major upper one.
+  invert_upper_triangle(libraries, real.data(), n);
   for_each_index(n * n, FillFromUpper{real.data(), matrix, n}, kWhat, stream);
   check(cudaStreamSynchronize(stream), kWhat);
   return true;
@@ -188,6 +203,11 @@ void invert_positive_definite(const DenseLibraries& libraries, double2* matrix, 
   if (read_info(info, stream, kWhat) != 0)
     throw NotConverged("inversion of a matrix of order " + std::to_string(n) + " failed");
   mirror_upper(matrix, n, stream);
+}
+
+void invert_positive_definite(const DenseLibraries& libraries, double* matrix, std::int64_t n) {
+  invert_upper_triangle(libraries, matrix, n);
+  for_each_index(n * n, MirrorUpperReal{matrix, n}, "Cholesky inversion", libraries.stream);
 }
 
 DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t stream,

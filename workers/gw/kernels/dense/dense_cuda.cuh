@@ -36,6 +36,9 @@ void mirror_upper(double2* matrix, std::int64_t n, cudaStream_t stream);
 /// Inverts a row-major matrix in device memory in place. @throws NotConverged naming the leading
 /// minor.
 void invert_positive_definite(const DenseLibraries& libraries, double2* matrix, std::int64_t n);
+/// Inverts a real symmetric matrix in place. It takes a quarter of the operations and one block of
+/// further memory. @throws NotConverged naming the leading minor.
+void invert_positive_definite(const DenseLibraries& libraries, double* matrix, std::int64_t n);
 /// Inverts a general matrix. @returns the inverse. @throws NotConverged if it is singular.
 quasi::cuda::DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t stream,
                                                   double2* matrix, std::int64_t n);

@@ -17,30 +17,36 @@ constexpr const char* kWhat = "sum of parts of the polarizability";
 constexpr std::int64_t kPeerPiece = std::int64_t{1}
                                     << 24;  // values of one piece from another device: 256 MiB
 
+__device__ void add_to(double2& to, const double2& value) {
+  to.x += value.x;
+  to.y += value.y;
+}
+__device__ void add_to(double2& to, double value) { to.x += value; }
+__device__ void add_to(double& to, double value) { to += value; }
+
+template <typename From, typename To>
 struct AddValues {
-  const double2* from;
-  double2* to;
-  __device__ void operator()(std::int64_t i) const {
-    to[i].x += from[i].x;
-    to[i].y += from[i].y;
-  }
+  const From* from;
+  To* to;
+  __device__ void operator()(std::int64_t i) const { add_to(to[i], from[i]); }
 };
 
 /// Adds `from`, which may lie on another device, to `to`. The values are copied in pieces, so that
 /// no second matrix need fit.
-void add_values(const Device& here, const DeviceBuffer<double2>& to, const Device& there,
-                const DeviceBuffer<double2>& from, cudaStream_t stream) {
+template <typename From, typename To>
+void add_values(const Device& here, const DeviceBuffer<To>& to, const Device& there,
+                const DeviceBuffer<From>& from, cudaStream_t stream) {
   const auto size = static_cast<std::int64_t>(to.size());
   if (here.index == there.index) {
-    for_each_index(size, AddValues{from.data(), to.data()}, kWhat, stream);
+    for_each_index(size, AddValues<From, To>{from.data(), to.data()}, kWhat, stream);
     return;
   }
-  DeviceBuffer<double2> piece(static_cast<std::size_t>(std::min(size, kPeerPiece)), kWhat);
+  DeviceBuffer<From> piece(static_cast<std::size_t>(std::min(size, kPeerPiece)), kWhat);
   for (std::int64_t first = 0; first < size; first += kPeerPiece) {
     const std::int64_t count = std::min(kPeerPiece, size - first);
     peer_copy({piece.data(), here}, {from.data() + first, there},
-              count * static_cast<std::int64_t>(sizeof(double2)), stream, kWhat);
-    for_each_index(count, AddValues{piece.data(), to.data() + first}, kWhat, stream);
+              count * static_cast<std::int64_t>(sizeof(From)), stream, kWhat);
+    for_each_index(count, AddValues<From, To>{piece.data(), to.data() + first}, kWhat, stream);
   }
   check(cudaStreamSynchronize(stream), kWhat);
 }
@@ -60,6 +66,53 @@ struct MakeDielectric {
     epsilon[index] = {(g == h ? 1.0 : 0.0) - factor * value.x, -factor * value.y};
   }
 };
+
+/// Makes one element of each triangle from a real χ, which may be the same array.
+struct MakeRealDielectric {
+  const double* chi;
+  const double* coulomb;
+  double* epsilon;
+  std::int64_t n;
+  __device__ void operator()(std::int64_t index) const {
+    const std::int64_t g = index / n, h = index % n;
+    if (g > h) return;
+    const double factor = dielectric_factor(coulomb[g], coulomb[h], true),
+                 element = (g == h ? 1.0 : 0.0) - factor * chi[index];
+    epsilon[index] = element;
+    epsilon[h * n + g] = element;
+  }
+};
+
+struct MakeComplex {
+  const double* from;
+  double2* to;
+  __device__ void operator()(std::int64_t i) const { to[i] = {from[i], 0.0}; }
+};
+
+/// Makes one element of some rows of the scaled inverse.
+struct ScaleRealRows {
+  const double* coulomb;
+  const double* inverse;
+  double2* to;
+  std::int64_t first, n;
+  __device__ void operator()(std::int64_t index) const {
+    const std::int64_t g = first + index / n, h = index % n;
+    to[index] = {inverse_factor(coulomb[g], coulomb[h], true) * inverse[g * n + h], 0.0};
+  }
+};
+
+/// Calls make(first value, number, values) for pieces of `count` complex numbers, which it copies
+/// to the host.
+template <typename Make>
+void to_host_in_pieces(CudaContext& context, std::int64_t count, std::int64_t piece, Cplx* to,
+                       const Make& make) {
+  const DeviceBuffer<double2> values(static_cast<std::size_t>(std::min(count, piece)), kWhat);
+  for (std::int64_t first = 0; first < count; first += piece) {
+    const std::int64_t now = std::min(piece, count - first);
+    make(first, now, values.data());
+    context.to_host(values.data(), now, to + first, kWhat);
+  }
+}
 
 /// Makes one element of each triangle.
 struct MakeDielectricInPlace {
@@ -96,14 +149,40 @@ void CudaChi::add(const PartialChi& part) {
     throw std::logic_error("parts of χ with different shapes or devices cannot be added");
   context_->use();
   const cudaStream_t stream = context_->stream();
-  add_values(device(), values_, other->device(), other->values_, stream);
+  if (is_real() && !other->is_real()) widen();
+  if (is_real())
+    add_values(device(), real_, other->device(), other->real_, stream);
+  else if (other->is_real())
+    add_values(device(), values_, other->device(), other->real_, stream);
+  else
+    add_values(device(), values_, other->device(), other->values_, stream);
   add_values(device(), further_, other->device(), other->further_, stream);
   check(cudaStreamSynchronize(context_->stream()), kWhat);
+}
+
+DeviceBuffer<double2> complex_from(const double* real, std::int64_t count, cudaStream_t stream) {
+  DeviceBuffer<double2> values(static_cast<std::size_t>(count), kWhat);
+  for_each_index(count, MakeComplex{real, values.data()}, kWhat, stream);
+  check(cudaStreamSynchronize(stream), kWhat);
+  return values;
+}
+
+void CudaChi::widen() {
+  values_ = complex_from(real_.data(), shape().static_size(), context_->stream());
+  real_ = {};
 }
 
 void CudaChi::read(Cplx* to) const {
   context_->use();
   check(cudaStreamSynchronize(context_->stream()), kWhat);
+  if (is_real()) {
+    to_host_in_pieces(*context_, shape().static_size(), kPeerPiece, to,
+                      [&](std::int64_t first, std::int64_t count, double2* values) {
+                        for_each_index(count, MakeComplex{real_.data() + first, values}, kWhat,
+                                       context_->stream());
+                      });
+    return;
+  }
   for (const auto* buffer : {&values_, &further_}) {
     context_->staging().to_host(buffer->data(),
                                 static_cast<std::int64_t>(buffer->size() * sizeof(double2)), to,
@@ -135,28 +214,66 @@ TriangleRows rows_from(std::int64_t first, std::int64_t n) {
   return rows;
 }
 
+__device__ double real_part(double value) { return value; }
+__device__ double real_part(const double2& value) { return value.x; }
+
+template <typename T>
 struct PackTriangle {
   TriangleRows rows;
-  const double2* matrix;
+  const T* matrix;
   double* packed;
   __device__ void operator()(std::int64_t index) const {
     const std::int64_t row = rows.first + index / rows.n, column = index % rows.n;
     if (column >= row)
       packed[rows.place(row) - rows.place(rows.first) + column - row] =
-          matrix[row * rows.n + column].x;
+          real_part(matrix[row * rows.n + column]);
   }
 };
 struct UnpackTriangle {
   TriangleRows rows;
   const double* packed;
-  double2* matrix;
+  double* matrix;
   __device__ void operator()(std::int64_t index) const {
     const std::int64_t row = rows.first + index / rows.n, column = index % rows.n;
-    const double value =
+    matrix[row * rows.n + column] =
         column >= row ? packed[rows.place(row) - rows.place(rows.first) + column - row] : 0.0;
-    matrix[row * rows.n + column] = {value, 0.0};
   }
 };
+
+template <typename T>
+UnsetVector<double> packed_from(CudaContext& context, std::int64_t n, const T* matrix) {
+  const cudaStream_t stream = context.stream();
+  UnsetVector<double> packed(static_cast<std::size_t>(1 + triangle_size(n)));
+  packed[0] = 1.0;
+  const DeviceBuffer<double> piece = buffer_of_rows(n);
+  for (std::int64_t first = 0; first < n;) {
+    const TriangleRows rows = rows_from(first, n);
+    for_each_index(rows.elements(), PackTriangle<T>{rows, matrix, piece.data()}, kWhat, stream);
+    context.staging().to_host(piece.data(), rows.size() * static_cast<std::int64_t>(sizeof(double)),
+                              packed.data() + 1 + rows.place(first), stream, kWhat);
+    first = rows.end;
+  }
+  return packed;
+}
+
+/// Copies a block of the first columns of some rows to the host. @param step  between rows
+template <typename T>
+std::vector<T> rows_to_host(const T* from, std::size_t step, std::size_t columns,
+                            std::size_t rows) {
+  std::vector<T> values(columns * rows);
+  check(cudaMemcpy2D(values.data(), columns * sizeof(T), from, step * sizeof(T),
+                     columns * sizeof(T), rows, cudaMemcpyDeviceToHost),
+        kWhat);
+  return values;
+}
+std::vector<Cplx> complex_of(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
+std::vector<Cplx> complex_of(const std::vector<double2>& values) {
+  std::vector<Cplx> found;
+  for (const double2& value : values) found.emplace_back(value.x, value.y);
+  return found;
+}
 
 }  // namespace
 
@@ -164,24 +281,12 @@ std::optional<UnsetVector<double>> CudaChi::packed_triangle() const {
   context_->use();
   const std::int64_t n = shape().n_static;
   if (n == 0 || shape().n_frequencies > 0) return std::nullopt;
-  const cudaStream_t stream = context_->stream();
-  if (!is_real(values_.data(), n * n, stream)) return std::nullopt;
-  UnsetVector<double> packed(static_cast<std::size_t>(1 + triangle_size(n)));
-  packed[0] = 1.0;
-  const DeviceBuffer<double> piece = buffer_of_rows(n);
-  for (std::int64_t first = 0; first < n;) {
-    const TriangleRows rows = rows_from(first, n);
-    for_each_index(rows.elements(), PackTriangle{rows, values_.data(), piece.data()}, kWhat,
-                   stream);
-    context_->staging().to_host(piece.data(),
-                                rows.size() * static_cast<std::int64_t>(sizeof(double)),
-                                packed.data() + 1 + rows.place(first), stream, kWhat);
-    first = rows.end;
-  }
-  return packed;
+  if (is_real()) return packed_from(*context_, n, real_.data());
+  if (!cuda::is_real(values_.data(), n * n, context_->stream())) return std::nullopt;
+  return packed_from(*context_, n, values_.data());
 }
 
-void unpack_triangle(CudaContext& context, std::int64_t n, const double* values, double2* matrix) {
+void unpack_triangle(CudaContext& context, std::int64_t n, const double* values, double* matrix) {
   const cudaStream_t stream = context.stream();
   const DeviceBuffer<double> piece = buffer_of_rows(n);
   for (std::int64_t first = 0; first < n;) {
@@ -198,21 +303,15 @@ void unpack_triangle(CudaContext& context, std::int64_t n, const double* values,
 std::vector<Cplx> CudaChi::diagonal() const {
   context_->use();
   const auto n = static_cast<std::size_t>(shape().n_static);
-  std::vector<Cplx> values(n);
-  check(cudaMemcpy2D(values.data(), sizeof(double2), values_.data(), (n + 1) * sizeof(double2),
-                     sizeof(double2), n, cudaMemcpyDeviceToHost),
-        kWhat);
-  return values;
+  return is_real() ? complex_of(rows_to_host(real_.data(), n + 1, 1, n))
+                   : complex_of(rows_to_host(values_.data(), n + 1, 1, n));
 }
 
 std::vector<Cplx> CudaChi::corner(std::int64_t edge) const {
   context_->use();
   const auto m = static_cast<std::size_t>(edge), n = static_cast<std::size_t>(shape().n_static);
-  std::vector<Cplx> values(m * m);
-  check(cudaMemcpy2D(values.data(), m * sizeof(double2), values_.data(), n * sizeof(double2),
-                     m * sizeof(double2), m, cudaMemcpyDeviceToHost),
-        kWhat);
-  return values;
+  return is_real() ? complex_of(rows_to_host(real_.data(), n, m, m))
+                   : complex_of(rows_to_host(values_.data(), n, m, m));
 }
 
 void make_dielectric(const double2* chi, const double* coulomb, const DielectricShape& shape,
@@ -225,6 +324,21 @@ void make_dielectric(const double2* chi, const double* coulomb, const Dielectric
 void make_dielectric_in_place(double2* chi, const double* coulomb, std::int64_t n,
                               cudaStream_t stream) {
   for_each_index(n * n, MakeDielectricInPlace{chi, coulomb, n}, "dielectric matrix", stream);
+}
+
+void make_real_dielectric(const double* chi, const double* coulomb, std::int64_t n, double* epsilon,
+                          cudaStream_t stream) {
+  for_each_index(n * n, MakeRealDielectric{chi, coulomb, epsilon, n}, "dielectric matrix", stream);
+}
+
+void scale_to_host(CudaContext& context, const double* coulomb, std::int64_t n,
+                   const double* inverse, Cplx* to) {
+  const std::int64_t rows = std::max<std::int64_t>(1, kPeerPiece / n);
+  to_host_in_pieces(context, n * n, rows * n, to,
+                    [&](std::int64_t first, std::int64_t count, double2* values) {
+                      for_each_index(count, ScaleRealRows{coulomb, inverse, values, first / n, n},
+                                     "inverse dielectric matrix", context.stream());
+                    });
 }
 
 void scale_inverse(const double* coulomb, bool positive, std::int64_t n, double2* inverse,

@@ -42,8 +42,6 @@ class CudaChiSum final : public ChiSum {
              const ChiShape& shape)
       : context_(std::move(context)), pair_products_(std::move(pair_products)), shape_(shape) {
     context_->use();
-    chi_ = DeviceBuffer<double2>(static_cast<std::size_t>(shape.static_size()), kStatic);
-    chi_.zero(kStatic, context_->stream());
     further_ = DeviceBuffer<double2>(static_cast<std::size_t>(shape.size() - shape.static_size()),
                                      kFurther);
     further_.zero(kFurther, context_->stream());
@@ -63,7 +61,7 @@ class CudaChiSum final : public ChiSum {
     if (sign == 0.0) return;
     for_each_scaled_chunk(
         block, root, [&](std::int64_t, std::int64_t count, const double2* scaled) {
-          add_hermitian(context_->blas(), block.n_g(), count, sign, scaled, chi_.data());
+          add_hermitian(context_->blas(), block.n_g(), count, sign, scaled, complex_chi());
         });
   }
 
@@ -91,10 +89,8 @@ class CudaChiSum final : public ChiSum {
   PairsReport add_pairs(const Pairs& pairs, const PairsOptions& options) override {
     context_->use();
     const bool real = options.use_real && PairProductTransforms::is_real(pairs);
-    if (real && real_.size() == 0) {
-      real_ = DeviceBuffer<double>(static_cast<std::size_t>(shape_.static_size()), kStatic);
-      real_.zero(kStatic, context_->stream());
-    }
+    double* const to_real = real ? real_chi() : nullptr;
+    double2* const to_complex = real ? nullptr : complex_chi();
     const std::int64_t block_bytes =
         options.block_bytes > 0
             ? options.block_bytes
@@ -106,15 +102,22 @@ class CudaChiSum final : public ChiSum {
          .blas = context_->blas(),
          .block_bytes = block_bytes,
          .real = real},
-        pairs, chi_.data(), real_.data());
+        pairs, to_complex, to_real);
   }
 
   std::unique_ptr<PartialChi> finish() override {
     context_->use();
-    if (real_.size() > 0)
-      move_real_part(chi_.data(), real_.data(), shape_.n_static, context_->stream());
+    const bool real = shape_.n_static > 0 && shape_.n_frequencies == 0 && chi_.size() == 0;
+    if (!real && real_.size() > 0)
+      move_real_part(complex_chi(), real_.data(), shape_.n_static, context_->stream());
+    if (real)
+      real_chi();
+    else
+      complex_chi();
     check(cudaStreamSynchronize(context_->stream()), kStatic);
-    auto taken = std::make_unique<CudaChi>(context_, shape_, std::move(chi_), std::move(further_));
+    auto taken =
+        real ? std::make_unique<CudaChi>(context_, shape_, std::move(real_))
+             : std::make_unique<CudaChi>(context_, shape_, std::move(chi_), std::move(further_));
     chi_ = {};
     further_ = {};
     real_ = {};
@@ -122,6 +125,17 @@ class CudaChiSum final : public ChiSum {
   }
 
  private:
+  /// Returns the sum of one kind of terms, which is 0 before the first one. A sum without complex
+  /// terms needs no complex matrix.
+  double2* complex_chi() { return made(chi_).data(); }
+  double* real_chi() { return made(real_).data(); }
+  template <typename T>
+  DeviceBuffer<T>& made(DeviceBuffer<T>& sum) {
+    if (sum.size() > 0 || shape_.n_static == 0) return sum;
+    sum = DeviceBuffer<T>(static_cast<std::size_t>(shape_.static_size()), kStatic);
+    sum.zero(kStatic, context_->stream());
+    return sum;
+  }
   /// Calls use(first, count, w_p M_p) for consecutive chunks of pairs.
   template <typename Use>
   void for_each_scaled_chunk(const PairBlock& block, const std::vector<double2>& weight, Use use) {
@@ -145,8 +159,9 @@ class CudaChiSum final : public ChiSum {
   SharedContext context_;
   std::shared_ptr<PairProductTransforms> pair_products_;
   ChiShape shape_;
-  DeviceBuffer<double2> chi_, further_;  ///< χ(0), upper triangle; χ(ω_i)
+  DeviceBuffer<double2> chi_;  ///< upper triangle of terms added in complex arithmetic, or empty
   DeviceBuffer<double> real_;  ///< upper triangle of terms added in real arithmetic, or empty
+  DeviceBuffer<double2> further_;  ///< χ(ω_i)
 };
 
 }  // namespace
@@ -167,30 +182,53 @@ std::unique_ptr<PartialChi> CudaPolarizabilityKernels::load(const ChiShape& shap
 std::unique_ptr<PartialChi> CudaPolarizabilityKernels::load_triangle(std::int64_t n,
                                                                      const double* values) {
   context_->use();
-  DeviceBuffer<double2> matrix(static_cast<std::size_t>(n * n), kStatic);
+  DeviceBuffer<double> matrix(static_cast<std::size_t>(n * n), kStatic);
   unpack_triangle(*context_, n, values, matrix.data());
-  return std::make_unique<CudaChi>(context_, ChiShape{.n_static = n}, std::move(matrix),
-                                   DeviceBuffer<double2>{});
+  return std::make_unique<CudaChi>(context_, ChiShape{.n_static = n}, std::move(matrix));
 }
+
+namespace {
+
+/// Returns χ if it lies on the device of a context, and null if it lies in host memory.
+const CudaChi* chi_here(const PartialChi& chi, const CudaContext& context) {
+  const auto* there = dynamic_cast<const CudaChi*>(&chi);
+  if (there != nullptr && there->device().index != context.device().index)
+    throw std::logic_error("χ and its inversion must be on one device");
+  return there;
+}
+
+DeviceBuffer<double> coulomb_on_device(View<const double, 1> coulomb) {
+  DeviceBuffer<double> there(std::vector<double>(coulomb.data, coulomb.data + coulomb.size()),
+                             "Coulomb interaction");
+  check(cudaDeviceSynchronize(), "Coulomb interaction");
+  return there;
+}
+
+}  // namespace
 
 void CudaPolarizabilityKernels::invert_dielectric(const PartialChi& chi, std::int64_t frequency,
                                                   const Inversion& how, View<Cplx, 2> inverse) {
   context_->use();
   const std::int64_t n = inverse.extent[0];
+  const DeviceBuffer<double> coulomb = coulomb_on_device(how.coulomb);
   DeviceBuffer<double2> uploaded;
   const double2* from = nullptr;
-  if (const auto* there = dynamic_cast<const CudaChi*>(&chi)) {
-    if (there->device().index != context_->device().index)
-      throw std::logic_error("χ and its inversion must be on one device");
-    from = there->matrix(frequency);
-  } else {
+  if (const CudaChi* there = chi_here(chi, *context_); there == nullptr) {
     uploaded = context_->to_device(dynamic_cast<const HostChi&>(chi).values() + frequency * n * n,
                                    n * n, "polarizability");
     from = uploaded.data();
+  } else if (!there->is_real()) {
+    from = there->matrix(frequency);
+  } else if (how.definite) {
+    DeviceBuffer<double> epsilon(static_cast<std::size_t>(n * n), "dielectric matrix");
+    make_real_dielectric(there->real(), coulomb.data(), n, epsilon.data(), context_->stream());
+    cuda::invert_positive_definite(context_->libraries(), epsilon.data(), n);
+    scale_to_host(*context_, coulomb.data(), n, epsilon.data(), inverse.data);
+    return;
+  } else {
+    uploaded = complex_from(there->real(), n * n, context_->stream());
+    from = uploaded.data();
   }
-  const DeviceBuffer<double> coulomb(std::vector<double>(how.coulomb.data, how.coulomb.data + n),
-                                     "Coulomb interaction");
-  check(cudaDeviceSynchronize(), "Coulomb interaction");
   DeviceBuffer<double2> epsilon(static_cast<std::size_t>(n * n), "dielectric matrix");
   make_dielectric(from, coulomb.data(),
                   {.n = n, .triangle = frequency == 0, .positive = how.positive}, epsilon.data(),
@@ -207,21 +245,25 @@ std::unique_ptr<const DielectricInverse> CudaPolarizabilityKernels::invert_defin
     std::unique_ptr<PartialChi> chi, View<const double, 1> coulomb) {
   context_->use();
   const std::int64_t n = coulomb.extent[0];
+  constexpr const char* kWhat = "inverse dielectric matrix";
+  const DeviceBuffer<double> v = coulomb_on_device(coulomb);
   DeviceBuffer<double2> matrix;
-  if (auto* there = dynamic_cast<CudaChi*>(chi.get())) {
-    if (there->device().index != context_->device().index)
-      throw std::logic_error("χ and its inversion must be on one device");
-    matrix = there->take_static();
-  } else {
+  if (chi_here(*chi, *context_) == nullptr) {
     matrix = context_->to_device(dynamic_cast<const HostChi&>(*chi).values(), n * n, kStatic);
+  } else if (auto& there = dynamic_cast<CudaChi&>(*chi); there.is_real()) {
+    DeviceBuffer<double> real = there.take_real();
+    chi = {};
+    make_real_dielectric(real.data(), v.data(), n, real.data(), context_->stream());
+    cuda::invert_positive_definite(context_->libraries(), real.data(), n);
+    check(cudaStreamSynchronize(context_->stream()), kWhat);
+    return std::make_unique<const CudaInverse>(context_, n, std::move(real));
+  } else {
+    matrix = there.take_static();
   }
   chi = {};
-  const DeviceBuffer<double> v(std::vector<double>(coulomb.data, coulomb.data + n),
-                               "Coulomb interaction");
-  check(cudaDeviceSynchronize(), "Coulomb interaction");
   make_dielectric_in_place(matrix.data(), v.data(), n, context_->stream());
   cuda::invert_positive_definite(context_->libraries(), matrix.data(), n);
-  check(cudaStreamSynchronize(context_->stream()), "inverse dielectric matrix");
+  check(cudaStreamSynchronize(context_->stream()), kWhat);
   return std::make_unique<const CudaInverse>(context_, n, std::move(matrix));
 }
 

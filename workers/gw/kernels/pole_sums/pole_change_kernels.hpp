@@ -24,8 +24,13 @@ class KeptPoleChange {
 struct PoleChange {
   UnsetVector<std::complex<float>> strength;
   UnsetVector<float> tau_per_ry;
+  /// Real parts of δB in place of `strength`, as a device makes them of a real model and a real
+  /// ε̃⁻¹.
+  UnsetVector<float> real_strength = {};
   /// A device keeps the arrays, which are empty here. Null: it does not.
   std::shared_ptr<const KeptPoleChange> kept = nullptr;
+  /// Returns the number of elements in host memory.
+  std::size_t size() const { return tau_per_ry.size(); }
 };
 /// Returns the number of elements of the first rows of a PoleChange.
 inline std::int64_t elements_of_rows(std::int64_t rows, std::int64_t n_g, bool hermitian) {

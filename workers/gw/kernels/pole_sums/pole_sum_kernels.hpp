@@ -29,6 +29,7 @@ struct PlasmonPoleView {
   View<const Cplx, 2> strength;   ///< A_GG' = ½ I_GG' ω̃_GG' v̄(q+G'), Ry² Bohr³; [n_g][n_g]
   View<const double, 2> pole_ry;  ///< ω̃_GG' > 0; [n_g][n_g]
   bool hermitian = false;  ///< the model is Hermitian to the last bit; false: kernels test it
+  bool real = false;       ///< no A has an imaginary part; false: it may have
 };
 
 /// One element whose ω̃ is imaginary (a policy for invalid modes). It is kept apart because the
@@ -163,6 +164,13 @@ class PoleSumKernels {
   virtual ~PoleSumKernels() = default;
   virtual std::shared_ptr<const LoadedPoleModel> load(const PlasmonPoleView& model,
                                                       const PoleRules& rules) = 0;
+  /// Brings a model to this device for changes (load_changes, change_of_poles) and closed sums
+  /// alone. A device may keep only one triangle of a real Hermitian model, which takes a third of
+  /// the memory.
+  virtual std::shared_ptr<const LoadedPoleModel> load_for_changes(const PlasmonPoleView& model,
+                                                                  const PoleRules& rules) {
+    return load(model, rules);
+  }
   /// The model on this device, copied from another device of the same back end. Where the devices
   /// share memory, both objects share the model.
   virtual std::shared_ptr<const LoadedPoleModel> copy_of(

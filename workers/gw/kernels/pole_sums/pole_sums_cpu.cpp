@@ -105,7 +105,11 @@ class CpuPoleChanges final : public LoadedPoleChanges {
  public:
   CpuPoleChanges(std::shared_ptr<const CpuPoleModel> model,
                  const std::vector<const PoleChange*>& changes, const ElementRows& rows)
-      : model_(std::move(model)), changes_(changes), rows_(rows) {}
+      : model_(std::move(model)), changes_(changes), rows_(rows) {
+    for (const PoleChange* change : changes)
+      if (!change->real_strength.empty())
+        throw std::logic_error("a change of a GPU's packed model cannot be summed by a CPU");
+  }
   std::unique_ptr<const LoadedPoleChanges> of_rows(const std::vector<const PoleChange*>& changes,
                                                    const ElementRows& rows) const override {
     return std::make_unique<const CpuPoleChanges>(model_, changes, rows);

@@ -1,5 +1,6 @@
 #include "workers/gw/kernels/pole_sums/pole_sums_cuda.cuh"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -33,16 +34,46 @@ FirstOrderOnDevice on_device(const FirstOrderProducts& products) {
 /// The arrays of a model on one device.
 struct PoleArrays {
   Device device;
-  DeviceBuffer<double2> strength;
+  DeviceBuffer<double2> strength;      ///< empty if the model is packed
+  DeviceBuffer<double> real_strength;  ///< empty unless the model is packed
   DeviceBuffer<double> pole_ry;
   std::int64_t n_g = 0;
   bool folded = false;
-  FinitePoles finite_poles;
+  FinitePoles finite_poles;  ///< not known for a packed model
   PoleRules rules;
+  bool packed() const { return real_strength.size() > 0; }
   PoleModelOnDevice view() const {
-    return {.strength = strength.data(), .pole_ry = pole_ry.data(), .n_g = n_g, .folded = folded};
+    return {.strength = strength.data(),
+            .real_strength = packed() ? real_strength.data() : nullptr,
+            .pole_ry = pole_ry.data(),
+            .n_g = n_g,
+            .folded = folded};
   }
 };
+
+/// Copies the triangle G' ≤ G of a real symmetric matrix to a device, row by row. The host packs
+/// some rows at a time. @param value  value(g, h) gives an element
+template <typename Value>
+DeviceBuffer<double> packed_on_device(CudaContext& context, std::int64_t n, const char* what,
+                                      const Value& value) {
+  constexpr std::int64_t kValues = std::int64_t{1} << 23;  // packed at a time, 64 MiB
+  DeviceBuffer<double> there(static_cast<std::size_t>(elements_of_change(n, true)), what);
+  UnsetVector<double> piece(static_cast<std::size_t>(std::max(kValues, n)));
+  for (std::int64_t begin = 0, end = 0; begin < n; begin = end) {
+    const std::int64_t before = elements_of_rows(begin, n, true);
+    for (end = begin + 1; end < n && elements_of_rows(end + 1, n, true) - before <= kValues;) ++end;
+#pragma omp parallel for schedule(dynamic, 4)
+    for (std::int64_t g = begin; g < end; ++g) {
+      double* const row = piece.data() + (elements_of_rows(g, n, true) - before);
+      for (std::int64_t h = 0; h <= g; ++h) row[h] = value(g, h);
+    }
+    context.staging().to_device(
+        piece.data(),
+        (elements_of_rows(end, n, true) - before) * static_cast<std::int64_t>(sizeof(double)),
+        there.data() + before, context.stream(), what);
+  }
+  return there;
+}
 
 class CudaPoleModel final : public LoadedPoleModel {
  public:
@@ -82,8 +113,8 @@ class CudaPoleModel final : public LoadedPoleModel {
                                     const OffDiagonalOptions& options,
                                     View<Cplx, 3> sigma) const override {
     context_->use();
-    return offdiagonal({arrays_->view(), arrays_->rules, products_of(block), products_of(block)},
-                       terms, options, sigma);
+    return offdiagonal({whole(), arrays_->rules, products_of(block), products_of(block)}, terms,
+                       options, sigma);
   }
 
   OffDiagonalReport add_offdiagonal_between(const PairBlock& bra, const PairBlock& ket,
@@ -91,17 +122,17 @@ class CudaPoleModel final : public LoadedPoleModel {
                                             const OffDiagonalOptions& options,
                                             View<Cplx, 3> sigma) const override {
     context_->use();
-    PoleModelOnDevice whole = arrays_->view();
-    whole.folded = false;
-    return offdiagonal({whole, arrays_->rules, products_of(bra), products_of(ket)}, terms, options,
+    PoleModelOnDevice model = whole();
+    model.folded = false;
+    return offdiagonal({model, arrays_->rules, products_of(bra), products_of(ket)}, terms, options,
                        sigma);
   }
 
   void add_first_order(const FirstOrderProducts& products, const FirstOrderPairs& pairs,
                        const FirstOrderTerms& terms, const FirstOrderSums& sums) const override {
     context_->use();
-    add_first_order_cuda(*context_, {arrays_->view(), arrays_->rules}, on_device(products), pairs,
-                         terms, sums);
+    add_first_order_cuda(*context_, {whole(), arrays_->rules}, on_device(products), pairs, terms,
+                         sums);
   }
 
   void closed_forms(const PairBlock& block, double x_ry, View<Cplx, 2> form) const override {
@@ -116,8 +147,14 @@ class CudaPoleModel final : public LoadedPoleModel {
   const std::shared_ptr<const PoleArrays>& arrays() const { return arrays_; }
 
  private:
+  /// Returns the whole matrices. @throws std::logic_error if the model is packed
+  PoleModelOnDevice whole() const {
+    if (arrays_->packed())
+      throw std::logic_error("a pole model that was loaded for changes has no whole matrices");
+    return arrays_->view();
+  }
   GroupSums sums_of(const PoleGroup& group, const PairBlock& block) const {
-    return gpp_diagonal_cuda(arrays_->view(), arrays_->rules, group, products_of(block),
+    return gpp_diagonal_cuda(whole(), arrays_->rules, group, products_of(block),
                              context_->stream());
   }
   OffDiagonalReport offdiagonal(const OffDiagonalInput& input, const OffDiagonalTerms& terms,
@@ -227,6 +264,24 @@ std::shared_ptr<const LoadedPoleModel> CudaPoleSumKernels::load(const PlasmonPol
   return std::make_shared<const CudaPoleModel>(context_, std::move(arrays));
 }
 
+std::shared_ptr<const LoadedPoleModel> CudaPoleSumKernels::load_for_changes(
+    const PlasmonPoleView& model, const PoleRules& rules) {
+  if (!model.real || !is_hermitian(model)) return load(model, rules);
+  context_->use();
+  auto arrays = std::make_shared<PoleArrays>();
+  arrays->device = context_->device();
+  arrays->n_g = model.pole_ry.extent[0];
+  arrays->real_strength =
+      packed_on_device(*context_, arrays->n_g, "plasmon-pole strengths",
+                       [&](std::int64_t g, std::int64_t h) { return model.strength(g, h).real(); });
+  arrays->pole_ry =
+      packed_on_device(*context_, arrays->n_g, "plasmon poles",
+                       [&](std::int64_t g, std::int64_t h) { return model.pole_ry(g, h); });
+  arrays->folded = true;
+  arrays->rules = rules;
+  return std::make_shared<const CudaPoleModel>(context_, std::move(arrays));
+}
+
 std::shared_ptr<const LoadedPoleModel> CudaPoleSumKernels::copy_of(
     const std::shared_ptr<const LoadedPoleModel>& model) {
   context_->use();
@@ -243,13 +298,16 @@ std::shared_ptr<const LoadedPoleModel> CudaPoleSumKernels::copy_of(
   copy->finite_poles = from.finite_poles;
   copy->rules = from.rules;
   copy->strength = DeviceBuffer<double2>(from.strength.size(), kWhat);
+  copy->real_strength = DeviceBuffer<double>(from.real_strength.size(), kWhat);
   copy->pole_ry = DeviceBuffer<double>(from.pole_ry.size(), kWhat);
   const auto bring = [&](const auto& source, auto& to) {
+    if (source.size() == 0) return;
     peer_copy({to.data(), context_->device()}, {source.data(), from.device},
               static_cast<std::int64_t>(source.size() * sizeof(*source.data())), context_->stream(),
               kWhat);
   };
   bring(from.strength, copy->strength);
+  bring(from.real_strength, copy->real_strength);
   bring(from.pole_ry, copy->pole_ry);
   check(cudaStreamSynchronize(context_->stream()), kWhat);
   return std::make_shared<const CudaPoleModel>(context_, std::move(copy));

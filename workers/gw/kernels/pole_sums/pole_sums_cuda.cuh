@@ -11,6 +11,8 @@ class CudaPoleSumKernels final : public PoleSumKernels {
   explicit CudaPoleSumKernels(SharedContext context) : context_(std::move(context)) {}
   std::shared_ptr<const LoadedPoleModel> load(const PlasmonPoleView& model,
                                               const PoleRules& rules) override;
+  std::shared_ptr<const LoadedPoleModel> load_for_changes(const PlasmonPoleView& model,
+                                                          const PoleRules& rules) override;
   std::shared_ptr<const LoadedPoleModel> copy_of(
       const std::shared_ptr<const LoadedPoleModel>& model) override;
   std::unique_ptr<const LoadedImaginaryPoles> load_imaginary(View<const ImaginaryPole, 1> poles,

@@ -41,14 +41,6 @@ double elements_of_w(const Calculation& run) {
   return n_g * n_g;
 }
 
-/// Returns the bytes of a device that Σ cannot do without: the poles, the matrix of the closed sum,
-/// and its products.
-std::int64_t least_of_closed_sum(const Calculation& run) {
-  const std::int64_t n_g =
-      make_g_sphere(run.field.crystal().bdot, {}, run.plan.sigma.screened_cutoff_ry).size();
-  return 48 * n_g * n_g;
-}
-
 /// Returns the bytes of the coefficients of all states.
 double bytes_of(const Wavefunctions& waves) {
   double bytes = 0.0;
@@ -74,21 +66,42 @@ bool devices_make_changes(const Deck& deck, const Calculation& run) {
          run.plan.sigma.method == SigmaMethod::kHybertsenLouie &&
          run.field.transfers().operations().size() == 1;
 }
+/// Returns true if a device keeps real matrices and poles while it makes changes.
+bool has_real_changes(const Calculation& run) { return run.plan.real_states && !run.plan.on_cpu; }
 /// Returns the number of changes that a device may keep while it makes them; 0: the host has them.
 std::int64_t changes_on_device(const Deck& deck, const Calculation& run) {
   const auto n_g = std::llround(std::sqrt(elements_of_w(run)));
   const std::int64_t all = (deck.pseudobands.blocks + 1) * std::int64_t{run.field.waves.n_k()};
-  return devices_make_changes(deck, run) && devices_keep_changes(n_g, all, run.plan.sigma) ? all
-                                                                                           : 0;
+  return devices_make_changes(deck, run) &&
+                 devices_keep_changes(n_g, all, has_real_changes(run), run.plan.sigma)
+             ? all
+             : 0;
 }
 /// Returns the bytes of a device for the first order of Σ: while changes are made, and while bands
-/// are summed with all of them.
+/// are summed with all of them or with one range of their rows.
 double device_bytes_of_changes(const Deck& deck, const Calculation& run) {
-  const double matrix = elements_of_w(run),
-               summed = (24.0 + 6.0 * (deck.pseudobands.blocks + 1)) * matrix;
-  const std::int64_t kept = changes_on_device(deck, run);
-  if (kept == 0) return summed;
-  return std::max(summed, static_cast<double>(bytes_of_change(1, kept)) * matrix);
+  const double matrix = elements_of_w(run);
+  const auto n_g = std::llround(std::sqrt(matrix));
+  const std::int64_t n_changes = deck.pseudobands.blocks + 1, kept = changes_on_device(deck, run);
+  const bool folded = deck.coulomb.truncation == Truncation::kNone, real = has_real_changes(run);
+  const auto ranges = static_cast<double>(
+      count_of_ranges({n_g, n_changes, folded, real && folded}, run.plan.sigma));
+  const double summed =
+      static_cast<double>(bytes_of_model(n_g, real && folded)) +
+      (real && folded ? 4.0 : 6.0) * static_cast<double>(n_changes) * matrix / ranges;
+  if (!devices_make_changes(deck, run)) return summed;
+  return std::max(summed, static_cast<double>(bytes_of_change(n_g, std::max<std::int64_t>(1, kept),
+                                                              has_real_changes(run))));
+}
+
+/// Returns the bytes of a device that Σ with a closed sum cannot do without. These are the poles,
+/// the matrix of the closed sum and its products. Where Σ shares the sum of its error bars, they
+/// are the bytes of one change of the poles.
+std::int64_t least_of_closed_sum(const Deck& deck, const Calculation& run) {
+  const auto n_g = std::llround(std::sqrt(elements_of_w(run)));
+  const bool sums_once = run.plan.error_bars.first_order && devices_make_changes(deck, run) &&
+                         run.plan.sigma.offsets_ry.size() == 1;
+  return sums_once && has_real_changes(run) ? bytes_of_change(n_g, 1, true) : 48 * n_g * n_g;
 }
 
 /// Returns the bytes of the host for poles of all q and their changes by blocks, and of what it
@@ -100,8 +113,10 @@ double bytes_of_changes(const Deck& deck, const Calculation& run, int devices) {
              by_device = devices_make_changes(deck, run);
   // W of plasmon poles is Hermitian without a truncation; changes are triangles then.
   const bool in_host = run.plan.on_cpu || changes_on_device(deck, run) == 0;
-  const double changes = in_host ? (hermitian ? 6.0 : 12.0) * matrix * (deck.pseudobands.blocks + 1)
-                                 : 0.0,
+  const double of_change = !hermitian                           ? 12.0
+                           : has_real_changes(run) && by_device ? 4.0
+                                                                : 6.0,
+               changes = in_host ? of_change * matrix * (deck.pseudobands.blocks + 1) : 0.0,
                making = by_device ? (run.plan.real_states ? 4.0 : 16.0) * devices
                                   : 72.0 * std::min(devices, kChangesAtATime);
   return run.field.waves.n_k() * (24.0 * matrix + changes) + making * matrix;
@@ -135,7 +150,7 @@ void plan_memory_of_blocks(const Deck& deck, double given, int devices, Calculat
   const double changes = takes_first_order(deck, run) ? device_bytes_of_changes(deck, run) : 0.0;
   plan.memory_bytes =
       std::max({bytes_of_static_sums(run.field, plan, n_c), static_cast<std::int64_t>(changes),
-                static_cast<std::int64_t>(48.0 * matrix)});
+                static_cast<std::int64_t>((has_real_changes(run) ? 16.0 : 48.0) * matrix)});
 }
 
 /// Says how the energies without a block are calculated.
@@ -234,7 +249,8 @@ void plan_closed_sum(const Deck& deck, const Wavefunctions& given, Calculation& 
   run.plan.host.states += bytes_of_complement(run);
   // On a CPU the matrix of the closed sum is in the memory of the host.
   if (run.plan.on_cpu) run.plan.host.sigma += 16.0 * elements_of_w(run);
-  run.plan.least_memory_bytes = std::max(run.plan.least_memory_bytes, least_of_closed_sum(run));
+  run.plan.least_memory_bytes =
+      std::max(run.plan.least_memory_bytes, least_of_closed_sum(deck, run));
 }
 
 }  // namespace

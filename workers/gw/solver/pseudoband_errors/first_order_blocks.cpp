@@ -19,13 +19,15 @@ std::int64_t room_of_device(const SigmaOptions& options) {
 
 }  // namespace
 
-std::int64_t bytes_of_change(std::int64_t n_g, std::int64_t n_changes) {
-  // The poles, ε̃⁻¹ and a copy in which it is inverted, and the changes.
-  return (24 + 16 + 16 + 6 * n_changes) * n_g * n_g;
+std::int64_t bytes_of_change(std::int64_t n_g, std::int64_t n_changes, bool real) {
+  // A complex ε̃ is inverted with a copy beside it, a real one in place of χ.
+  const std::int64_t of_inverse = real ? 8 : 16 + 16, of_change = real ? 4 : 6;
+  return bytes_of_model(n_g, real) + (of_inverse + of_change * n_changes) * n_g * n_g;
 }
 
-bool devices_keep_changes(std::int64_t n_g, std::int64_t n_changes, const SigmaOptions& options) {
-  return bytes_of_change(n_g, n_changes) <= room_of_device(options);
+bool devices_keep_changes(std::int64_t n_g, std::int64_t n_changes, bool real,
+                          const SigmaOptions& options) {
+  return bytes_of_change(n_g, n_changes, real) <= room_of_device(options);
 }
 
 FirstOrderBlocks::FirstOrderBlocks(const Deck& deck, const ExchangeCorrelation& vxc,
@@ -50,7 +52,7 @@ PoleChange FirstOrderBlocks::change_on_device(const ChangingPoles& poles, std::s
                                               ScreenedElements elements, GwKernels& kernels) {
   const std::int64_t n = poles.model.n;
   PolesOnDevice& here = loaded_.at(&kernels);
-  if (room_of_device(options_) < bytes_of_change(n, 1)) here = {};
+  if (room_of_device(options_) < bytes_of_change(n, 1, poles.model.real)) here = {};
   const auto inverse = screening_->inverse(weights, iq, kernels);
   if (elements.at_zero)
     set_limit_of_small_q(run_.field, context_.coulomb, inverse->rows(elements.n_heads), elements);
@@ -83,9 +85,13 @@ std::vector<ChangingPoles> FirstOrderBlocks::changing_poles() {
   for (ChangingPoles& at : all) at.changes.resize(weights.size());
   context_.progress.log("screening without each of " + std::to_string(blocks) + " blocks");
   std::int64_t largest = 0;
-  for (const ChangingPoles& at : all) largest = std::max(largest, at.model.n);
+  bool real = true;
+  for (const ChangingPoles& at : all) {
+    largest = std::max(largest, at.model.n);
+    real = real && at.model.real;
+  }
   const bool kept = devices_keep_changes(
-      largest, static_cast<std::int64_t>(all.size() * weights.size()), options_);
+      largest, static_cast<std::int64_t>(all.size() * weights.size()), real, options_);
   std::vector<std::optional<ScreenedElements>> elements;
   for (const ChangingPoles& at : all) {
     elements.push_back(screened_elements_at(run_.field, at.at, options_, context_.coulomb));

@@ -17,10 +17,12 @@ inline constexpr int kChangesAtATime = 2;
 /// Returns the bytes that a device needs to make a change of the poles of one q and to keep
 /// `n_changes` changes.
 /// @param n_g  plane waves of W of the largest q
-std::int64_t bytes_of_change(std::int64_t n_g, std::int64_t n_changes);
+/// @param real  χ, ε⁻¹ and the strengths of the poles have no imaginary parts
+std::int64_t bytes_of_change(std::int64_t n_g, std::int64_t n_changes, bool real);
 /// Returns true if one device has room for bytes_of_change(). Devices then keep the changes that
 /// they make, and copy them from each other.
-bool devices_keep_changes(std::int64_t n_g, std::int64_t n_changes, const SigmaOptions& options);
+bool devices_keep_changes(std::int64_t n_g, std::int64_t n_changes, bool real,
+                          const SigmaOptions& options);
 
 /// Calculates the energies without a block by the first order of Σ in the change of its poles and
 /// of the vectors (docs/theory/gw.md 9.3). ε of each block is inverted, and all blocks share one

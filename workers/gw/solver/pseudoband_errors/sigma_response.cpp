@@ -233,20 +233,29 @@ class ResponsePart {
 
 }  // namespace
 
-std::vector<ElementRows> row_ranges(const ChangingPoles& poles, const SigmaOptions& options) {
+std::int64_t bytes_of_model(std::int64_t n_g, bool real) { return (real ? 8 : 24) * n_g * n_g; }
+
+std::int64_t count_of_ranges(const RangeShape& shape, const SigmaOptions& options) {
   constexpr std::int64_t kLeast = 8;  // several devices share them
-  const std::int64_t n = poles.model.n;
-  const bool folded = is_hermitian(poles.model.view());
+  const std::int64_t n = shape.n_g;
   // The poles, the products of a quarter of the budget and their bands; each change and its sums.
   const std::int64_t room = std::max(options.memory_limit_bytes, options.memory_budget_bytes) -
-                            24 * n * n - options.memory_budget_bytes / 3,
-                     changes = std::ssize(poles.changes) *
-                               (12 * elements_of_change(n, folded) + 2 * n * n),
+                            bytes_of_model(n, shape.folded && shape.real) -
+                            options.memory_budget_bytes / 3,
+                     of_element = shape.folded && shape.real ? 8 : 12,
+                     changes = shape.n_changes *
+                               (of_element * elements_of_change(n, shape.folded) + 2 * n * n),
                      most = std::max<std::int64_t>(1, n / kRowsOfRange);
-  std::int64_t count = 1;
-  if (changes > room)
-    count = std::clamp((changes - 1) / std::max<std::int64_t>(room, 1) + 1, std::min(kLeast, most),
-                       most);
+  if (changes <= room) return 1;
+  return std::clamp((changes - 1) / std::max<std::int64_t>(room, 1) + 1, std::min(kLeast, most),
+                    most);
+}
+
+std::vector<ElementRows> row_ranges(const ChangingPoles& poles, const SigmaOptions& options) {
+  const std::int64_t n = poles.model.n;
+  const bool folded = is_hermitian(poles.model.view());
+  const std::int64_t count =
+      count_of_ranges({n, std::ssize(poles.changes), folded, poles.model.real}, options);
   std::vector<ElementRows> ranges;
   for (std::int64_t i = 1; i <= count; ++i) {
     // A folded model has the triangle G' ≤ G alone, in which row G has G + 1 elements. Later
@@ -296,7 +305,8 @@ void PolesOnDevice::take(const ChangingPoles& poles, std::size_t of_q, const Pol
     const std::lock_guard lock(poles.first_device->mutex);
     there = poles.first_device->model.lock();
     if (there == nullptr)
-      poles.first_device->model = model = kernels.pole_sums().load(poles.model.view(), rules);
+      poles.first_device->model = model =
+          kernels.pole_sums().load_for_changes(poles.model.view(), rules);
   }
   if (model == nullptr) model = kernels.pole_sums().copy_of(there);
   iq = of_q;

@@ -69,6 +69,18 @@ struct ResponseContext {
 std::int64_t bands_at_a_time(std::int64_t n_g, const OuterProducts& outer,
                              const SigmaOptions& options);
 
+/// Returns the bytes of a pole model on a device that loads it for changes
+/// (PoleSumKernels::load_for_changes).
+/// @param real  the model is Hermitian with real strengths
+std::int64_t bytes_of_model(std::int64_t n_g, bool real);
+/// Describes the model whose rows are cut into ranges.
+struct RangeShape {
+  std::int64_t n_g = 0, n_changes = 0;
+  bool folded = false;  ///< the model is Hermitian
+  bool real = false;    ///< its strengths are real, too
+};
+/// Returns the number of ranges of row_ranges().
+std::int64_t count_of_ranges(const RangeShape& shape, const SigmaOptions& options);
 /// Returns the ranges of rows of a model that are summed one after another. There is one range if
 /// all changes of all rows fit a device beside the model.
 std::vector<ElementRows> row_ranges(const ChangingPoles& poles, const SigmaOptions& options);

@@ -17,6 +17,7 @@ constexpr double kFallbackPole_ry = 2.0;
 /// side by side; take() adds the notes in the order of the rows.
 struct RowNotes {
   std::int64_t skipped = 0, invalid = 0;
+  bool real = true;  ///< no strength of the row has an imaginary part
   std::vector<ImaginaryPole> imaginary;
 };
 
@@ -28,9 +29,11 @@ struct PoleElement {
 };
 
 void take(PlasmonPoleModel& model, const std::vector<RowNotes>& rows) {
+  model.real = true;
   for (const RowNotes& row : rows) {
     model.skipped += row.skipped;
     model.invalid += row.invalid;
+    model.real = model.real && row.real;
     model.imaginary.insert(model.imaginary.end(), row.imaginary.begin(), row.imaginary.end());
   }
 }
@@ -208,9 +211,10 @@ class Elements {
             const std::int64_t skipped = notes.skipped, invalid = notes.invalid;
             const std::size_t poles = notes.imaginary.size();
             fill(model, notes, g, h);
-            if (!hermitian_ || g == h) continue;
             const auto at = static_cast<std::size_t>(g * n_ + h),
                        mirrored = static_cast<std::size_t>(h * n_ + g);
+            notes.real = notes.real && model.strength[at].imag() == 0.0;
+            if (!hermitian_ || g == h) continue;
             model.strength[mirrored] = std::conj(model.strength[at]);
             model.pole_ry[mirrored] = model.pole_ry[at];
             notes.skipped += notes.skipped - skipped;

@@ -20,9 +20,10 @@ struct PlasmonPoleModel {
   std::int64_t skipped = 0;  ///< negligible elements
   std::int64_t invalid = 0;  ///< ω̃² < 0
   bool hermitian = false;    ///< one triangle mirrors the other
+  bool real = false;         ///< no strength has an imaginary part
 
   PlasmonPoleView view() const {
-    return {{strength.data(), {n, n}}, {pole_ry.data(), {n, n}}, hermitian};
+    return {{strength.data(), {n, n}}, {pole_ry.data(), {n, n}}, hermitian, real};
   }
 };
 

@@ -20,9 +20,13 @@ struct MakeEmptyBand {
   double x_ry;
   double2* matrix;  ///< [n_g][n_g]
   __device__ void operator()(std::int64_t index) const {
-    const double2 own = model.strength[index];
+    // A packed model is symmetric.
+    const std::int64_t g = index / model.n_g, h = index % model.n_g,
+                       at = h > g && model.real_strength != nullptr ? model.at(h, g)
+                                                                    : model.at(g, h);
+    const double2 own = model.strength_at(at);
     const Complex<double> value =
-        empty_band_element(x_ry, pole_terms({own.x, own.y}, model.pole_ry[index]));
+        empty_band_element(x_ry, pole_terms({own.x, own.y}, model.pole_ry[at]));
     matrix[index] = {value.re, value.im};
   }
 };
@@ -41,13 +45,13 @@ struct DifferenceWork {
     const bool mirrored = model.folded && h > g;
     const std::int64_t row = mirrored ? h : g, column = mirrored ? g : h,
                        before = model.folded ? row * (row + 1) / 2 : row * model.n_g,
-                       at = before - first_element + column, of_own = row * model.n_g + column;
+                       at = before - first_element + column, of_own = model.at(row, column);
     if (row < of.rows.begin || row >= of.rows.end) return {};
-    const double2 strength = model.strength[of_own];
+    const double2 strength = model.strength_at(of_own);
     const PoleTerms own = pole_terms({strength.x, strength.y}, model.pole_ry[of_own]);
     Complex<double> found;
-    if (of.change.strength != nullptr) {
-      const float2 of_change = of.change.strength[at];
+    if (of.change.tau_per_ry != nullptr) {
+      const double2 of_change = of.change.strength_at(at);
       found =
           change_of_empty_band(x_ry, own, {{of_change.x, of_change.y}, of.change.tau_per_ry[at]});
     } else {

@@ -10,14 +10,26 @@
 
 namespace quasi::gw::cuda {
 
-/// A plasmon-pole model in device memory, as PlasmonPoleView has it.
-/// See docs/theory/gw.md 6.2 for the equations.
+/// A plasmon-pole model in device memory, as PlasmonPoleView has it. A packed model is Hermitian
+/// and has real A; its arrays hold the triangle G' ≤ G alone, row by row, which takes a third of
+/// the memory. Only the kernels of changes read packed models. See docs/theory/gw.md 6.2 for the
+/// equations.
 struct PoleModelOnDevice {
-  const double2* strength = nullptr;  ///< A, [n_g][n_g]
-  const double* pole_ry = nullptr;    ///< ω̃, [n_g][n_g]
+  const double2* strength = nullptr;      ///< A, [n_g][n_g]; null in a packed model
+  const double* real_strength = nullptr;  ///< A of a packed model, else null
+  const double* pole_ry = nullptr;        ///< ω̃, [n_g][n_g], or packed
   std::int64_t n_g = 0;
   /// The model is Hermitian: sums run over the lower triangle, off-diagonal doubled, and are real.
   bool folded = false;
+
+  /// Returns the position of an element. @param h  at most g if the model is packed
+  __device__ std::int64_t at(std::int64_t g, std::int64_t h) const {
+    return real_strength != nullptr ? g * (g + 1) / 2 + h : g * n_g + h;
+  }
+  /// Returns A of the element at a position.
+  __device__ double2 strength_at(std::int64_t position) const {
+    return real_strength != nullptr ? double2{real_strength[position], 0.0} : strength[position];
+  }
 };
 
 /// A block of pair products in device memory.

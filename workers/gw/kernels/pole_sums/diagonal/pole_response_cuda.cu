@@ -67,8 +67,9 @@ __device__ double weight_of(const PoleModelOnDevice& model, const ElementAt& at)
 /// Returns B of an element times its weight, and 0 for elements outside of the model.
 __device__ double2 weighted_strength(const PoleModelOnDevice& model, const ElementAt& at) {
   if (!at.inside) return {0.0, 0.0};
-  const double2 a = model.strength[at.g * model.n_g + at.h];
-  const double factor = weight_of(model, at) / model.pole_ry[at.g * model.n_g + at.h];
+  const std::int64_t position = model.at(at.g, at.h);
+  const double2 a = model.strength_at(position);
+  const double factor = weight_of(model, at) / model.pole_ry[position];
   return {factor * a.x, factor * a.y};
 }
 /// Returns the factor f* that an empty band has in the closed sum, and 0 if there is none.
@@ -165,17 +166,15 @@ __device__ void multiply(const ResponseWork& work, const Tile& tile, std::int32_
       }
     }
   for (std::int64_t c = 0; c < work.changes.n_changes; ++c) {
-    const float2* strength = work.changes.change[c].strength;
-    const float* tau = work.changes.change[c].tau_per_ry;
+    const ChangeOnDevice of_change = work.changes.change[c];
     double sums[kPerChange] = {};
 #pragma unroll
     for (int i = 0; i < kSide; ++i)
 #pragma unroll
       for (int j = 0; j < kSide; ++j) {
         if (index[i][j] < 0) continue;
-        const float2 single = strength[index[i][j]];
-        const double2 change = {single.x, single.y};
-        const double change_of_tau = tau[index[i][j]];
+        const double2 change = of_change.strength_at(index[i][j]);
+        const double change_of_tau = of_change.tau_per_ry[index[i][j]];
 #pragma unroll
         for (int k = 0; k < kPerChange; ++k)
           sums[k] += by_strength[k][i][j].times(change) +
@@ -216,7 +215,7 @@ __global__ void __launch_bounds__(kThreads, kResponseBlocksPerSm<kReal, kSlope>)
     for (int j = 0; j < kSide; ++j) {
       const ElementAt at = element_at<Rows>(work.changes, tile, i, j);
       const double pole_ry =
-          at.inside ? work.model.pole_ry[at.g * work.model.n_g + at.h] : kStaticPole_ry;
+          at.inside ? work.model.pole_ry[work.model.at(at.g, at.h)] : kStaticPole_ry;
       rows.tau[i][j] = pole_ry >= kStaticPole_ry ? 0.0 : 1.0 / pole_ry;
     }
 

@@ -12,8 +12,14 @@ namespace quasi::gw::cuda {
 /// Holds the addresses of the elements of a change of a model in device memory. The first element
 /// is that of the first row of a range.
 struct ChangeOnDevice {
-  const float2* strength = nullptr;   ///< δB, Bohr³ Ry
-  const float* tau_per_ry = nullptr;  ///< δτ, 1/Ry
+  const float2* strength = nullptr;      ///< δB, Bohr³ Ry
+  const float* real_strength = nullptr;  ///< δB without imaginary parts, in place of `strength`
+  const float* tau_per_ry = nullptr;     ///< δτ, 1/Ry; null: there is no change
+  __device__ double2 strength_at(std::int64_t position) const {
+    if (real_strength != nullptr) return {real_strength[position], 0.0};
+    const float2 value = strength[position];
+    return {value.x, value.y};
+  }
 };
 /// Holds a model in device memory and some rows of its changes.
 struct PoleChangesOnDevice {
