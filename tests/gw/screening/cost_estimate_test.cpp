@@ -124,6 +124,50 @@ TEST(Memory, ABuiltInCrystalIsRefusedBeforeItsStates) {
   EXPECT_THROW(validated_plan(deck, place, silent), OutOfMemory);
 }
 
+// A GPU of 76 GiB has room for a real ε of 1,000 atoms at 8 Ry (40 GiB), but not for a complex one
+// (119 GiB). Polar crystals, shifted ones and other k-points have complex states.
+TEST(Memory, RealCrystalsNeedAThirdOnAGpu) {
+  constexpr double kLimit = 76.0 * 1073741824.0;
+  EmpiricalCrystal crystal{.cubic_cell = true, .repeats = {5, 5, 5}};
+  const double real = least_bytes_of_crystal(crystal, 8.0, false);
+  EXPECT_NEAR(real, 16.0 * 51627.0 * 51627.0, 0.02 * real);
+  EXPECT_LT(real, kLimit);
+  EXPECT_EQ(least_bytes_of_crystal(crystal, 8.0, true), 3.0 * real);
+  crystal.origin_shift = {0.0, 0.01, 0.0};
+  EXPECT_GT(least_bytes_of_crystal(crystal, 8.0, false), kLimit);
+  crystal.origin_shift = {};
+  crystal.k_grid = {1, 1, 3};
+  EXPECT_GT(least_bytes_of_crystal(crystal, 8.0, false), kLimit);
+  crystal.k_grid = {2, 2, 2};
+  EXPECT_EQ(least_bytes_of_crystal(crystal, 8.0, false), real);
+  crystal.name = "gaas";
+  EXPECT_GT(least_bytes_of_crystal(crystal, 8.0, false), kLimit);
+}
+
+// A GPU sums a real χ in 8 bytes an element and inverts ε beside it. The plan of a CPU, and of
+// complex states, counts complex matrices.
+TEST(Memory, PlansOfAGpuCountRealMatrices) {
+  SilentProgress silent;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  const auto least = [&](const char* crystal, bool on_cpu, double& per_element) {
+    Deck deck = small_deck("");
+    deck.mean_field.crystal.name = crystal;
+    const MeanField field = load_mean_field(deck.mean_field, demand_of(deck), *kernels, silent);
+    deck.stop_after_epsilon = true;
+    const Plan plan = make_plan(deck, field, std::int64_t{1} << 30, nullptr, on_cpu);
+    const double n_g = field.crystal().volume_bohr3 * std::pow(3.0, 1.5) / (6.0 * kPi * kPi);
+    per_element = static_cast<double>(plan.least_memory_bytes) / (n_g * n_g);
+    return plan.real_states;
+  };
+  double bytes = 0.0;
+  EXPECT_TRUE(least("silicon", false, bytes));
+  EXPECT_NEAR(bytes, 16.0, 0.01);
+  EXPECT_TRUE(least("silicon", true, bytes));
+  EXPECT_NEAR(bytes, 48.0, 0.01);
+  EXPECT_FALSE(least("gaas", false, bytes));
+  EXPECT_NEAR(bytes, 48.0, 0.01);
+}
+
 // The budget is for work in blocks. Matrices of Σ that exceed it are held all the same, as long as
 // the device has room; the energies are those of any other budget.
 TEST(Memory, MatricesOfSigmaMayExceedTheBudget) {

@@ -1,23 +1,46 @@
 #include "workers/gw/solver/calculation/early_checks.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "workers/gw/solver/mean_field/empirical_structure.hpp"
 
 namespace quasi::gw {
+namespace {
+
+/// True if states of a crystal may be real. It then has inversion about the origin, and every k is
+/// its own inverse.
+bool may_be_real(const EmpiricalCrystal& crystal) {
+  const auto is_zero = [](double x) { return x == 0.0; };
+  const auto& shift = crystal.origin_shift;
+  if (!std::all_of(shift.begin(), shift.end(), is_zero)) return false;
+  if (std::any_of(crystal.k_grid.begin(), crystal.k_grid.end(), [](int n) { return n > 2; }))
+    return false;
+  if (well_model(crystal.name) != nullptr) return true;
+  const auto& odd = form_factors(crystal.name).antisymmetric_ry;
+  return std::all_of(std::begin(odd), std::end(odd), is_zero);
+}
+
+}  // namespace
+
+double least_bytes_of_crystal(const EmpiricalCrystal& crystal, double cutoff_ry, bool on_cpu) {
+  // Plane waves are counted by the volume of their sphere. χ, ε and the work space of its inverse
+  // are three complex matrices. A real ε on a GPU is inverted in its place, beside a real χ.
+  const double n_g =
+      empirical_crystal(crystal).volume_bohr3 * std::pow(cutoff_ry, 1.5) / (6.0 * kPi * kPi);
+  return (!on_cpu && may_be_real(crystal) ? 16.0 : 48.0) * n_g * n_g;
+}
 
 void require_room_of_crystal(const Deck& deck, const Workplace& place) {
   const double cutoff_ry = deck.epsilon.epsilon_cutoff_ry;
   if (!deck.mean_field.empirical || !deck.epsilon.stored.gamma.empty() || cutoff_ry <= 0.0 ||
       place.memory_limit_bytes <= 0)
     return;
-  // Plane waves are counted by the volume of their sphere. χ, ε and the work space of its inverse
-  // are three complex matrices.
-  const double n_g = empirical_crystal(deck.mean_field.crystal).volume_bohr3 *
-                     std::pow(cutoff_ry, 1.5) / (6.0 * kPi * kPi);
   Plan plan;
   plan.epsilon.epsilon_cutoff_ry = cutoff_ry;
-  plan.least_memory_bytes = static_cast<std::int64_t>(48.0 * n_g * n_g);
+  plan.least_memory_bytes = static_cast<std::int64_t>(least_bytes_of_crystal(
+      deck.mean_field.crystal, cutoff_ry, place.team.first().device().backend == Backend::kCpu));
   require_room(plan, place.memory_limit_bytes);
 }
 

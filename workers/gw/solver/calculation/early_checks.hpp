@@ -6,6 +6,11 @@
 
 namespace quasi::gw {
 
+/// Returns the least memory of a device for ε of a built-in crystal. A GPU needs a third of it if
+/// the states may be real: the crystal then has inversion about the origin, and every k is its own
+/// inverse. @param on_cpu  the device is the host
+double least_bytes_of_crystal(const EmpiricalCrystal& crystal, double cutoff_ry, bool on_cpu);
+
 /// Ends a job of a built-in crystal before its states are calculated, if a device cannot hold the
 /// matrices between plane waves. The plan makes this check for every job, after the states.
 /// @throws OutOfMemory as require_room() does

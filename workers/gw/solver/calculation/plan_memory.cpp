@@ -65,6 +65,19 @@ double bytes_of_states(const Wavefunctions& waves) {
 
 bool is_static(const Plan& plan) { return plan.epsilon.frequencies_ry.size() == 1; }
 
+/// True if a device keeps χ and ε as real numbers. A CPU keeps them as complex ones.
+bool has_real_matrices(const Plan& plan) {
+  return plan.real_states && is_static(plan) && !plan.on_cpu;
+}
+
+/// Bytes of the sums of a static χ on a device: the sum that grows, and those that wait beside it
+/// if they stay there. Complex sums have a real matrix beside the last one, which takes the terms
+/// of real states.
+double bytes_of_static_matrices(const Plan& plan, double matrix, bool stay) {
+  const double sums = stay ? kChiSums : 1.0;
+  return (has_real_matrices(plan) ? 8.0 * sums : 16.0 * sums + 8.0) * matrix;
+}
+
 /// Bytes of one band on the box of pair products on a sphere.
 double box_bytes_of(const MeanField& field, const GSphere& sphere) {
   const auto box = sum_box(field, sphere.g);
@@ -198,8 +211,8 @@ std::int64_t bytes_of_static_sums(const MeanField& screening, const Plan& plan, 
   const Sizes n = sizes_of(screening, plan);
   const double matrix = n.n_g * n.n_g;
   const bool stay = sums_stay_on_device(box_bytes_of(screening, plan), matrix, plan);
-  return static_cast<std::int64_t>(bytes_of_summing(
-      screening, plan, matrix, stay ? (16.0 * kChiSums + 8.0) * matrix : 24.0 * matrix, n_c));
+  return static_cast<std::int64_t>(
+      bytes_of_summing(screening, plan, matrix, bytes_of_static_matrices(plan, matrix, stay), n_c));
 }
 
 void estimate_memory(const Deck& deck, const MeanField& screening, const MeanField& field,
@@ -215,11 +228,14 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
                             (s.band_max - s.band_min + 1) * static_cast<double>(s.kpoints.size()) *
                             n_k;
   if (n.in_subspace) plan->subspace_vectors = static_cast<std::int64_t>(n_b);
-  // ε⁻¹ needs χ of every frequency, ε of one, and the work space of its inverse. Σ needs A and ω̃,
-  // or W.
+  plan->real_states = has_real_states(screening.waves);
+  // ε⁻¹ needs χ of every frequency, ε of one, and the work space of its inverse. A real ε is
+  // inverted in its place. Σ needs A and ω̃, or W.
   const double of_chi =
-      16.0 * (n.in_subspace ? 3.0 * n_g * n_g + n_g * n_b + (n_f - 1.0) * n_b * n_b
-                            : n_g * n_g * (2.0 + n_f));
+      has_real_matrices(*plan)
+          ? 16.0 * matrix
+          : 16.0 * (n.in_subspace ? 3.0 * n_g * n_g + n_g * n_b + (n_f - 1.0) * n_b * n_b
+                                  : n_g * n_g * (2.0 + n_f));
   const double least_of_chi =
       n.in_subspace && plan->epsilon.subspace.vectors == 0 ? 48.0 * n_g * n_g : of_chi;
   plan->least_memory_bytes = static_cast<std::int64_t>(
@@ -235,16 +251,13 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
                            (&field != &screening ? bytes_of_states(field.waves) : 0.0);
   const bool sums_stay = sums_stay_on_device(box_bytes_of(screening, *plan),
                                              matrix * (n.in_subspace ? 1.0 : n_f), *plan);
-  const double summing = bytes_of_summing(screening, *plan, matrix,
-                                          !is_static(*plan) ? of_chi
-                                          : sums_stay       ? (16.0 * kChiSums + 8.0) * matrix
-                                                            : 24.0 * matrix,
-                                          n_c);
+  const double summing = bytes_of_summing(
+      screening, *plan, matrix,
+      is_static(*plan) ? bytes_of_static_matrices(*plan, matrix, sums_stay) : of_chi, n_c);
   const double inverting = plan->stored ? 0.0 : of_chi;
   const double of_poles = deck.stop_after_epsilon ? 0.0 : bytes_of_sigma(field, s, n.n_screened);
   plan->memory_bytes =
       static_cast<std::int64_t>(std::max({plan->stored ? 0.0 : summing, inverting, of_poles}));
-  plan->real_states = has_real_states(screening.waves);
   // The host holds the matrices of one phase at a time. While a device without room sums χ, packed
   // sums wait for each other; a complex one passes through values that are not packed
   // (packed_chi.hpp). An inversion at q → 0 has ε⁻¹ with three heads and ε⁻¹ with one. Σ
