@@ -73,6 +73,7 @@ class CostSamples {
   GSphere screened_;
   SampleOnDevice screened_sample_;
   std::unique_ptr<PairBlock> block_;
+  double product_s_ = 0.0;  ///< seconds of adding the product of a pair to χ
 };
 
 }  // namespace quasi::gw
