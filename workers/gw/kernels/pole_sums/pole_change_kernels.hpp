@@ -58,6 +58,9 @@ struct ResponseTerms {
   View<const double, 2> other_x_ry = {};
   /// Ends of the segments of bands whose own sums are kept apart, ascending; empty: one segment.
   std::vector<std::int64_t> segment_end = {};
+  /// Ends of groups of outer states, ascending. Each state of a group gets the mean of its sums,
+  /// which is what the energies of a multiplet need. Empty: every state has a group of its own.
+  std::vector<std::int64_t> group_end = {};
   /// If true, the sums of the unchanged model contain SX − X of occupied bands.
   bool screened_exchange = false;
 };

@@ -12,6 +12,7 @@
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/diagonal/imaginary_poles_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/diagonal/pole_response_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/diagonal/response_rows.hpp"
 #include "workers/gw/kernels/pole_sums/first_order/first_order_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/offdiagonal/gpp_offdiagonal_cuda.cuh"
 
@@ -192,12 +193,9 @@ class CudaPoleChanges final : public LoadedPoleChanges {
     const ResponsesOnHost found = pole_response_cuda(
         on_device(), products_of(block), terms,
         {.slope = sums.slope.data != nullptr, .own = sums.own.data != nullptr}, context_->stream());
-    for (std::size_t i = 0; i < found.total.size(); ++i)
-      sums.total.data[i] += terms.weight * found.total[i];
-    for (std::size_t i = 0; i < found.slope.size(); ++i)
-      sums.slope.data[i] += terms.weight * found.slope[i];
-    for (std::size_t i = 0; i < found.own.size(); ++i)
-      sums.own.data[i] += terms.weight * found.own[i];
+    add_group_means(found.total, found.group_end, terms.weight, sums.total.data);
+    add_group_means(found.slope, found.group_end, terms.weight, sums.slope.data);
+    add_group_means(found.own, found.group_end, terms.weight, sums.own.data);
   }
   std::vector<Cplx> sums_by_difference(std::int64_t change, double x_ry,
                                        const DifferenceBox& box) const override {

@@ -165,8 +165,10 @@ std::vector<SigmaOfModel> FirstOrderBlocks::sum_bands(bool screened_exchange) {
   const std::size_t n_changes = poles_.front().changes.size();
   BandSegments wanted = segments();
   wanted.screened_exchange = screened_exchange;
+  StepTimes times;
   SigmaResponses found =
-      sigma_responses(run_.field, poles_, n_changes, options_, wanted, {context_, loaded_});
+      sigma_responses(run_.field, poles_, n_changes, options_, wanted, {context_, loaded_, &times});
+  for (const auto& [step, seconds] : times.seconds()) run_.statistics.seconds[step] += seconds;
   context_.checkpoint.enter("");
   take_blocks(found.own);
   by_poles_ = std::move(found.changes);
@@ -195,7 +197,9 @@ bool FirstOrderBlocks::sum_sigma() {
   SigmaOptions exchange = run_.plan.sigma;
   exchange.correlation = false;
   context_.checkpoint.enter("first-order/exchange/");
-  run_.sigma = self_energy(run_.field, run_.epsilon, exchange, context_, nullptr);
+  SigmaStatistics of_exchange;
+  run_.sigma = self_energy(run_.field, run_.epsilon, exchange, context_, &of_exchange);
+  run_.statistics.seconds = std::move(of_exchange.seconds);
   context_.checkpoint.enter("");
   for (const ChangingPoles& at : poles_) {
     run_.statistics.elements += at.model.n * at.model.n;

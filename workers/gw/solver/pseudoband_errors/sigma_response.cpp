@@ -35,6 +35,7 @@ struct ResponseJob {
   std::size_t n_changes;
   const SigmaOptions& options;
   const BandSegments& segments;
+  StepTimes* times;
 
   std::int64_t n_left() const { return options.band_max - options.band_min + 1; }
   std::int64_t n_segments() const { return std::ssize(segments.end); }
@@ -72,11 +73,13 @@ class ResponsePart {
         options_(job.options),
         task_(task),
         kernels_(context.kernels),
-        here_(here) {}
+        here_(here),
+        clock_(job.times) {}
 
   /// Returns the arrays of each spin, one after another.
   std::vector<double> calculate() {
     load_changes();
+    clock_.step("response_poles");
     const int ik = options_.kpoints[task_.part.k];
     const auto stars =
         q_points_by_star(field_, field_.waves.k[static_cast<std::size_t>(ik)], options_.reduce_q);
@@ -84,6 +87,7 @@ class ResponsePart {
     std::vector<double> result;
     for (int spin = 0; spin < field_.n_spins(); ++spin) {
       sums_ = no_sums(job_);
+      set_groups(ik, spin);
       if (star != stars.end())
         add_star({ik, spin, options_.band_min - 1, options_.band_max}, star->second);
       sums_.for_each([&](const std::vector<double>& list) {
@@ -99,6 +103,14 @@ class ResponsePart {
   double closed_x() const { return options_.closed_sum_x_ry.value_or(0.0); }
   double weight_of(const StarMember& member) const {
     return member.multiplicity / field_.zone_volume_bohr3();
+  }
+
+  /// Sets the multiplets of outer states, over which energies are averaged.
+  void set_groups(int ik, int spin) {
+    groups_.clear();
+    const int first = options_.band_min - 1;
+    for (const auto& [begin, end] : multiplets(field_.waves, spin, ik, first, options_.band_max))
+      groups_.push_back(end - first);
   }
 
   void load_changes() {
@@ -127,10 +139,15 @@ class ResponsePart {
         BandBlock block =
             outer.load_inner(member.q, begin, std::min(task_.part.band_end, begin + step));
         block.weight = weight_of(member);
-        add_bands(block, begin, outer.fill(*rotated));
+        clock_.step("response_states");
+        const PairBlock& products = outer.fill(*rotated);
+        clock_.step("response_products");
+        add_bands(block, begin, products);
+        clock_.step("response_sums");
       }
     }
     if (options_.closed_sum_x_ry && task_.part.band_begin == 0) add_closed_sum(bands, star);
+    clock_.step("response_closed_sum");
   }
   /// Adds the bands of one block, which begins with band `begin`.
   void add_bands(const BandBlock& block, std::int64_t begin, const PairBlock& products) {
@@ -154,6 +171,7 @@ class ResponsePart {
          .other_x_ry = other.empty() ? View<const double, 2>{}
                                      : view<const double>(other, block.n_l, block.n_b),
          .segment_end = ends,
+         .group_end = groups_,
          .screened_exchange = job_.segments.screened_exchange},
         sums);
     const std::size_t at = first * static_cast<std::size_t>(kOwnSums * n_left());
@@ -213,7 +231,8 @@ class ResponsePart {
                                  .weight = block.weight,
                                  .closed_x_ry = closed_x(),
                                  .only_closed = true,
-                                 .segment_end = ends},
+                                 .segment_end = ends,
+                                 .group_end = groups_},
                                 sums);
     const auto n_l = static_cast<std::size_t>(n_left());
     for (std::size_t i = 0; i < sums_.own.of_complement.size(); ++i)
@@ -228,7 +247,9 @@ class ResponsePart {
   const ResponseTask& task_;
   GwKernels& kernels_;
   PolesOnDevice& here_;
+  StepClock clock_;
   ResponseArrays sums_;
+  std::vector<std::int64_t> groups_;  ///< ends of the multiplets of outer states
 };
 
 }  // namespace
@@ -315,7 +336,7 @@ void PolesOnDevice::take(const ChangingPoles& poles, std::size_t of_q, const Pol
 std::int64_t bands_at_a_time(std::int64_t n_g, const OuterProducts& outer,
                              const SigmaOptions& options) {
   return std::max<std::int64_t>(64, (options.memory_budget_bytes / 4) /
-                                        (32 * outer.outer().size() * n_g + outer.band_bytes()));
+                                        (40 * outer.outer().size() * n_g + outer.band_bytes()));
 }
 
 void SigmaChange::add(double factor, const SigmaChange& other) {
@@ -342,7 +363,7 @@ SigmaResponses sigma_responses(const MeanField& field, const std::vector<Changin
                 .parts = static_cast<std::int64_t>(tasks.size()),
                 .make = {},
                 .running = {}};
-  const ResponseJob job{field, poles, n_changes, options, segments};
+  const ResponseJob job{field, poles, n_changes, options, segments, context.times};
   sum.make = [&](std::int64_t index, GwKernels& kernels, Progress& inside) {
     return ResponsePart(job, tasks[static_cast<std::size_t>(index)],
                         {context.step.coulomb, kernels, inside}, context.loaded.at(&kernels))

@@ -10,6 +10,7 @@
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 #include "workers/gw/solver/self_energy/zone_sum/outer_products.hpp"
 #include "workers/gw/solver/step_context.hpp"
+#include "workers/gw/solver/step_times.hpp"
 
 namespace quasi::gw {
 
@@ -61,6 +62,7 @@ struct PolesOnDevice {
 struct ResponseContext {
   const StepContext& step;
   std::map<const GwKernels*, PolesOnDevice>& loaded;  ///< an entry for every device
+  StepTimes* times = nullptr;                         ///< gets the seconds of each step
 };
 
 /// Returns the number of inner bands whose products take a quarter of the memory budget. It does

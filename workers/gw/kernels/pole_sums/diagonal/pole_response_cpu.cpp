@@ -26,6 +26,7 @@ struct Plane {
 /// Sums over bands of M M* times powers of x and f, and of the second factor e of a row
 /// (response_rows.hpp), for the elements of one row of a tile.
 struct RowSums {
+  Plane product;  ///< of the run so far
   Plane one, f, f2, xf2, e;
   Plane xf3, e2;  ///< of slopes
 };
@@ -37,7 +38,6 @@ struct RowElements {
   std::int64_t size() const { return end - begin; }
 };
 struct PairOfRow {
-  double x = 0.0;
   double g_re = 0.0, g_im = 0.0;
   const double *re = nullptr, *im = nullptr;
 };
@@ -52,20 +52,35 @@ struct Form {
   bool slope;  ///< slopes of responses are wanted
 };
 
-/// Adds one pair to the sums of a row. `factors` returns those of its band at (τ, ω̃).
-template <Form kForm, bool kTwo, typename Function>
-void add_pair(const RowElements& row, const PairOfRow& pair, Function factors, RowSums& sums) {
-  const double* __restrict__ tau = row.tau;
-  const double* __restrict__ pole = row.pole;
+/// Adds M M* of one pair to the product of its run.
+template <Form kForm>
+void add_product(const RowElements& row, const PairOfRow& pair, RowSums& sums) {
   const double* __restrict__ m_re = pair.re;
   const double* __restrict__ m_im = pair.im;
-  const double x = pair.x, g_re = pair.g_re, g_im = pair.g_im;
+  const double g_re = pair.g_re, g_im = pair.g_im;
+  Plane* __restrict__ to = &sums.product;
+#pragma omp simd
+  for (std::int64_t h = 0; h < row.size(); ++h) {
+    to->re[h] = std::fma(g_re, m_re[h], to->re[h]);
+    if constexpr (kForm.real) continue;
+    to->re[h] = std::fma(g_im, m_im[h], to->re[h]);
+    to->im[h] = std::fma(g_im, m_re[h], std::fma(-g_re, m_im[h], to->im[h]));
+  }
+}
+
+/// Adds the product of a run to the sums of a row of elements, and begins the next run. `factors`
+/// returns those of the run at (τ, ω̃). @param x  x of the run, Ry
+template <Form kForm, bool kTwo, typename Function>
+void add_run(const RowElements& row, double x, Function factors, RowSums& sums) {
+  const double* __restrict__ tau = row.tau;
+  const double* __restrict__ pole = row.pole;
   RowSums* __restrict__ to = &sums;
 #pragma omp simd
   for (std::int64_t h = 0; h < row.size(); ++h) {
     const Factors at = factors(tau[h], pole[h]);
     const double square = at.f * at.f, by_x = x * square;
-    const double re = kForm.real ? g_re * m_re[h] : std::fma(g_re, m_re[h], g_im * m_im[h]);
+    const double re = to->product.re[h];
+    to->product.re[h] = 0.0;
     to->one.re[h] += re;
     to->f.re[h] = std::fma(re, at.f, to->f.re[h]);
     to->f2.re[h] = std::fma(re, square, to->f2.re[h]);
@@ -74,7 +89,8 @@ void add_pair(const RowElements& row, const PairOfRow& pair, Function factors, R
     if constexpr (kForm.slope) to->xf3.re[h] = std::fma(re, by_x * at.f, to->xf3.re[h]);
     if constexpr (kForm.slope && kTwo) to->e2.re[h] = std::fma(re, at.e * at.e, to->e2.re[h]);
     if constexpr (kForm.real) continue;
-    const double im = std::fma(g_im, m_re[h], -g_re * m_im[h]);
+    const double im = to->product.im[h];
+    to->product.im[h] = 0.0;
     to->one.im[h] += im;
     to->f.im[h] = std::fma(im, at.f, to->f.im[h]);
     to->f2.im[h] = std::fma(im, square, to->f2.im[h]);
@@ -152,8 +168,8 @@ void with_factors(const ResponseRow& row, const PoleRules& rules, const Add& add
 
 /// Sums of one task over its elements.
 struct TaskSums {
-  std::vector<double> total, slope;  ///< [n_changes][n_left]
-  std::vector<double> own;           ///< [n_segments][kOwnSums][n_left]
+  std::vector<double> total, slope;  ///< [n_changes][n_groups]
+  std::vector<double> own;           ///< [n_segments][kOwnSums][n_groups]
 };
 
 /// The response of one block of products.
@@ -166,15 +182,12 @@ class ResponseSum {
         rules_(rules),
         changes_(changes),
         rows_(make_response_rows(terms, rules)),
-        segment_end_(segments_of(terms)),
         closed_x_(terms.closed_x_ry),
         wants_own_(wants_own),
-        n_left_(products.extent[0]),
-        n_right_(products.extent[1]),
         split_(static_cast<std::size_t>(2 * products.size())) {
     const std::int64_t n_g = model.n_g;
 #pragma omp parallel for schedule(static)
-    for (std::int64_t p = 0; p < n_left_ * n_right_; ++p)
+    for (std::int64_t p = 0; p < products.extent[0] * products.extent[1]; ++p)
       for (std::int64_t g = 0; g < n_g; ++g) {
         const Cplx value = products.data[p * n_g + g];
         split_[static_cast<std::size_t>(p * 2 * n_g + g)] = value.real();
@@ -185,48 +198,46 @@ class ResponseSum {
   }
 
   TaskSums no_sums() const {
-    const auto of_changes = changes_.size() * static_cast<std::size_t>(n_left_);
-    return {
-        std::vector<double>(of_changes), std::vector<double>(of_changes),
-        std::vector<double>(segment_end_.size() * static_cast<std::size_t>(kOwnSums * n_left_))};
+    const auto n_groups = static_cast<std::size_t>(rows_.n_groups());
+    return {std::vector<double>(changes_.size() * n_groups),
+            std::vector<double>(changes_.size() * n_groups),
+            std::vector<double>(static_cast<std::size_t>(rows_.n_segments * kOwnSums) * n_groups)};
   }
 
   bool is_real() const { return real_; }
+  const std::vector<std::int64_t>& group_end() const { return rows_.group_end; }
 
   /// Sums rows [first, end) of the model.
   template <Form kForm>
   void run(std::int64_t first, std::int64_t end, TaskSums& to) const {
     std::vector<RowSums> sums(kRows);
     const std::int64_t columns = model_.folded ? end : model_.n_g;
-    for (std::int64_t column = 0; column < columns; column += kColumns)
-      for (std::int64_t l = 0; l < n_left_; ++l) {
-        std::fill(sums.begin(), sums.end(), RowSums{});
-        // Σ so far over the segments, of which each segment gets the increase.
-        double before[kOwnSums] = {};
-        for (std::size_t segment = 0; segment < segment_end_.size(); ++segment) {
-          for (std::int64_t n = segment > 0 ? segment_end_[segment - 1] : 0;
-               n < segment_end_[segment]; ++n)
-            for (std::int64_t g = first; g < end; ++g)
-              add<kForm>(l * n_right_ + n, elements(g, column),
-                         sums[static_cast<std::size_t>(g - first)]);
-          if (!wants_own_) continue;
-          double now[kOwnSums] = {};
-          for (std::int64_t g = first; g < end; ++g)
-            multiply_own(elements(g, column), sums[static_cast<std::size_t>(g - first)], now);
-          for (std::int64_t k = 0; k < kOwnSums; ++k)
-            to.own[(segment * kOwnSums + static_cast<std::size_t>(k)) *
-                       static_cast<std::size_t>(n_left_) +
-                   static_cast<std::size_t>(l)] += now[k] - std::exchange(before[k], now[k]);
+    for (std::int64_t column = 0; column < columns; column += kColumns) {
+      const Tile tile{first, end, column};
+      // Σ so far over the segments of a group, of which each segment gets the increase.
+      double before[kOwnSums] = {};
+      for (const RowSegment& segment : rows_.segment) {
+        if (segment.segment == 0) {
+          std::fill(sums.begin(), sums.end(), RowSums{});
+          std::fill_n(before, kOwnSums, 0.0);
         }
-        for (std::int64_t g = first; g < end; ++g)
-          for (std::size_t c = 0; c < changes_.size(); ++c)
-            multiply<kForm.slope>(elements(g, column), sums[static_cast<std::size_t>(g - first)],
-                                  *changes_[c], to.total[c * static_cast<std::size_t>(n_left_) + l],
-                                  to.slope[c * static_cast<std::size_t>(n_left_) + l]);
+        for (std::int64_t row = segment.begin; row < segment.end;
+             row += rows_.row[static_cast<std::size_t>(row)].run)
+          for (std::int64_t g = first; g < end; ++g)
+            add<kForm>(static_cast<std::size_t>(row), elements(g, column),
+                       sums[static_cast<std::size_t>(g - first)]);
+        if (wants_own_) add_own(tile, segment, sums, before, to);
+        if (segment.segment + 1 == rows_.n_segments)
+          add_changes<kForm.slope>(tile, segment.group, sums, to);
       }
+    }
   }
 
  private:
+  /// Rows [first, end) of a tile of elements, and its first column.
+  struct Tile {
+    std::int64_t first, end, column;
+  };
   RowElements elements(std::int64_t g, std::int64_t column) const {
     const std::int64_t end = std::min(column + kColumns, model_.folded ? g + 1 : model_.n_g);
     const auto at = static_cast<std::size_t>(g * model_.n_g + column);
@@ -234,15 +245,41 @@ class ResponseSum {
             model_.pole_ry.data() + at};
   }
 
+  /// Adds the run that begins at a row.
   template <Form kForm>
-  void add(std::int64_t p, const RowElements& row, RowSums& sums) const {
-    const double* m = split_.data() + p * 2 * model_.n_g;
-    const ResponseRow& of_pair = rows_[static_cast<std::size_t>(p)];
-    const PairOfRow pair{of_pair.x_ry, m[row.g], m[model_.n_g + row.g], m + row.begin,
-                         m + model_.n_g + row.begin};
-    with_factors(of_pair, rules_, [&](auto factors, auto two) {
-      add_pair<kForm, decltype(two)::value>(row, pair, factors, sums);
+  void add(std::size_t first, const RowElements& row, RowSums& sums) const {
+    const ResponseRow& of_run = rows_.row[first];
+    for (std::size_t at = first; at < first + static_cast<std::size_t>(of_run.run); ++at) {
+      const double* m = split_.data() + rows_.pair[at] * 2 * model_.n_g;
+      add_product<kForm>(
+          row, {m[row.g], m[model_.n_g + row.g], m + row.begin, m + model_.n_g + row.begin}, sums);
+    }
+    with_factors(of_run, rules_, [&](auto factors, auto two) {
+      add_run<kForm, decltype(two)::value>(row, of_run.x_ry, factors, sums);
     });
+  }
+
+  /// Gives a segment the increase of the sums of the model since `before`.
+  void add_own(const Tile& tile, const RowSegment& segment, const std::vector<RowSums>& sums,
+               double* before, TaskSums& to) const {
+    double now[kOwnSums] = {};
+    for (std::int64_t g = tile.first; g < tile.end; ++g)
+      multiply_own(elements(g, tile.column), sums[static_cast<std::size_t>(g - tile.first)], now);
+    for (std::int64_t k = 0; k < kOwnSums; ++k)
+      to.own[static_cast<std::size_t>((segment.segment * kOwnSums + k) * rows_.n_groups() +
+                                      segment.group)] += now[k] - std::exchange(before[k], now[k]);
+  }
+  /// Multiplies the sums of a group of outer states with every change.
+  template <bool kSlope>
+  void add_changes(const Tile& tile, std::int32_t group, const std::vector<RowSums>& sums,
+                   TaskSums& to) const {
+    for (std::int64_t g = tile.first; g < tile.end; ++g)
+      for (std::size_t c = 0; c < changes_.size(); ++c) {
+        const std::size_t at =
+            c * static_cast<std::size_t>(rows_.n_groups()) + static_cast<std::size_t>(group);
+        multiply<kSlope>(elements(g, tile.column), sums[static_cast<std::size_t>(g - tile.first)],
+                         *changes_[c], to.total[at], to.slope[at]);
+      }
   }
 
   /// Adds the sums of the model itself.
@@ -293,11 +330,9 @@ class ResponseSum {
   const PolePlanes& model_;
   PoleRules rules_;
   const std::vector<const PoleChange*>& changes_;
-  std::vector<ResponseRow> rows_;
-  std::vector<std::int64_t> segment_end_;
+  OrderedRows rows_;
   double closed_x_;
   bool wants_own_, real_ = false;
-  std::int64_t n_left_, n_right_;
   std::vector<double> split_;
 };
 
@@ -329,12 +364,10 @@ void add_pole_response_cpu(const PolePlanes& model, const PoleRules& rules,
       sum.run<Form{false, false}>(first, end, of_task);
   }
   for (const TaskSums& of_task : found) {
-    for (std::size_t i = 0; i < of_task.total.size(); ++i) {
-      sums.total.data[i] += terms.weight * of_task.total[i];
-      if (sums.slope.data != nullptr) sums.slope.data[i] += terms.weight * of_task.slope[i];
-    }
-    for (std::size_t i = 0; wants_own && i < of_task.own.size(); ++i)
-      sums.own.data[i] += terms.weight * of_task.own[i];
+    add_group_means(of_task.total, sum.group_end(), terms.weight, sums.total.data);
+    if (sums.slope.data != nullptr)
+      add_group_means(of_task.slope, sum.group_end(), terms.weight, sums.slope.data);
+    if (wants_own) add_group_means(of_task.own, sum.group_end(), terms.weight, sums.own.data);
   }
 }
 

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "workers/backend/device/device_buffer.cuh"
+#include "workers/backend/device/launch_cuda.cuh"
 #include "workers/gw/kernels/dense/dense_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/diagonal/diagonal_tiles_cuda.cuh"
-#include "workers/gw/kernels/pole_sums/diagonal/response_rows_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/diagonal/response_tiles_cuda.cuh"
 
 namespace quasi::gw::cuda {
 namespace {
@@ -16,45 +16,6 @@ using quasi::cuda::DeviceBuffer;
 
 constexpr const char* kWhat = "response of the plasmon-pole sum";
 
-/// Describes the rows of one outer state and one segment of bands that a tile takes together.
-struct SegmentChunk : Chunk {
-  std::int32_t segment;
-  std::int32_t last_of_segment;
-};
-
-struct ResponseWork {
-  PoleChangesOnDevice changes;
-  PoleModelOnDevice model;  ///< that of the changes; fetch() reads it here
-  double closed_x_ry;
-  bool wants_own;
-  const double2* products;             ///< M, [pair][n_g]
-  const std::int64_t* pair = nullptr;  ///< [n_rows], l·n_right + n
-  const double* row = nullptr;         ///< ResponseRow, [n_rows]
-  const SegmentChunk* chunk = nullptr;
-  std::int32_t n_chunks = 0;
-  const Tile* tile = nullptr;
-  std::int32_t n_tiles = 0;
-  std::int32_t n_left = 0;
-  std::int64_t n_own = 0;     ///< own sums of an outer state
-  std::int64_t n_sums = 0;    ///< own sums, then those of changes, of an outer state
-  double* partial = nullptr;  ///< [n_splits][n_left][n_sums][n_tiles]
-};
-
-/// Position of an element of a thread.
-struct ElementAt {
-  std::int64_t g, h;
-  bool inside;  ///< false: beyond the rows, or above the diagonal of a folded model
-};
-template <typename Rows>
-__device__ ElementAt element_at(const PoleChangesOnDevice& changes, const Tile& tile, int i,
-                                int j) {
-  const PoleModelOnDevice& model = changes.model;
-  const int thread_row = threadIdx.x / kThreadColumns, thread_column = threadIdx.x % kThreadColumns;
-  const std::int64_t g = std::int64_t{tile.row} * kTileRows<Rows> + thread_row + i * kThreadRows;
-  const std::int64_t h =
-      std::int64_t{tile.column} * kTileColumns<Rows> + thread_column + j * kThreadColumns;
-  return {g, h, g < changes.rows.end && h < model.n_g && (!model.folded || h <= g)};
-}
 /// Returns the number of elements of a change that lie in earlier rows.
 __device__ std::int64_t elements_before(const PoleModelOnDevice& model, std::int64_t row) {
   return model.folded ? row * (row + 1) / 2 : row * model.n_g;
@@ -75,33 +36,6 @@ __device__ double2 weighted_strength(const PoleModelOnDevice& model, const Eleme
 /// Returns the factor f* that an empty band has in the closed sum, and 0 if there is none.
 __device__ double closed_factor(double closed_x_ry, double tau) {
   return closed_x_ry < 0.0 ? smooth_pole_value(closed_x_ry, tau, -1.0) : 0.0;
-}
-
-/// Lists the arrays that a thread block has in shared memory.
-template <typename Rows>
-struct ResponseShared : SharedRows<Rows> {
-  double before[kOwnSums][kThreads];  ///< own sums at the end of the segment before
-};
-
-/// Adds sums of all threads of the block in a fixed tree and stores them for the outer state.
-/// @param first  the first of them among the sums of the state
-template <int kCount, typename Rows>
-__device__ void store(const ResponseWork& work, std::int32_t left, std::int64_t first,
-                      double (&sums)[kCount], ResponseShared<Rows>& shared) {
-#pragma unroll
-  for (int k = 0; k < kCount; ++k) {
-    for (int offset = 16; offset > 0; offset /= 2)
-      sums[k] += __shfl_xor_sync(0xffffffffu, sums[k], offset);
-    if (threadIdx.x % 32 == 0) shared.reduction[threadIdx.x / 32][k] = sums[k];
-  }
-  __syncthreads();
-  if (threadIdx.x < kCount) {
-    double sum = 0.0;
-    for (int w = 0; w < kThreads / 32; ++w) sum += shared.reduction[w][threadIdx.x];
-    const std::int64_t row = std::int64_t{blockIdx.y} * work.n_left + left;
-    work.partial[(row * work.n_sums + first + threadIdx.x) * work.n_tiles + blockIdx.x] = sum;
-  }
-  __syncthreads();
 }
 
 /// Multiplies the sums with the model. The segment gets their growth since the segment before.
@@ -126,15 +60,15 @@ __device__ void multiply_own(const ResponseWork& work, const Tile& tile, const S
 #pragma unroll
   for (int k = 0; k < kOwnSums; ++k) {
     const double now = sums[k];
-    sums[k] -= shared.before[k][threadIdx.x];
+    reduce_in_warp(now - shared.before[k][threadIdx.x], k, shared);
     shared.before[k][threadIdx.x] = now;
   }
-  store(work, chunk.left, chunk.segment * kOwnSums, sums, shared);
+  store_slots(work, chunk.group, chunk.segment * kOwnSums, kOwnSums, shared);
 }
 
 /// Multiplies the sums with every change.
 template <bool kReal, bool kSlope>
-__device__ void multiply(const ResponseWork& work, const Tile& tile, std::int32_t left,
+__device__ void multiply(const ResponseWork& work, const Tile& tile, std::int32_t group,
                          const ResponseRows<kReal, kSlope>& rows,
                          ResponseShared<ResponseRows<kReal, kSlope>>& shared) {
   using Rows = ResponseRows<kReal, kSlope>;
@@ -165,6 +99,8 @@ __device__ void multiply(const ResponseWork& work, const Tile& tile, std::int32_
         of_own[1][i][j] = slope_of_tau.times(b);
       }
     }
+  static_assert(kSumsAtATime % kPerChange == 0);
+  int slot = 0;
   for (std::int64_t c = 0; c < work.changes.n_changes; ++c) {
     const ChangeOnDevice of_change = work.changes.change[c];
     double sums[kPerChange] = {};
@@ -180,7 +116,11 @@ __device__ void multiply(const ResponseWork& work, const Tile& tile, std::int32_
           sums[k] += by_strength[k][i][j].times(change) +
                      change_of_tau * (of_own[k][i][j] + by_tau[k][i][j].times(change));
       }
-    store(work, left, work.n_own + c * kPerChange, sums, shared);
+#pragma unroll
+    for (int k = 0; k < kPerChange; ++k) reduce_in_warp(sums[k], slot++, shared);
+    if (slot < kSumsAtATime && c + 1 < work.changes.n_changes) continue;
+    store_slots(work, group, work.n_own + (c + 1) * kPerChange - slot, slot, shared);
+    slot = 0;
   }
 }
 
@@ -195,8 +135,6 @@ __global__ void __launch_bounds__(kThreads, kResponseBlocksPerSm<kReal, kSlope>)
   extern __shared__ double2 shared_memory[];
   auto& shared = *reinterpret_cast<ResponseShared<Rows>*>(shared_memory);
   const Tile tile = work.tile[blockIdx.x];
-  const std::int64_t first_g = std::int64_t{tile.row} * kTileRows<Rows>;
-  const std::int64_t first_h = std::int64_t{tile.column} * kTileColumns<Rows>;
   const int thread_row = threadIdx.x / kThreadColumns, thread_column = threadIdx.x % kThreadColumns;
 
   const auto chunk_at = [&](int split) {
@@ -205,7 +143,7 @@ __global__ void __launch_bounds__(kThreads, kResponseBlocksPerSm<kReal, kSlope>)
   const int begin = chunk_at(blockIdx.y);
   const int end = chunk_at(blockIdx.y + 1);
   if (begin == end) return;
-  fetch<Rows>(work, work.chunk[begin], first_g, first_h, 0, shared);
+  fetch_rows<Rows>(work, work.chunk[begin], tile, 0, shared);
   commit_copies();
 
   Rows rows;
@@ -223,26 +161,30 @@ __global__ void __launch_bounds__(kThreads, kResponseBlocksPerSm<kReal, kSlope>)
   for (int k = 0; k < kOwnSums; ++k) shared.before[k][threadIdx.x] = 0.0;
   for (int c = begin; c < end; ++c) {
     const int stage = (c - begin) % kStages;
-    if (c + 1 < end) fetch<Rows>(work, work.chunk[c + 1], first_g, first_h, 1 - stage, shared);
+    if (c + 1 < end) fetch_rows<Rows>(work, work.chunk[c + 1], tile, 1 - stage, shared);
     commit_copies();
     wait_for_all_but_one();
     __syncthreads();
     const SegmentChunk chunk = work.chunk[c];
     const auto* row = reinterpret_cast<const ResponseRow*>(shared.row[stage]);
-    for (int r = 0; r < chunk.n_rows; ++r) {
-      double2 m_row[kSide], m_column[kSide];
-#pragma unroll
-      for (int i = 0; i < kSide; ++i) {
-        m_row[i] = shared.m_row[stage][r][thread_row + i * kThreadRows];
-        m_column[i] = shared.m_column[stage][r][thread_column + i * kThreadColumns];
-      }
-      rows.add_row(row[r], m_row, m_column, work.changes.rules);
-    }
     const bool ends = c + 1 == end;
+    for (int r = 0; r < chunk.n_rows;) {
+      const ResponseRow& of_run = row[r];
+      const int here = min(of_run.run, chunk.n_rows - r);
+#pragma unroll 4
+      for (const int end_of_run = r + here; r < end_of_run; ++r) {
+        typename Rows::Number m_row[kSide], m_column[kSide];
+        read_side<Rows>(shared.m_row[stage][r], thread_row, kThreadRows, m_row);
+        read_side<Rows>(shared.m_column[stage][r], thread_column, kThreadColumns, m_column);
+        rows.add_product(m_row, m_column);
+      }
+      // The next chunk of this block continues a run that is not complete.
+      if (here == of_run.run || ends) rows.end_run(of_run, work.changes.rules);
+    }
     if (work.wants_own && (chunk.last_of_segment || ends))
       multiply_own(work, tile, chunk, rows, shared);
-    if (chunk.last_of_left || ends) {
-      multiply(work, tile, chunk.left, rows, shared);
+    if (chunk.last_of_group || ends) {
+      multiply(work, tile, chunk.group, rows, shared);
 #pragma unroll
       for (int k = 0; k < kOwnSums; ++k) shared.before[k][threadIdx.x] = 0.0;
 #pragma unroll
@@ -254,36 +196,22 @@ __global__ void __launch_bounds__(kThreads, kResponseBlocksPerSm<kReal, kSlope>)
   }
 }
 
-std::vector<SegmentChunk> chunks_of_segments(const std::vector<std::int64_t>& segment_end,
-                                             std::int32_t n_left) {
-  std::vector<SegmentChunk> chunks;
-  const auto n_right = static_cast<std::int32_t>(segment_end.back());
-  for (std::int32_t left = 0; left < n_left; ++left)
-    for (std::size_t segment = 0; segment < segment_end.size(); ++segment) {
-      const auto begin = static_cast<std::int32_t>(segment > 0 ? segment_end[segment - 1] : 0),
-                 end = static_cast<std::int32_t>(segment_end[segment]);
-      for (std::int32_t n = begin; n < end; n += kRowsPerChunk) {
-        const std::int32_t count = std::min(kRowsPerChunk, end - n);
-        SegmentChunk chunk;
-        chunk.first_row = left * n_right + n;
-        chunk.n_rows = count;
-        chunk.left = left;
-        chunk.last_of_left = n + count == n_right;
-        chunk.segment = static_cast<std::int32_t>(segment);
-        chunk.last_of_segment = n + count == end;
-        chunks.push_back(chunk);
-      }
-    }
-  return chunks;
-}
+/// Puts the real parts of M in pairs. Numbers past the end are 0.
+struct PackReal {
+  const double2* products;  ///< [pair][n_g]
+  double* packed;           ///< [pair][stride]
+  std::int64_t n_g, stride;
+  __device__ void operator()(std::int64_t index) const {
+    const std::int64_t pair = index / stride, g = index - pair * stride;
+    packed[index] = g < n_g ? products[pair * n_g + g].x : 0.0;
+  }
+};
 
-/// Sums of all splits and tiles, [n_left][n_sums].
+/// Sums of all splits and tiles, [n_groups][n_sums].
 template <bool kReal, bool kSlope>
-std::vector<double> sums_of(ResponseWork work, const std::vector<ResponseRow>& rows,
-                            const std::vector<SegmentChunk>& chunks, cudaStream_t stream) {
+std::vector<double> sums_of(ResponseWork work, const OrderedRows& rows, cudaStream_t stream) {
   using Rows = ResponseRows<kReal, kSlope>;
-  std::vector<std::int64_t> pair(rows.size());
-  for (std::size_t i = 0; i < pair.size(); ++i) pair[i] = static_cast<std::int64_t>(i);
+  const std::vector<SegmentChunk> chunks = chunks_of(rows);
   static_assert(kRowsOfRange % kTileRows<Rows> == 0);
   std::vector<Tile> tiles = tiles_of<Rows>(work.model);
   std::erase_if(tiles, [&](const Tile& tile) {
@@ -296,10 +224,10 @@ std::vector<double> sums_of(ResponseWork work, const std::vector<ResponseRow>& r
   const auto n_chunks = static_cast<std::int64_t>(chunks.size());
   const std::int64_t n_splits =
       std::clamp<std::int64_t>(kWantedBlocks / n_tiles, 1, std::min<std::int64_t>(n_chunks, 1024));
-  const std::int64_t n_sums = work.n_left * work.n_sums;
+  const std::int64_t n_sums = work.n_groups * work.n_sums;
 
-  const DeviceBuffer<std::int64_t> pair_there(pair, kWhat);
-  const DeviceBuffer<ResponseRow> row_there(rows, kWhat);
+  const DeviceBuffer<std::int64_t> pair_there(rows.pair, kWhat);
+  const DeviceBuffer<ResponseRow> row_there(rows.row, kWhat);
   const DeviceBuffer<SegmentChunk> chunk_there(chunks, kWhat);
   const DeviceBuffer<Tile> tile_there(tiles, kWhat);
   DeviceBuffer<double> partial(static_cast<std::size_t>(n_splits * n_sums * n_tiles), kWhat);
@@ -332,37 +260,43 @@ std::vector<double> sums_of(ResponseWork work, const std::vector<ResponseRow>& r
 ResponsesOnHost pole_response_cuda(const PoleChangesOnDevice& changes,
                                    const ProductsOnDevice& products, const ResponseTerms& terms,
                                    const WantedResponses& wanted, cudaStream_t stream) {
-  const std::vector<ResponseRow> rows = make_response_rows(terms, changes.rules);
-  const std::vector<std::int64_t> segment_end = segments_of(terms);
-  const auto n_segments = static_cast<std::int64_t>(segment_end.size()),
-             n_own = wanted.own ? n_segments * kOwnSums : 0,
-             per_change = std::int64_t{wanted.slope ? 2 : 1};
-  const ResponseWork work{.changes = changes,
-                          .model = changes.model,
-                          .closed_x_ry = terms.closed_x_ry,
-                          .wants_own = wanted.own,
-                          .products = products.products,
-                          .n_left = static_cast<std::int32_t>(products.n_left),
-                          .n_own = n_own,
-                          .n_sums = n_own + per_change * changes.n_changes};
-  const auto chunks = chunks_of_segments(segment_end, work.n_left);
-  const bool real =
-      is_real(products.products, products.n_left * products.n_right * changes.model.n_g, stream);
-  const std::vector<double> sums =
-      real && wanted.slope ? sums_of<true, true>(work, rows, chunks, stream)
-      : real               ? sums_of<true, false>(work, rows, chunks, stream)
-      : wanted.slope       ? sums_of<false, true>(work, rows, chunks, stream)
-                           : sums_of<false, false>(work, rows, chunks, stream);
-  const auto at = [&](std::int64_t l, std::int64_t i) {
-    return sums[static_cast<std::size_t>(l * work.n_sums + i)];
+  const OrderedRows rows = make_response_rows(terms, changes.rules);
+  const std::int64_t n_own = wanted.own ? rows.n_segments * kOwnSums : 0,
+                     per_change = wanted.slope ? 2 : 1, n_g = changes.model.n_g,
+                     n_pairs = products.n_left * products.n_right, n_groups = rows.n_groups();
+  ResponseWork work{.changes = changes,
+                    .model = changes.model,
+                    .closed_x_ry = terms.closed_x_ry,
+                    .wants_own = wanted.own,
+                    .items = products.products,
+                    .items_of_pair = n_g,
+                    .n_groups = static_cast<std::int32_t>(n_groups),
+                    .n_own = n_own,
+                    .n_sums = n_own + per_change * changes.n_changes};
+  const bool real = is_real(products.products, n_pairs * n_g, stream);
+  DeviceBuffer<double> packed;
+  if (real) {
+    const std::int64_t stride = n_g + n_g % 2;
+    packed = DeviceBuffer<double>(static_cast<std::size_t>(n_pairs * stride), kWhat);
+    quasi::cuda::for_each_index(
+        n_pairs * stride, PackReal{products.products, packed.data(), n_g, stride}, kWhat, stream);
+    work.items = reinterpret_cast<const double2*>(packed.data());
+    work.items_of_pair = stride / 2;
+  }
+  const std::vector<double> sums = real && wanted.slope ? sums_of<true, true>(work, rows, stream)
+                                   : real               ? sums_of<true, false>(work, rows, stream)
+                                   : wanted.slope       ? sums_of<false, true>(work, rows, stream)
+                                                        : sums_of<false, false>(work, rows, stream);
+  const auto at = [&](std::int64_t group, std::int64_t i) {
+    return sums[static_cast<std::size_t>(group * work.n_sums + i)];
   };
-  ResponsesOnHost responses;
+  ResponsesOnHost responses{.group_end = rows.group_end, .total = {}, .slope = {}, .own = {}};
   for (std::int64_t i = 0; i < n_own; ++i)
-    for (std::int64_t l = 0; l < products.n_left; ++l) responses.own.push_back(at(l, i));
+    for (std::int64_t g = 0; g < n_groups; ++g) responses.own.push_back(at(g, i));
   for (std::int64_t c = 0; c < changes.n_changes; ++c)
-    for (std::int64_t l = 0; l < products.n_left; ++l) {
-      responses.total.push_back(at(l, n_own + c * per_change));
-      if (wanted.slope) responses.slope.push_back(at(l, n_own + c * per_change + 1));
+    for (std::int64_t g = 0; g < n_groups; ++g) {
+      responses.total.push_back(at(g, n_own + c * per_change));
+      if (wanted.slope) responses.slope.push_back(at(g, n_own + c * per_change + 1));
     }
   return responses;
 }

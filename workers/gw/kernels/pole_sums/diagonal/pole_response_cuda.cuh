@@ -37,33 +37,35 @@ struct WantedResponses {
 /// Holds the responses of one block of products in host memory. The weight of ResponseTerms is not
 /// applied.
 struct ResponsesOnHost {
-  std::vector<double> total, slope;  ///< [n_changes][n_left]; `slope` may be empty
-  std::vector<double> own;           ///< [n_segments][kOwnSums][n_left]; may be empty
+  std::vector<std::int64_t> group_end;  ///< ends of the groups of outer states
+  std::vector<double> total, slope;     ///< [n_changes][n_groups]; `slope` may be empty
+  std::vector<double> own;              ///< [n_segments][kOwnSums][n_groups]; may be empty
 };
 
 /// Computes the response of the diagonal Σ to changes of a model on a device, as
 /// LoadedPoleChanges::add_response defines it (docs/theory/gw.md 9.3). A thread block owns a tile
-/// of (G, G') and passes all rows (l, n) of an outer state through it, as gpp_diagonal_cuda() does.
-/// The sums over bands of 2 × 2 elements stay in the registers of a thread. After the last row of
-/// a segment they are multiplied with the model. After the last row of the state they are
-/// multiplied with every change. Sums are added in fixed order, so that repeated calls have equal
-/// bits.
+/// of (G, G') and passes all rows (l, n) of a group of outer states through it, as
+/// gpp_diagonal_cuda() does. The sums over bands of 2 × 2 elements stay in the registers of a
+/// thread. After the last row of a segment they are multiplied with the model. After the last row
+/// of the group they are multiplied with every change. Sums are added in fixed order, so that
+/// repeated calls have equal bits.
 ///
-/// This table counts the FP64 instructions of an element and a row. The products are real where all
-/// states are. P and P' are summed from f, f² and xf², with x = E − E_n.
+/// Rows of equal energies form runs (response_rows.hpp), which share their factors. This table
+/// counts the FP64 instructions of an element. The products are real where all states are. P and P'
+/// are summed from f, f² and xf², with x = E − E_n.
 ///
 /// | step | complex | real |
 /// | --- | --- | --- |
-/// | M M*, and its sum | 6 | 2 |
-/// | f | 4 | 4 |
-/// | sums of f, f², xf² | 8 | 5 |
-/// | f and SX − X of an occupied band, and its sum | 7 more | 6 more |
+/// | M M* of a row | 4 | 1 |
+/// | f of a run, and the sum of its products | 6 | 5 |
+/// | sums of f, f², xf² of a run | 8 | 5 |
+/// | f and SX − X of an occupied run, and its sum | 7 more | 6 more |
 /// | f at another energy, and its sum | 6 more | 5 more |
 /// | slopes of responses | 3 more | 2 more |
 ///
-/// The total Σ, its slope, SX − X, the closed sum and all responses of an empty band take 18
-/// instructions with complex products and 11 with real ones.
-/// @throws InvalidInput as make_response_rows() and segments_of() do
+/// A run of one empty band takes 18 instructions with complex products and 11 with real ones. The
+/// vectors of one window and block share their energy, and so do the states of a multiplet.
+/// @throws InvalidInput as make_response_rows() does
 ResponsesOnHost pole_response_cuda(const PoleChangesOnDevice& changes,
                                    const ProductsOnDevice& products, const ResponseTerms& terms,
                                    const WantedResponses& wanted, cudaStream_t stream);

@@ -7,7 +7,7 @@
 #include "workers/gw/physics/plasmon_pole.hpp"
 #include "workers/gw/physics/pole_response.hpp"
 
-/// This file sums rows of the response of Σ over bands in one thread (docs/theory/gw.md 9.3).
+/// This file sums runs of rows of the response of Σ in one thread (docs/theory/gw.md 9.3).
 namespace quasi::gw::cuda {
 
 /// Returns the pole factors f (x) and e (y) of a row at one element (RowRule). @param tau  1/ω̃,
@@ -52,6 +52,13 @@ __device__ __forceinline__ double2 row_factors(const ResponseRow& row, double ta
 template <bool kReal>
 struct ResponseNumber {
   double re = 0.0, im = 0.0;
+  /// Adds g h*.
+  __device__ __forceinline__ void add_product(const ResponseNumber& g, const ResponseNumber& h) {
+    re = fma(g.re, h.re, re);
+    if constexpr (kReal) return;
+    re = fma(g.im, h.im, re);
+    im = fma(g.im, h.re, fma(-g.re, h.im, im));
+  }
   /// Adds a real factor times a product.
   __device__ __forceinline__ void add(const ResponseNumber& product, double factor) {
     re = fma(product.re, factor, re);
@@ -80,16 +87,10 @@ template <bool kReal, bool kSlope>
 struct ElementSums {
   ResponseNumber<kReal> one, f, f2, xf2, e, xf3, e2;  ///< members are named by their factor
 
-  /// Adds the product of one band. @param mg, mh  M(G) and M(G') @param factors  f and e
+  /// Adds the product of one run. @param factors  f and e
   template <bool kTwo>
-  __device__ __forceinline__ void add(double2 mg, double2 mh, double x, double2 factors) {
-    ResponseNumber<kReal> product;
-    if constexpr (kReal) {
-      product.re = mg.x * mh.x;
-    } else {
-      product.re = fma(mg.x, mh.x, mg.y * mh.y);
-      product.im = fma(mg.y, mh.x, -mg.x * mh.y);
-    }
+  __device__ __forceinline__ void add(const ResponseNumber<kReal>& product, double x,
+                                      double2 factors) {
     one.re += product.re;
     if constexpr (!kReal) one.im += product.im;
     if constexpr (kReal) {
@@ -111,51 +112,60 @@ struct ElementSums {
 };
 
 /// Passes rows (l, n) through the 2 × 2 elements of a thread in a tile of (G, G').
-template <bool kReal, bool kSlope>
+template <bool kIsReal, bool kSlope>
 struct ResponseRows {
+  static constexpr bool kReal = kIsReal;
   static constexpr int kSide = 2;
   static constexpr int kLength = sizeof(ResponseRow) / sizeof(double);
-  static constexpr int kSums = kOwnSums;
   static constexpr int kPerChange = kSlope ? 2 : 1;
+  using Number = ResponseNumber<kReal>;
   double tau[kSide][kSide];
+  Number product[kSide][kSide];  ///< of the run so far
   ElementSums<kReal, kSlope> sums[kSide][kSide];
 
-  /// Adds one row by a rule that is known to the compiler.
+  /// Adds the product of one row to that of its run. @param mg, mh  M(G) and M(G')
+  __device__ __forceinline__ void add_product(const Number (&mg)[kSide],
+                                              const Number (&mh)[kSide]) {
+#pragma unroll
+    for (int i = 0; i < kSide; ++i)
+#pragma unroll
+      for (int j = 0; j < kSide; ++j) product[i][j].add_product(mg[i], mh[j]);
+  }
+  /// Ends a run by a rule that is known to the compiler, and begins the next one.
   template <RowRule kRule>
-  __device__ __forceinline__ void add(const ResponseRow& row, const double2 (&mg)[kSide],
-                                      const double2 (&mh)[kSide], const PoleRules& rules) {
+  __device__ __forceinline__ void end_run(const ResponseRow& row, const PoleRules& rules) {
     constexpr bool kTwo = kRule == RowRule::kSplitSmooth || kRule == RowRule::kSplitDirect ||
                           kRule == RowRule::kTwoSmooth || kRule == RowRule::kTwoDirect;
 #pragma unroll
     for (int i = 0; i < kSide; ++i)
 #pragma unroll
-      for (int j = 0; j < kSide; ++j)
-        sums[i][j].template add<kTwo>(mg[i], mh[j], row.x_ry,
+      for (int j = 0; j < kSide; ++j) {
+        sums[i][j].template add<kTwo>(product[i][j], row.x_ry,
                                       row_factors<kRule>(row, tau[i][j], rules));
+        product[i][j] = {};
+      }
   }
-  /// Adds one row by its own rule. All threads of a block take the same branch.
-  /// @param mg, mh  M(G) and M(G') of the elements of this thread
-  __device__ __forceinline__ void add_row(const ResponseRow& row, const double2 (&mg)[kSide],
-                                          const double2 (&mh)[kSide], const PoleRules& rules) {
+  /// Ends a run by the rule of its rows. All threads of a block take the same branch.
+  __device__ __forceinline__ void end_run(const ResponseRow& row, const PoleRules& rules) {
     switch (row.rule) {
       case RowRule::kNone:
-        return add<RowRule::kNone>(row, mg, mh, rules);
+        return end_run<RowRule::kNone>(row, rules);
       case RowRule::kSmoothOccupied:
-        return add<RowRule::kSmoothOccupied>(row, mg, mh, rules);
+        return end_run<RowRule::kSmoothOccupied>(row, rules);
       case RowRule::kSmoothEmpty:
-        return add<RowRule::kSmoothEmpty>(row, mg, mh, rules);
+        return end_run<RowRule::kSmoothEmpty>(row, rules);
       case RowRule::kDirectOccupied:
-        return add<RowRule::kDirectOccupied>(row, mg, mh, rules);
+        return end_run<RowRule::kDirectOccupied>(row, rules);
       case RowRule::kDirectEmpty:
-        return add<RowRule::kDirectEmpty>(row, mg, mh, rules);
+        return end_run<RowRule::kDirectEmpty>(row, rules);
       case RowRule::kSplitSmooth:
-        return add<RowRule::kSplitSmooth>(row, mg, mh, rules);
+        return end_run<RowRule::kSplitSmooth>(row, rules);
       case RowRule::kSplitDirect:
-        return add<RowRule::kSplitDirect>(row, mg, mh, rules);
+        return end_run<RowRule::kSplitDirect>(row, rules);
       case RowRule::kTwoSmooth:
-        return add<RowRule::kTwoSmooth>(row, mg, mh, rules);
+        return end_run<RowRule::kTwoSmooth>(row, rules);
       case RowRule::kTwoDirect:
-        return add<RowRule::kTwoDirect>(row, mg, mh, rules);
+        return end_run<RowRule::kTwoDirect>(row, rules);
     }
   }
 };
