@@ -44,7 +44,8 @@ void ScreeningStep::sum_by_groups(const Deck& deck, const StepContext& context, 
   Wavefunctions& waves = run.field.waves;
   std::vector<double> nodes = energies_at_nodes(waves, p, PseudobandUse::kScreening);
   waves.energy_ry.swap(nodes);
-  groups_->add({{"nodes", {p.kept, p.bands()}}});
+  const auto [begin, end] = bands_at_nodes(deck, run);
+  groups_->add({{"nodes", {begin, end}}});
   waves.energy_ry.swap(nodes);
 }
 

@@ -128,9 +128,18 @@ std::vector<double> weights_without(int block, int blocks) {
   return weights;
 }
 
-std::vector<double> weights_at_nodes(int blocks) {
-  std::vector<double> weights(static_cast<std::size_t>(blocks) + 2, 0.0);
+std::pair<int, int> bands_at_nodes(const Deck& deck, const Calculation& run) {
+  const PseudobandPlan& p = *run.pseudobands;
+  return takes_first_order(deck, run) ? p.bands_of_block(0) : std::pair(p.kept, p.bands());
+}
+
+std::vector<double> weights_at_nodes(int blocks, bool of_first_block) {
+  std::vector<double> weights(static_cast<std::size_t>(blocks) + 2, of_first_block ? 1.0 : 0.0);
   weights.front() = weights.back() = 1.0;
+  if (of_first_block) {
+    weights[1] = 1.0 - blocks;
+    weights.back() = blocks;
+  }
   return weights;
 }
 
@@ -186,7 +195,8 @@ std::vector<Quasiparticle> ExactBlocks::at_nodes() {
   Wavefunctions& waves = run_.field.waves;
   std::vector<double> nodes = energies_at_nodes(waves, p, PseudobandUse::kSelfEnergy);
   waves.energy_ry.swap(nodes);
-  std::vector<Quasiparticle> list = solved("at-nodes/", weights_at_nodes(p.blocks), p.bands());
+  std::vector<Quasiparticle> list =
+      solved("at-nodes/", weights_at_nodes(p.blocks, false), p.bands());
   waves.energy_ry.swap(nodes);
   return list;
 }

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
@@ -59,10 +60,14 @@ std::unique_ptr<BlockEnergies> block_energies(const Deck& deck, const ExchangeCo
 /// @param block  the block that is left out, from 0
 /// @param blocks  number of blocks
 std::vector<double> weights_without(int block, int blocks);
-/// Returns the weights of the groups of χ with windows at their nodes. The last group has all
-/// vectors with these energies.
+/// Returns the bands of the group of χ with windows at their nodes, counted from 0. The first
+/// order of Σ takes the vectors of the first block at 1/B of the pairs, because the same vectors
+/// stand in χ without the nodes. Repeated sums take all vectors.
+std::pair<int, int> bands_at_nodes(const Deck& deck, const Calculation& run);
+/// Returns the weights of the groups of χ with windows at their nodes. The last group has vectors
+/// with these energies: all of them, or those of the first block, which then count B times.
 /// @param blocks  number of blocks
-std::vector<double> weights_at_nodes(int blocks);
+std::vector<double> weights_at_nodes(int blocks, bool of_first_block);
 
 /// Calculates ε⁻¹, its poles and the total Σ anew for every block. χ is a weighted sum over
 /// groups of bands, and the random vectors are those of the job.

@@ -81,7 +81,7 @@ std::vector<ChangingPoles> FirstOrderBlocks::changing_poles() {
   const int blocks = run_.pseudobands->blocks;
   std::vector<std::vector<double>> weights;
   for (int block = 0; block < blocks; ++block) weights.push_back(weights_without(block, blocks));
-  if (has_nodes_) weights.push_back(weights_at_nodes(blocks));
+  if (has_nodes_) weights.push_back(weights_at_nodes(blocks, true));
   for (ChangingPoles& at : all) at.changes.resize(weights.size());
   context_.progress.log("screening without each of " + std::to_string(blocks) + " blocks");
   std::int64_t largest = 0;
