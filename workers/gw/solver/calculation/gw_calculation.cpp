@@ -203,7 +203,9 @@ void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* giv
   // WFN_outer has another symmetry, which the estimate knows nothing of.
   if (outer != nullptr || deck.pseudobands.serves_errors()) return;
   const PhaseClock clock(&run.seconds["estimate"]);
-  estimate_seconds(run.field, place.team, deck.coulomb.subsampling, &run.plan);
+  for (const auto& [step, seconds] :
+       estimate_seconds(run.field, place.team, deck.coulomb.subsampling, &run.plan))
+    run.seconds["estimate_" + step] = seconds;
   if (deck.stop_after_epsilon) run.plan.sigma_seconds = run.plan.error_bar_seconds = 0.0;
   progress.log(cost_line(run.plan));
 }

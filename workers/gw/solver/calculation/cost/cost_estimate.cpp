@@ -10,12 +10,6 @@
 namespace quasi::gw {
 namespace {
 
-/// Returns true if Σ comes from the sum over bands that gives its error bars.
-bool sums_once(const Plan& plan) {
-  return plan.error_bars.blocks > 0 && plan.error_bars.first_order &&
-         plan.sigma.offsets_ry.size() == 1;
-}
-
 /// Lists the work that error bars add to the sums of a job.
 struct ErrorBarCounts {
   double states = 0.0;    ///< outer states at all q
@@ -40,8 +34,10 @@ double error_bar_seconds(const Plan& plan, const UnitCosts& cost, const ErrorBar
 
 }  // namespace
 
-void estimate_seconds(const MeanField& field, DeviceTeam& team, int samples, Plan* plan) {
-  const UnitCosts cost = CostSamples(field, *plan, team.first()).measure();
+std::map<std::string, double> estimate_seconds(const MeanField& field, DeviceTeam& team,
+                                               int samples, Plan* plan) {
+  StepTimes times;
+  const UnitCosts cost = CostSamples(field, *plan, team.first()).measure(times);
   const SamplingWork sampling = sampling_work(field, plan->sigma, samples, team.first());
   const SigmaOptions& s = plan->sigma;
   const auto devices = static_cast<double>(team.size());
@@ -58,8 +54,11 @@ void estimate_seconds(const MeanField& field, DeviceTeam& team, int samples, Pla
   if (!plan->stored)
     for (const Vec3& q : screening_points(field)) {
       const auto pairs = static_cast<double>(polarizability_pairs(field, q, plan->epsilon));
-      bars.pairs += pairs * plan->error_bars.random_bands /
-                    std::max(1, plan->epsilon.bands - field.n_occupied);
+      // The first order of Σ takes one block to the nodes of the windows (bands_at_nodes()).
+      const ErrorBarWork& of_bars = plan->error_bars;
+      bars.pairs += pairs * of_bars.random_bands /
+                    (std::max(1, plan->epsilon.bands - field.n_occupied) *
+                     (of_bars.first_order ? static_cast<double>(of_bars.blocks) : 1.0));
       bars.matrices += 1.0 + n_other;
       const double each = n_other > 0.0 ? cost.pair_s + cost.chi_pair_s +
                                               n_other * of_epsilon * cost.frequency_pair_s
@@ -95,6 +94,7 @@ void estimate_seconds(const MeanField& field, DeviceTeam& team, int samples, Pla
   plan->sigma_seconds += sampling.sigma_states * sampling.state_s;
   bars.states = points * n_l;
   plan->error_bar_seconds = error_bar_seconds(*plan, cost, bars);
+  return times.seconds();
 }
 
 std::string cost_line(const Plan& plan) {

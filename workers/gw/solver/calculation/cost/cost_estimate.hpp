@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 
 // The folder workers/gw/solver/calculation/cost predicts the seconds of a job. Begin here.
@@ -12,7 +15,9 @@ namespace quasi::gw {
 /// takes the time of a few hundred pairs. Reading, writing, plasmon-pole models and symmetry are
 /// not counted.
 /// @param samples  CoulombOptions::subsampling
-void estimate_seconds(const MeanField& field, DeviceTeam& team, int samples, Plan* plan);
+/// @return the seconds that the estimate itself takes, by step
+std::map<std::string, double> estimate_seconds(const MeanField& field, DeviceTeam& team,
+                                               int samples, Plan* plan);
 
 /// Counts the work of the sub-sampling of q → 0 in a slab, which is added to the work of the
 /// grid.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workers/backend/stopwatch.hpp"
+#include "workers/gw/kernels/pole_sums/diagonal/response_rows.hpp"
 #include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
 
@@ -50,21 +51,29 @@ CostSamples::CostSamples(const MeanField& field, const Plan& plan, GwKernels& ke
       screened_sample_(load_sample(screened_, n_right_)),
       block_(kernels.pair_products().make_block()) {}
 
-UnitCosts CostSamples::measure() {
+UnitCosts CostSamples::measure(StepTimes& times) {
   UnitCosts cost;
+  StepClock clock(&times);
   cost.pair_s = seconds_when_warm([&] { fill_pairs(); }) / static_cast<double>(n_right_);
+  clock.step("products");
   if (!plan_.stored) {
     cost.chi_pair_s = chi_pair_seconds();
     if (plan_.epsilon.frequencies_ry.size() > 1) cost.frequency_pair_s = frequency_pair_seconds();
+    clock.step("polarizability");
     cost.inversion_s = inversion_seconds();
+    clock.step("inversion");
   }
   const bool frequencies = uses_frequencies(plan_.sigma.method);
   const bool cohsex = plan_.sigma.method == SigmaMethod::kCohsex;
-  if (!frequencies && !cohsex) cost.pole_energy_s = pole_energy_seconds();
+  // A sum that also gives the error bars needs no other sample of Σ.
+  const bool once = sums_once(plan_);
+  if (!frequencies && !cohsex && !once) cost.pole_energy_s = pole_energy_seconds();
   if (plan_.error_bars.first_order) cost.response_s = response_seconds();
   if (frequencies || cohsex || plan_.sigma.exact_static_ch) cost.form_s = form_seconds();
-  if (plan_.sigma.closed_sum_x_ry) cost.closed_form_s = closed_form_seconds();
+  if (plan_.sigma.closed_sum_x_ry && !once) cost.closed_form_s = closed_form_seconds();
+  clock.step("self_energy");
   cost.bare_pair_s = bare_pair_seconds();
+  clock.step("exchange");
   return cost;
 }
 
@@ -221,17 +230,38 @@ double CostSamples::pole_energy_seconds() {
   }));
 }
 
+std::int64_t CostSamples::mean_run(std::int64_t first, std::int64_t end) const {
+  std::int64_t runs = 0;
+  for (std::int64_t n = first; n < end; ++n)
+    runs += n == first ||
+            std::abs(field_.waves.energy(0, 0, static_cast<int>(n)) -
+                     field_.waves.energy(0, 0, static_cast<int>(n - 1))) > kEqualEnergy_ry;
+  return std::max<std::int64_t>(1, (end - first) / std::max<std::int64_t>(runs, 1));
+}
+
 double CostSamples::response_seconds() {
-  // The bands of one part of Σ: its sums are multiplied with every change for each outer state.
+  // The bands of one part of Σ: its sums are multiplied with every change for each multiplet of
+  // outer states. Energies are equal in runs as long as those of the job are on the average.
   const std::int64_t n_left = on_device_ ? 16 : 1, few = sum_pairs() / n_left;
   load_sum_sample(n_left);
   std::vector<double> occupation(static_cast<std::size_t>(few), 0.0), energy, other;
-  std::fill_n(occupation.begin(), occupied_of(few), 1.0);
-  const std::int64_t random = few * plan_.error_bars.random_bands / plan_.sigma.bands;
-  for (std::int64_t i = 0; i < n_left * few; ++i) {
-    energy.push_back(i % few < occupied_of(few) ? 2.0 : -2.0);
-    other.push_back(i % few < few - random ? std::nan("") : -1.9);
-  }
+  const std::int64_t n_v = occupied_of(few),
+                     random = few * plan_.error_bars.random_bands / plan_.sigma.bands,
+                     first_random = plan_.sigma.bands - plan_.error_bars.random_bands,
+                     run = mean_run(0, first_random),
+                     random_run = mean_run(first_random, plan_.sigma.bands);
+  std::fill_n(occupation.begin(), n_v, 1.0);
+  for (std::int64_t l = 0; l < n_left; ++l)
+    for (std::int64_t n = 0; n < few; ++n) {
+      const bool is_random = n >= few - random;
+      const double x = 2.0 + 1e-3 * static_cast<double>(n / (is_random ? random_run : run));
+      energy.push_back(n < n_v ? x : -x);
+      other.push_back(is_random ? 0.1 - x : std::nan(""));
+    }
+  std::vector<std::int64_t> groups;
+  const std::int64_t group = mean_run(plan_.sigma.band_min - 1, plan_.sigma.band_max);
+  for (std::int64_t end = group; end < n_left; end += group) groups.push_back(end);
+  groups.push_back(n_left);
   const auto elements = static_cast<std::size_t>(elements_of_change(sum_order(), true));
   const PoleChange change{UnsetVector<std::complex<float>>(elements, {0.01F, 0.0F}),
                           UnsetVector<float>(elements, 0.01F)};
@@ -248,6 +278,7 @@ double CostSamples::response_seconds() {
          .occupation = view<const double>(occupation, few),
          .closed_x_ry = plan_.sigma.closed_sum_x_ry.value_or(0.0),
          .other_x_ry = view<const double>(other, n_left, few),
+         .group_end = groups,
          .screened_exchange = true},
         {view<double>(total, n_changes, n_left),
          plan_.sigma.slope ? view<double>(slope, n_changes, n_left) : View<double, 2>{},
@@ -277,21 +308,19 @@ double CostSamples::form_seconds() {
 
 double CostSamples::bare_pair_seconds() {
   const GSphere bare = sphere_at(plan_.sigma.bare_cutoff_ry);
-  // All products pass through the host, so that time grows in proportion to the bands. A short
-  // sample is therefore enough.
+  // Time grows in proportion to the bands. A short sample is therefore enough.
   const std::int64_t n_right = std::min({n_right_, n_occupied_, kRightBandsOnCpu});
   screened_sample_ = {};  // frees its memory on the device
   const SampleOnDevice sample = load_sample(bare, n_right);
-  std::vector<Cplx> products(static_cast<std::size_t>(n_right * bare.size()));
-  double sum = 0.0;
-  const double seconds = seconds_when_warm([&] {
-    kernels_.pair_products().fill({*sample.left, {0, 1}}, {*sample.right, {0, n_right}},
-                                  *sample.sphere, *block_);
-    block_->read(view<Cplx>(products, 1, n_right, bare.size()));
-    for (const Cplx& m : products) sum += std::norm(m);
-  });
-  // The condition keeps the compiler from removing the sum.
-  return sum >= 0.0 ? seconds / static_cast<double>(n_right) : 0.0;
+  const std::vector<double> coulomb(static_cast<std::size_t>(bare.size()), 1.0);
+  std::vector<double> norms(static_cast<std::size_t>(n_right));
+  return seconds_when_warm([&] {
+           kernels_.pair_products().fill({*sample.left, {0, 1}}, {*sample.right, {0, n_right}},
+                                         *sample.sphere, *block_);
+           block_->weighted_norms(view<const double>(coulomb, coulomb.size()),
+                                  view<double>(norms, 1, n_right));
+         }) /
+         static_cast<double>(n_right);
 }
 
 }  // namespace quasi::gw

@@ -6,6 +6,7 @@
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/solver/calculation/plan.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
+#include "workers/gw/solver/step_times.hpp"
 
 namespace quasi::gw {
 
@@ -19,8 +20,14 @@ struct UnitCosts {
   double response_s = 0.0;        ///< a pair of the response of Σ; 0 if the job has none
   double form_s = 0.0;            ///< a quadratic form
   double closed_form_s = 0.0;     ///< a quadratic form of the closed sum
-  double bare_pair_s = 0.0;       ///< a pair product on the bare sphere, summed on the host
+  double bare_pair_s = 0.0;       ///< a pair product on the bare sphere and its norm
 };
+
+/// Returns true if Σ comes from the sum over bands that gives its error bars.
+inline bool sums_once(const Plan& plan) {
+  return plan.error_bars.blocks > 0 && plan.error_bars.first_order &&
+         plan.sigma.offsets_ry.size() == 1;
+}
 
 /// Holds the sampled bands of both sides at Γ and a sphere of plane waves on a device.
 struct SampleOnDevice {
@@ -34,7 +41,8 @@ class CostSamples {
   /// Loads the samples to the device of `kernels`. References to all arguments are kept.
   CostSamples(const MeanField& field, const Plan& plan, GwKernels& kernels);
   /// Runs and times one sample of every kind of work that the plan contains.
-  UnitCosts measure();
+  /// @param times  gets the seconds that the samples themselves take
+  UnitCosts measure(StepTimes& times);
 
  private:
   GSphere sphere_at(double cutoff_ry) const;
@@ -62,6 +70,9 @@ class CostSamples {
   void load_sum_sample(std::int64_t n_left = 1);
   /// Loads a model with equal elements.
   std::shared_ptr<const LoadedPoleModel> load_model();
+  /// Returns the mean number of consecutive bands with equal energies among [first, end), counted
+  /// from 0, at the first k-point.
+  std::int64_t mean_run(std::int64_t first, std::int64_t end) const;
   /// Returns the number of occupied bands among the first `n_bands` sampled bands of Σ.
   std::int64_t occupied_of(std::int64_t n_bands) const;
 
