@@ -120,6 +120,7 @@ void add_pseudobands(const Calculation& run, nlohmann::json& summary) {
                             {"protected_bands", p.kept},
                             {"windows", p.used.size()},
                             {"vectors", p.vectors},
+                            {"sigma_vectors", p.sigma_factor * p.vectors},
                             {"seed", p.seed},
                             {"identity_error", p.identity_error},
                             {"statistical_error", "not examined"}};

@@ -31,7 +31,8 @@ double bytes_of_complement(const Calculation& run) {
   const double radius = std::sqrt(waves.wavefunction_cutoff_ry) +
                         std::sqrt(run.plan.sigma.screened_cutoff_ry),
                per_k = run.field.crystal().volume_bohr3 * std::pow(radius, 3) / (6.0 * kPi * kPi);
-  return 16.0 * per_k * waves.n_k() * run.field.n_spins() * run.pseudobands->vectors;
+  return 16.0 * per_k * waves.n_k() * run.field.n_spins() * run.pseudobands->vectors *
+         run.pseudobands->sigma_factor;
 }
 
 /// Returns the number of elements of a matrix between the plane waves of W.
@@ -153,6 +154,14 @@ void plan_memory_of_blocks(const Deck& deck, double given, int devices, Calculat
                 static_cast<std::int64_t>((has_real_changes(run) ? 16.0 : 48.0) * matrix)});
 }
 
+/// Sets the bands of Σ, whose vectors may be more than those of χ, and their memory.
+void plan_bands_of_sigma(Calculation& run) {
+  run.plan.sigma.bands = plan_of_sigma(*run.pseudobands).bands();
+  run.plan.host.states += bytes_of(run.field.waves) *
+                          (run.plan.sigma.bands - run.field.waves.n_bands) /
+                          run.field.waves.n_bands;
+}
+
 /// Says how the energies without a block are calculated.
 std::string way_of_blocks(const Deck& deck, const Calculation& run) {
   if (deck.pseudobands.block_sums == BlockSums::kExact) return ", each by a Σ of its own";
@@ -197,6 +206,12 @@ void note_choice(const PseudobandOptions& options, Calculation& run) {
                              "half-widths ask for them");
 }
 
+/// Says how many vectors Σ has, if they are more than those of χ.
+std::string vectors_of_sigma(const PseudobandPlan& p) {
+  if (p.sigma_factor == 1) return {};
+  return " (" + std::to_string(p.sigma_factor * p.vectors) + " in Σ)";
+}
+
 /// Notes in the plan how pseudobands replace states.
 void note_pseudobands(const Deck& deck, Calculation& run) {
   const PseudobandPlan& p = *run.pseudobands;
@@ -208,7 +223,7 @@ void note_pseudobands(const Deck& deck, Calculation& run) {
                 " bands are kept, because there would be no fewer random vectors"
           : "pseudobands: " + std::to_string(p.kept) + " protected bands and " +
                 std::to_string(p.used.size()) + " windows of " + std::to_string(p.vectors) +
-                " random vectors stand for " +
+                " random vectors" + vectors_of_sigma(p) + " stand for " +
                 (p.filter != nullptr
                      ? stand_for(*p.filter, deck.pseudobands.windows)
                      : std::to_string(p.given) + " bands; the windows add up to 1 within " +
@@ -271,6 +286,7 @@ void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, int d
     run.plan.error_bars = {.blocks = deck.pseudobands.blocks,
                            .first_order = takes_first_order(deck, run),
                            .random_bands = run.pseudobands->bands() - run.pseudobands->kept};
+  plan_bands_of_sigma(run);
   note_pseudobands(deck, run);
   plan_closed_sum(deck, given, run);
   if (deck.pseudobands.blocks > 0) plan_memory_of_blocks(deck, bytes_of(given), devices, run);
@@ -280,6 +296,7 @@ void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, int d
 
 void take_pseudobands_of_sigma(Wavefunctions given, GwKernels& kernels, Calculation& run) {
   run.field.waves = std::move(given);
+  run.pseudobands = plan_of_sigma(std::move(*run.pseudobands));
   Wavefunctions made = made_for(run, PseudobandUse::kSelfEnergy, kernels);
   if (run.plan.sigma.closed_sum_x_ry)
     run.field.complement =
