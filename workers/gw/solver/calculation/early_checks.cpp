@@ -44,6 +44,14 @@ void require_room_of_crystal(const Deck& deck, const Workplace& place) {
   require_room(plan, place.memory_limit_bytes);
 }
 
+void add_dense_states_to_plan(const Deck& deck, const Device& device, Calculation& run) {
+  const CallMemory memory = memory_of_dense_states(
+      dense_work_of(deck.mean_field, demand_of(deck), run.field.waves), device);
+  run.plan.memory_bytes = std::max(run.plan.memory_bytes, memory.device_bytes);
+  run.plan.host.mean_field = static_cast<double>(memory.host_bytes);
+  run.plan.host_bytes = run.plan.host.peak();
+}
+
 std::string leave_out_forgotten_states(const MeanField& field, Deck& deck) {
   const auto is_mapped = [](const Wavefunctions& waves) {
     return waves.waves[0].coefficients[0].is_mapped();
