@@ -143,6 +143,9 @@ TEST(Memory, RealCrystalsNeedAThirdOnAGpu) {
   EXPECT_GT(least_bytes_of_crystal(crystal, 8.0, false), kLimit);
   crystal.k_grid = {2, 2, 2};
   EXPECT_EQ(least_bytes_of_crystal(crystal, 8.0, false), real);
+  crystal.disorder_bohr = 0.1;
+  EXPECT_GT(least_bytes_of_crystal(crystal, 8.0, false), kLimit);
+  crystal.disorder_bohr = 0.0;
   crystal.name = "gaas";
   EXPECT_GT(least_bytes_of_crystal(crystal, 8.0, false), kLimit);
 }
