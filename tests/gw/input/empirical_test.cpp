@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <numeric>
 
 #include "tests/gw/support/reference_files.hpp"
@@ -9,6 +10,7 @@
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/mean_field/brillouin_zone.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
+#include "workers/gw/solver/mean_field/empirical_structure.hpp"
 
 // The built-in crystals: no files, so everything from H to Σ is ours; the reference made the same
 // Hamiltonian's wavefunctions with another program and fed them to another GW program.
@@ -151,6 +153,111 @@ vxc = "VXC"
       EXPECT_NEAR(qp->z, row.column.at("Znk"), 5e-3);
     }
   EXPECT_EQ(compared, 24);
+}
+
+/// Eight atoms of a crystal with displaced atoms.
+EmpiricalCrystal disordered(const std::string& name, double displacement_bohr, int seed = 1) {
+  EmpiricalCrystal crystal;
+  crystal.name = name;
+  crystal.cubic_cell = true;
+  crystal.disorder_bohr = displacement_bohr;
+  crystal.disorder_seed = seed;
+  return crystal;
+}
+
+std::map<IVec3, Cplx> by_g(const PotentialElements& elements) {
+  return {elements.begin(), elements.end()};
+}
+
+// As displacements vanish, the potential of displaced atoms becomes that of the form factors: it
+// changes by at most |G| u for each atom, 12^½ 2π/a · 1e-7 Bohr times 0.6 Ry.
+TEST(DisorderedCrystal, BecomesTheIdealOne) {
+  for (const char* name : {"silicon", "gaas", "zns"}) {
+    SCOPED_TRACE(name);
+    const auto ideal = by_g(empirical_potential(disordered(name, 0.0))),
+               moved = by_g(empirical_potential(disordered(name, 1e-7)));
+    for (const auto& [g, value] : ideal) EXPECT_EQ(moved.count(g), 1U);
+    for (const auto& [g, value] : moved) {
+      const Cplx expected = ideal.count(g) == 0 ? Cplx{} : ideal.at(g);
+      EXPECT_LT(std::abs(value - expected), 2e-7);
+    }
+  }
+}
+
+// Every atom lies at the stated distance from its ideal site, and no two directions are equal. On a
+// shell of form factors V(G) is the published value times the structure factor of these sites.
+TEST(DisorderedCrystal, DisplacesEveryAtomByTheLength) {
+  const EmpiricalCrystal wanted = disordered("silicon", 0.1);
+  const Crystal ideal = empirical_crystal(disordered("silicon", 0.0)),
+                crystal = empirical_crystal(wanted),
+                other = empirical_crystal(disordered("silicon", 0.1, 2));
+  ASSERT_EQ(crystal.atoms.size(), 8U);
+  EXPECT_EQ(crystal.symmetries.size(), 1U);
+  std::vector<Vec3> moves;
+  for (std::size_t a = 0; a < 8; ++a) {
+    const auto moved = [&](const Crystal& c) {
+      return c.alat_bohr * (c.atoms[a].position_alat - ideal.atoms[a].position_alat);
+    };
+    moves.push_back(moved(crystal));
+    EXPECT_NEAR(std::sqrt(dot(moves[a], moves[a])), 0.1, 1e-12);
+    EXPECT_LT(dot(moves[a], moved(other)), 0.0099);
+    for (std::size_t b = 0; b < a; ++b) EXPECT_LT(dot(moves[a], moves[b]), 0.0099);
+  }
+  const auto potential = by_g(empirical_potential(wanted));
+  const std::map<int, double> published{{3, -0.224}, {8, 0.055}, {11, 0.072}};
+  int compared = 0;
+  for (const auto& [g, value] : potential) {
+    EXPECT_LT(std::abs(potential.at(-g) - std::conj(value)), 1e-15);
+    const int g2 = g[0] * g[0] + g[1] * g[1] + g[2] * g[2];
+    if (published.count(g2) == 0) continue;
+    Cplx structure;
+    for (const Atom& atom : crystal.atoms)
+      structure += std::polar(0.125, -2.0 * kPi * dot(to_real(g), atom.position_alat));
+    EXPECT_LT(std::abs(value - published.at(g2) * structure), 1e-14);
+    ++compared;
+  }
+  EXPECT_EQ(compared, 8 + 12 + 24);
+}
+
+// v(0) = −(2/3) E_F: 0.6108 Ry for 32 electrons in (10.2612 Bohr)³. Between shells v is a
+// straight line in |G|². The antisymmetric part has the sign of the atom.
+TEST(DisorderedCrystal, FormFactorsBetweenTheShells) {
+  const FormFactors& silicon = form_factors("silicon");
+  const double a = silicon.lattice_bohr;
+  EXPECT_NEAR(interpolated_form_factor(silicon, a, 0.0, 0), -0.6108, 1e-4);
+  EXPECT_NEAR(interpolated_form_factor(silicon, a, 5.5, 0), 0.5 * (-0.224 + 0.055), 1e-14);
+  EXPECT_NEAR(interpolated_form_factor(silicon, a, 11.5, 1), 0.5 * 0.072, 1e-14);
+  EXPECT_EQ(interpolated_form_factor(silicon, a, 12.0, 1), 0.0);
+  EXPECT_EQ(interpolated_form_factor(silicon, a, 19.0, 1), 0.0);
+  const FormFactors& zns = form_factors("zns");
+  const auto at = [&](double g2, int kind) {
+    return interpolated_form_factor(zns, zns.lattice_bohr, g2, kind);
+  };
+  EXPECT_NEAR(0.5 * (at(3.5, 1) - at(3.5, 0)), 0.5 * (0.24 + 0.14), 1e-14);
+  EXPECT_NEAR(0.5 * (at(7.5, 1) - at(7.5, 0)), 0.5 * (0.14 + 0.04), 1e-14);
+}
+
+TEST(DisorderedCrystal, KeysAreRefusedWhereTheyMeanNothing) {
+  const auto message = [](const std::string& keys, const std::string& more) -> std::string {
+    try {
+      parse_deck("[meanfield]\n" + keys + "[epsilon]\ncutoff_ry = 2.0\n" + more, {}, "deck.toml",
+                 ".");
+    } catch (const InvalidInput& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const std::string epm = "source = \"epm\"\n";
+  const auto expect = [&](const std::string& keys, const char* words,
+                          const std::string& more = "") {
+    EXPECT_NE(message(keys, more).find(words), std::string::npos) << message(keys, more);
+  };
+  EXPECT_EQ(message(epm + "disorder_bohr = 0.1\ndisorder_seed = 3\n", ""), "no error");
+  expect(epm + "disorder_bohr = 0.6\n", "disorder_bohr");
+  expect(epm + "disorder_seed = 3\n", "belongs to disorder_bohr");
+  expect(epm + "crystal = \"monolayer\"\ndisorder_bohr = 0.1\n", "choose another crystal");
+  expect(epm + "disorder_bohr = 0.1\n", "meanfield.disorder_bohr = 0.1", "[perturbation]\n");
+  expect("wfn = \"W\"\nrho = \"R\"\ndisorder_bohr = 0.1\n", "belongs to source = \"epm\"");
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/deck.hpp"
 #include "workers/gw/input/state_file.hpp"
+#include "workers/gw/solver/mean_field/pseudobands.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -167,6 +168,54 @@ TEST_F(StateFiles, GoOnBehindTheKPointsOfAnEarlierAttempt) {
   }
 }
 
+// An attempt that ends at band 101 of the first k-point has counted the bands before it every
+// 64 KiB, its memory. The next one, with a sound WFN of the same time, reads the others.
+TEST_F(StateFiles, GoOnWithinAKPointOfABinaryFile) {
+  const fs::path file = directory_.path() / "WFN";
+  Wavefunctions damaged = field_->waves;
+  damaged.waves[0].coefficients[0][100 * damaged.waves[0].g.size()] += 0.5;
+  write_wavefunctions(file, damaged);
+  const auto time = fs::last_write_time(file);
+  Reader first;
+  EXPECT_THROW(read_wavefunctions(file, storage(first, 65536)), InvalidInput);
+  write_wavefunctions(file, field_->waves);
+  fs::last_write_time(file, time);
+  Reader second;
+  const Wavefunctions found = read_wavefunctions(file, storage(second, 65536));
+  const auto row = static_cast<std::int64_t>(16 * damaged.waves[0].g.size()),
+             step = (65536 + row - 1) / row, counted = 100 / step * step;
+  EXPECT_NE(second.text().find("the states of 0 of 8 k-points and " + std::to_string(counted) +
+                               " bands of the next were read by an earlier attempt"),
+            std::string::npos)
+      << second.text();
+  expect_equal(found, read_wavefunctions(file));
+}
+
+// HDF5 comes in blocks that are larger than this file. The count of an attempt that was killed
+// within a k-point is written by hand, and the bands behind it are lost.
+TEST_F(StateFiles, GoOnWithinAKPointOfAnHdf5File) {
+  const fs::path file = directory_.path() / "WFN";
+  write_wavefunctions_hdf5(file, field_->waves);
+  Reader first(1);
+  EXPECT_THROW(read_wavefunctions(file, storage(first)), Cancelled);
+  const std::size_t n_pw = field_->waves.waves[0].g.size();
+  {
+    std::fstream attempt(states(), std::ios::in | std::ios::out | std::ios::binary);
+    const std::int64_t counts[] = {0, 70};
+    attempt.seekp(16);
+    attempt.write(reinterpret_cast<const char*>(counts), sizeof counts);
+    const std::vector<Cplx> lost(50 * n_pw);
+    attempt.seekp(static_cast<std::streamoff>(4096 + 16 * 70 * n_pw));
+    attempt.write(reinterpret_cast<const char*>(lost.data()),
+                  static_cast<std::streamsize>(16 * lost.size()));
+  }
+  Reader second;
+  const Wavefunctions found = read_wavefunctions(file, storage(second));
+  EXPECT_NE(second.text().find("0 of 8 k-points and 70 bands of the next"), std::string::npos)
+      << second.text();
+  expect_equal(found, read_wavefunctions(file));
+}
+
 TEST_F(StateFiles, AreReadAnewIfWfnHasChanged) {
   const fs::path file = directory_.path() / "WFN";
   write_wavefunctions(file, field_->waves);
@@ -177,6 +226,23 @@ TEST_F(StateFiles, AreReadAnewIfWfnHasChanged) {
   const Wavefunctions found = read_wavefunctions(file, storage(second));
   EXPECT_EQ(second.text().find("earlier attempt"), std::string::npos) << second.text();
   expect_equal(found, read_wavefunctions(file));
+}
+
+// Pseudobands sum over all states, which come from the file in parts of 64 KiB and less. Vectors
+// and complement have the bits of states in memory, and the states leave memory again.
+TEST_F(StateFiles, GivePseudobandsWithinTheirMemory) {
+  const fs::path file = directory_.path() / "WFN";
+  write_wavefunctions(file, field_->waves);
+  Reader reader;
+  const Wavefunctions mapped = read_wavefunctions(file, storage(reader));
+  ASSERT_TRUE(mapped.waves[0].coefficients[0].is_mapped());
+  const PseudobandPlan plan =
+      plan_pseudobands(*field_, {.vectors = 3, .protected_ry = 0.5, .ratio = 0.4, .seed = 5}, true);
+  ASSERT_FALSE(plan.keeps_all());
+  for (const PseudobandUse use : {PseudobandUse::kScreening, PseudobandUse::kSelfEnergy})
+    expect_equal(pseudobands(mapped, plan, use), pseudobands(field_->waves, plan, use));
+  expect_equal(complement_vectors(mapped, plan, 2.0), complement_vectors(field_->waves, plan, 2.0));
+  EXPECT_LE(resident_mib("WFN.states"), 5 * 65536 / kMib);
 }
 
 TEST_F(StateFiles, CheckNormsAndNeedRoom) {

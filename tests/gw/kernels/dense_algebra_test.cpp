@@ -2,6 +2,7 @@
 // them, on every device.
 
 #include <gtest/gtest.h>
+#include <lapacke.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include "tests/gw/kernels/gw_kernels_on_device.hpp"
 #include "tests/gw/kernels/random_problem.hpp"
 #include "workers/backend/error.hpp"
+#include "workers/gw/kernels/dense/eigen_memory.hpp"
 #include "workers/gw/kernels/gw_kernels.hpp"
 
 namespace {
@@ -127,6 +129,68 @@ TEST_P(GwKernelsOnDevice, EigenvectorsSolveTheirEquation) {
       for (std::int64_t h = 0; h < n; ++h) residual += matrix[g * n + h] * vectors[i * n + h];
       EXPECT_LE(std::abs(residual), 1e-12 * static_cast<double>(n));
     }
+}
+
+// Real parts go to a GPU in pieces of four million numbers; an order of 2,100 has two of them. The
+// eigenvectors of a real matrix are real and orthonormal, and solve their equation to rounding.
+TEST_P(GwKernelsOnDevice, EigenvectorsOfARealMatrixAreReal) {
+  const std::int64_t n = GetParam().backend == Backend::kCpu ? 60 : 2'100;
+  auto matrix = random_hermitian(n, 0.0, 98);
+  for (Cplx& element : matrix) element = element.real();
+  std::vector<double> values(static_cast<std::size_t>(n));
+  std::vector<Cplx> vectors(static_cast<std::size_t>(n * n), {7.0, 7.0});
+  const auto kernels = gw::make_gw_kernels(GetParam());
+  kernels->dense().eigen_hermitian({matrix.data(), {n, n}}, {values.data(), {n}},
+                                   {vectors.data(), {n, n}});
+  EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
+  EXPECT_TRUE(
+      std::all_of(vectors.begin(), vectors.end(), [](const Cplx& c) { return c.imag() == 0.0; }));
+  double worst = 0.0;
+  for (const std::int64_t i : {std::int64_t{0}, n / 2, n - 2, n - 1}) {
+    const std::vector<Cplx> vector(vectors.begin() + i * n, vectors.begin() + (i + 1) * n);
+    const auto image = product(matrix, vector, n);
+    double norm = 0.0;
+    for (std::int64_t g = 0; g < n; ++g) {
+      worst = std::max(worst, std::abs(image[g] - values[i] * vector[g]));
+      norm += std::norm(vector[g]);
+    }
+    EXPECT_NEAR(norm, 1.0, 1e-12);
+  }
+  EXPECT_LE(worst, 1e-12 * static_cast<double>(n));
+}
+
+// A GPU needs the matrix and more than its size of work space for eigenvectors; complex numbers
+// take no less than real ones. LAPACK says what it takes when it is asked for it.
+TEST_P(GwKernelsOnDevice, MemoryOfADiagonalisation) {
+  const std::int64_t n = 500;
+  const gw::CallMemory real = gw::memory_of_eigen_hermitian(GetParam(), n, true),
+                       complex = gw::memory_of_eigen_hermitian(GetParam(), n, false);
+  if (GetParam().backend == Backend::kCuda) {
+    EXPECT_GT(real.device_bytes, 16 * n * n);
+    EXPECT_LT(real.device_bytes, 80 * n * n);
+    EXPECT_GT(complex.device_bytes, real.device_bytes);
+    return;
+  }
+  double value = 0.0, work = 0.0, real_work = 0.0;
+  Cplx number, complex_work;
+  lapack_int integers = 0;
+  const auto order = static_cast<lapack_int>(n);
+  ASSERT_EQ(LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', order, &value, order, &value, &work, -1,
+                                &integers, -1),
+            0);
+  EXPECT_EQ(real.device_bytes, 0);
+  EXPECT_NEAR(static_cast<double>(real.host_bytes),
+              8.0 * (500.0 * 500.0 + 500.0) + 8.0 * work + 4.0 * integers,
+              0.01 * static_cast<double>(real.host_bytes));
+  ASSERT_EQ(LAPACKE_zheevd_work(LAPACK_COL_MAJOR, 'V', 'L', order,
+                                reinterpret_cast<lapack_complex_double*>(&number), order, &value,
+                                reinterpret_cast<lapack_complex_double*>(&complex_work), -1,
+                                &real_work, -1, &integers, -1),
+            0);
+  EXPECT_NEAR(static_cast<double>(complex.host_bytes),
+              16.0 * 500.0 * 500.0 + 8.0 * 500.0 + 16.0 * complex_work.real() + 8.0 * real_work +
+                  4.0 * integers,
+              0.01 * static_cast<double>(complex.host_bytes));
 }
 
 }  // namespace

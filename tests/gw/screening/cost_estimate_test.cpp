@@ -143,6 +143,9 @@ TEST(Memory, RealCrystalsNeedAThirdOnAGpu) {
   EXPECT_GT(least_bytes_of_crystal(crystal, 8.0, false), kLimit);
   crystal.k_grid = {2, 2, 2};
   EXPECT_EQ(least_bytes_of_crystal(crystal, 8.0, false), real);
+  crystal.disorder_bohr = 0.1;
+  EXPECT_GT(least_bytes_of_crystal(crystal, 8.0, false), kLimit);
+  crystal.disorder_bohr = 0.0;
   crystal.name = "gaas";
   EXPECT_GT(least_bytes_of_crystal(crystal, 8.0, false), kLimit);
 }
@@ -169,6 +172,80 @@ TEST(Memory, PlansOfAGpuCountRealMatrices) {
   EXPECT_NEAR(bytes, 48.0, 0.01);
   EXPECT_FALSE(least("gaas", false, bytes));
   EXPECT_NEAR(bytes, 48.0, 0.01);
+}
+
+std::string refusal(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const OutOfMemory& error) {
+    return error.what();
+  }
+  return "not refused";
+}
+
+// All 42,691 bands of 512 atoms take a processor days. LAPACK needs three real matrices beside the
+// complex one and the states; the refusal comes before all of them.
+TEST(Memory, ADenseDiagonalisationIsRefusedBeforeItsStates) {
+  SilentProgress silent;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  DeviceTeam team(*kernels);
+  const Deck deck = parse_deck(
+      "[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\nsupercell = [4, 4, 4]\nbands = 42691\n"
+      "[epsilon]\ncutoff_ry = 4.0\n",
+      {}, "test", ".");
+  Workplace place{.team = team, .memory_budget_bytes = std::int64_t{1} << 30};
+  place.host_limit_bytes = std::int64_t{90} << 30;
+  for (const std::string& message : {refusal([&] { run_calculation(deck, place, silent); }),
+                                     refusal([&] { validated_plan(deck, place, silent); })})
+    for (const char* part :
+         {"meanfield.bands = 42691 ", "matrix of H of 42691 plane waves", "need 95.1 GiB of host",
+          "the host has 90 GiB", "meanfield.solver = \"operator\""})
+      EXPECT_NE(message.find(part), std::string::npos) << part << ": " << message;
+}
+
+// The room that a diagonalisation needs is enough, one byte less is refused, and an unknown limit
+// refuses nothing.
+TEST(Memory, ADenseDiagonalisationNeedsWhatIsStated) {
+  const DenseStatesWork work{.n_pw = 100, .n_bands = 40, .n_lists = 3, .real = true};
+  const CallMemory on_cpu = memory_of_dense_states(work, find_device("cpu")),
+                   need{.device_bytes = 5000, .host_bytes = 7000};
+  const std::int64_t lapack = 8 * 10000 + 8 * 100 + 4 * 503 + 8 * (601 + 20000);
+  EXPECT_EQ(on_cpu.host_bytes, lapack + 16 * 10000 + 16 * 100 * 40 * 3);
+  EXPECT_EQ(on_cpu.device_bytes, 0);
+  const auto with = [&](std::int64_t device, std::int64_t host) {
+    return refusal([&] {
+      require_room_of_dense_states(work, "epsilon.bands = 40", need, {device, host});
+    });
+  };
+  for (const std::int64_t host : {0, 7000})
+    for (const std::int64_t device : {0, 5000}) EXPECT_EQ(with(device, host), "not refused");
+  EXPECT_NE(with(5000, 6999).find("GiB of host memory"), std::string::npos);
+  const std::string of_device = with(4999, 7000);
+  for (const char* part :
+       {"epsilon.bands = 40 ", "of 100 plane waves", "which one device must hold", "there are",
+        "\"operator\"", "lower the cut-off"})
+    EXPECT_NE(of_device.find(part), std::string::npos) << part << ": " << of_device;
+}
+
+// A job with few plane waves in ε has its peak while its states are made. The plan says so.
+TEST(Memory, ThePlanCountsTheDenseDiagonalisation) {
+  SilentProgress silent;
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  DeviceTeam team(*kernels);
+  const auto planned = [&](const std::string& solver) {
+    const Deck deck = parse_deck(
+        "[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\ncutoff_ry = 8.0\nbands = 24\n" + solver +
+            "[epsilon]\ncutoff_ry = 0.8\n",
+        {}, "test", ".");
+    return validated_plan(deck, {.team = team, .memory_budget_bytes = std::int64_t{1} << 30},
+                          silent);
+  };
+  const Plan dense = planned(""), matrix_free = planned("solver = \"operator\"\n");
+  const double n = 437.0;  // plane waves of eight atoms at 8 Ry
+  EXPECT_NEAR(dense.host.mean_field, 40.0 * n * n + 16.0 * n * 25.0, 0.02 * dense.host.mean_field);
+  EXPECT_EQ(dense.host_bytes, static_cast<std::int64_t>(dense.host.mean_field));
+  EXPECT_EQ(matrix_free.host.mean_field, 0.0);
+  EXPECT_LT(matrix_free.host_bytes, dense.host_bytes);
 }
 
 // The budget is for work in blocks. Matrices of Σ that exceed it are held all the same, as long as
@@ -198,7 +275,8 @@ TEST(Memory, AHostThatIsTooSmallIsRefused) {
   SilentProgress silent;
   const auto kernels = make_gw_kernels(find_device("cpu"));
   DeviceTeam team(*kernels);
-  const Deck deck = small_deck("");
+  Deck deck = small_deck("");
+  deck.mean_field.crystal.eigensolver.method = Eigensolver::kOperator;
   const Calculation whole =
       run_calculation(deck, {.team = team, .memory_budget_bytes = std::int64_t{1} << 30}, silent);
   double states = 0.0;

@@ -81,5 +81,17 @@ TEST(MemoryPlan, HoldsWithFirstOrders) {
 }
 TEST(MemoryPlan, HoldsWithErrorBars) { check_plan("silicon", kBars, 4.8); }
 
+/// 64 atoms whose 751 or 2,109 plane waves make the matrix of a dense solver the largest array.
+Deck dense_deck(double cutoff_ry) {
+  return parse_deck(
+      "[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\nsupercell = [2, 2, 2]\n"
+      "bands = 150\ncutoff_ry = " +
+          std::to_string(cutoff_ry) +
+          "\n[epsilon]\nwrite = false\ncutoff_ry = 0.8\n[sigma]\nband_min = 128\n"
+          "band_max = 129\n",
+      {}, "test", ".");
+}
+TEST(MemoryPlan, HoldsWithDenseStates) { check_plan(dense_deck(3.0), dense_deck(6.0)); }
+
 }  // namespace
 }  // namespace quasi::gw

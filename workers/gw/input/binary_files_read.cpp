@@ -187,13 +187,14 @@ void skip_data(FortranReader& file, const std::string& what) {
 void read_point(FortranReader& file, int ik, std::int64_t n_pw, StateFile* states,
                 Wavefunctions& w) {
   const std::string at = " of k-point " + std::to_string(ik + 1), name = file.path().string();
-  const bool known = states != nullptr && states->holds(ik);
+  const std::int64_t n_spins = w.header.n_spins,
+                     known = states != nullptr ? states->bands_written(ik) : 0;
   KPointWaves waves;
   waves.g = read_g_list(file, n_pw, "G-list" + at);
-  std::vector<std::vector<Cplx>> in_memory(static_cast<std::size_t>(w.header.n_spins));
+  std::vector<std::vector<Cplx>> in_memory(static_cast<std::size_t>(n_spins));
   for (int band = 0; band < w.n_bands; ++band) {
     const std::string what = "band " + std::to_string(band + 1) + at;
-    if (known) {
+    if ((band + 1) * n_spins <= known) {
       skip_data(file, what);
       continue;
     }
@@ -209,7 +210,7 @@ void read_point(FortranReader& file, int ik, std::int64_t n_pw, StateFile* state
   }
   if (states == nullptr)
     for (auto& spin : in_memory) waves.coefficients.emplace_back(std::move(spin));
-  else if (!known)
+  else if (known < states->bands_of_point())
     states->finish_point(ik);
   w.waves.push_back(std::move(waves));
 }

@@ -51,6 +51,14 @@ void read_crystal(TableReader& reader, EmpiricalCrystal& c) {
     reader.fail("cell", "= \"cubic\" belongs to the crystals of diamond and zincblende; remove it");
   c.repeats = grid_of(reader, "supercell", c.repeats);
   c.origin_shift = vector_of(reader, "origin_shift", c.origin_shift);
+  c.disorder_bohr = reader.number("disorder_bohr", c.disorder_bohr, 0.0, 0.5);
+  c.disorder_seed = reader.integer("disorder_seed", c.disorder_seed, 0, 2147483647);
+  if (c.disorder_bohr > 0.0 && well_model(c.name) != nullptr)
+    reader.fail("disorder_bohr",
+                "displaces atoms with form factors, which \"monolayer\" has "
+                "not; remove it or choose another crystal");
+  if (c.disorder_bohr == 0.0 && reader.has("disorder_seed"))
+    reader.fail("disorder_seed", "belongs to disorder_bohr; set that too, or remove the seed");
   c.wavefunction_cutoff_ry = reader.number("cutoff_ry", c.wavefunction_cutoff_ry, 0.5, 1000.0);
   c.k_grid = grid_of(reader, "k_grid", c.k_grid);
   c.bands = reader.integer("bands", c.bands, 2, kMaxBandCount);
@@ -76,7 +84,7 @@ void check_crystal_keys(TableReader& reader, std::size_t limit) {
 void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t limit,
                      bool needs_density) {
   for (const char* key : {"crystal", "lattice_bohr", "stretch", "cell", "supercell", "origin_shift",
-                          "cutoff_ry", "k_grid", "bands"})
+                          "disorder_bohr", "disorder_seed", "cutoff_ry", "k_grid", "bands"})
     if (reader.has(key))
       reader.fail(key, "belongs to source = \"epm\"; with files it follows from WFN");
   const bool own = m.long_wave != LongWave::kStates;
@@ -320,6 +328,11 @@ void check_across_tables(const Deck& deck, const std::string& where) {
         where +
         ": [perturbation] displaces atoms with form factors, which meanfield.crystal "
         "= \"monolayer\" has not; choose another crystal");
+  if (deck.perturbation.wanted && deck.mean_field.crystal.disorder_bohr > 0.0)
+    throw InvalidInput(where +
+                       ": [perturbation] displaces atoms of a crystal without disorder, but "
+                       "meanfield.disorder_bohr = " +
+                       shown(deck.mean_field.crystal.disorder_bohr) + "; remove one of them");
   if (deck.stop_after_epsilon && !deck.epsilon.stored.gamma.empty())
     throw InvalidInput(
         where +

@@ -23,13 +23,17 @@ namespace {
 constexpr const char* kSuffix = ".states";
 constexpr std::size_t kHeader_bytes = 4096;
 constexpr std::int64_t kReport_bytes = std::int64_t{16} << 20;
+/// Largest number of bytes after which bands are counted as written. A killed job reads about as
+/// many again.
+constexpr std::int64_t kCommit_bytes = std::int64_t{256} << 20;
 constexpr double kMib = 1048576.0;
 
 /// First bytes of the file. The rest of the first page is 0.
 struct FileHeader {
-  char magic[8] = {'Q', 'S', 'T', 'A', 'T', 'E', 'S', '1'};
+  char magic[8] = {'Q', 'S', 'T', 'A', 'T', 'E', 'S', '2'};
   std::uint64_t digest = 0;
   std::int64_t finished = 0;  ///< complete k-points
+  std::int64_t bands = 0;     ///< bands of the next one, of every spin
 };
 
 std::uint64_t digest_of(const std::filesystem::path& source, const Wavefunctions& waves,
@@ -98,18 +102,22 @@ StateFile::StateFile(const StateStorage& storage, const std::filesystem::path& s
   FileHeader found;
   if (pread(descriptor_, &found, sizeof found, 0) == sizeof found &&
       std::memcmp(found.magic, wanted.magic, sizeof found.magic) == 0 &&
-      found.digest == wanted.digest)
-    resumed_ = finished_ = static_cast<int>(found.finished);
-  else
+      found.digest == wanted.digest) {
+    finished_before_ = finished_ = found.finished;
+    bands_before_ = bands_ = found.bands;
+  } else {
     put(&wanted, sizeof wanted, 0);
+  }
   if (storage_.progress == nullptr) return;
   storage_.progress->log(storage_.name + ": its states need " + mib(bytes) + "; " +
                          mib(storage_.memory_bytes) +
                          " of them stay in memory, the rest is read in pieces");
-  if (resumed_ > 0)
-    storage_.progress->log(storage_.name + ": the states of " + std::to_string(resumed_) + " of " +
-                           std::to_string(n_pw_.size()) +
-                           " k-points were read by an earlier attempt");
+  if (finished_ + bands_ > 0)
+    storage_.progress->log(
+        storage_.name + ": the states of " + std::to_string(finished_) + " of " +
+        std::to_string(n_pw_.size()) + " k-points" +
+        (bands_ > 0 ? " and " + std::to_string(bands_) + " bands of the next" : std::string()) +
+        " were read by an earlier attempt");
 }
 
 void StateFile::open_on_disk(off_t bytes) {
@@ -156,32 +164,51 @@ void StateFile::put(const void* data, std::size_t bytes, std::size_t at) {
   }
 }
 
+std::int64_t StateFile::bands_written(int ik) const {
+  if (ik < finished_before_) return bands_of_point();
+  return ik == finished_before_ ? bands_before_ : 0;
+}
+
 void StateFile::write(int ik, int spin, int band, std::span<const Cplx> values) {
   if (storage_.forget) return;
   const auto n_pw = static_cast<std::size_t>(n_pw_[static_cast<std::size_t>(ik)]);
   put(values.data(), values.size_bytes(),
       kHeader_bytes + (first_of(ik, spin) + static_cast<std::size_t>(band) * n_pw) * sizeof(Cplx));
   written_bytes_ += static_cast<std::int64_t>(values.size_bytes());
+  bands_ += static_cast<std::int64_t>(values.size() / n_pw);
+  // Binary files hold the spins of a band together, and an attempt begins with a whole band.
+  const std::int64_t most = std::min(kCommit_bytes, storage_.memory_bytes);
+  if (written_bytes_ - committed_bytes_ >= most &&
+      bands_ % static_cast<std::int64_t>(n_spins_) == 0)
+    commit(finished_, bands_);
   if (written_bytes_ - reported_bytes_ >= kReport_bytes) report();
 }
 
 void StateFile::report() {
   reported_bytes_ = written_bytes_;
   if (storage_.progress == nullptr) return;
-  const auto before = static_cast<std::int64_t>(first_[static_cast<std::size_t>(resumed_)] * 16);
+  const auto next = static_cast<std::size_t>(finished_before_);
+  const std::int64_t in_next = next < n_pw_.size() ? bands_before_ * n_pw_[next] : 0,
+                     before = 16 * (static_cast<std::int64_t>(first_[next]) + in_next);
   storage_.progress->metric("reading_mib_per_s", static_cast<double>(written_bytes_) / kMib /
                                                      std::max(1e-3, since_.seconds()));
   storage_.progress->report("reading " + storage_.name, (before + written_bytes_) >> 10,
                             static_cast<std::int64_t>(first_.back() * 16) >> 10);
 }
 
+void StateFile::commit(std::int64_t points, std::int64_t bands) {
+  sync_for_resumption(path_);
+  const std::int64_t counts[] = {points, bands};
+  static_assert(offsetof(FileHeader, bands) == offsetof(FileHeader, finished) + 8);
+  put(counts, sizeof counts, offsetof(FileHeader, finished));
+  committed_bytes_ = written_bytes_;
+}
+
 void StateFile::finish_point(int ik) {
   if (storage_.forget) return;
-  // The states are on the disk before the header counts them.
-  sync_for_resumption(path_);
   finished_ = ik + 1;
-  const std::int64_t finished = finished_;
-  put(&finished, sizeof finished, offsetof(FileHeader, finished));
+  bands_ = 0;
+  commit(finished_, 0);
   report();
 }
 

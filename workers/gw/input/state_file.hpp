@@ -31,7 +31,7 @@ struct StateStorage {
 
 /// States of a WFN file on their way to a file that is mapped to memory. The file holds the
 /// coefficients of one k-point after the other as [spin][band][plane wave]. It counts the k-points
-/// that are complete, so that a killed job goes on behind them.
+/// that are complete and the bands of the next one, so that a killed job goes on behind them.
 class StateFile {
  public:
   /// Opens the file of an earlier attempt at the same source, or begins a new one.
@@ -45,8 +45,11 @@ class StateFile {
   StateFile(const StateFile&) = delete;
   StateFile& operator=(const StateFile&) = delete;
 
-  /// True if an earlier attempt has written the states of this k-point.
-  bool holds(int ik) const { return ik < finished_; }
+  /// Returns the number of bands that an earlier attempt has written of this k-point. Each spin
+  /// counts, in the order of writing, which a source always repeats.
+  std::int64_t bands_written(int ik) const;
+  /// Returns the number of bands of a k-point, where each spin counts.
+  std::int64_t bands_of_point() const { return static_cast<std::int64_t>(n_bands_ * n_spins_); }
   /// Writes consecutive bands of one spin at one k-point.
   void write(int ik, int spin, int band, std::span<const Cplx> values);
   /// Marks the states of the next k-point as complete.
@@ -59,6 +62,8 @@ class StateFile {
   void open_on_disk(off_t bytes);
   std::size_t first_of(int ik, int spin) const;
   void put(const void* data, std::size_t bytes, std::size_t at);
+  /// Counts bands as written, after their bytes are on the disk.
+  void commit(std::int64_t points, std::int64_t bands);
   void report();
   StateStorage storage_;
   std::filesystem::path path_;
@@ -66,8 +71,10 @@ class StateFile {
   std::size_t n_bands_ = 0, n_spins_ = 0;
   std::vector<std::int64_t> n_pw_;
   std::vector<std::size_t> first_;  ///< number of the first coefficient of each k-point
-  int finished_ = 0, resumed_ = 0;
-  std::int64_t written_bytes_ = 0, reported_bytes_ = 0;
+  std::int64_t finished_ = 0;       ///< complete k-points
+  std::int64_t bands_ = 0;          ///< bands of the next one that are written
+  std::int64_t finished_before_ = 0, bands_before_ = 0;  ///< by an earlier attempt
+  std::int64_t written_bytes_ = 0, reported_bytes_ = 0, committed_bytes_ = 0;
   Stopwatch since_;
 };
 

@@ -190,8 +190,11 @@ void store_bands(const H5Reader& file, const Wavefunctions& w, int ik, ColumnsOf
   constexpr std::int64_t kBlock_bytes = std::int64_t{16} << 20;
   const int step = static_cast<int>(std::max<std::int64_t>(1, kBlock_bytes / (16 * at.n_pw)));
   const auto n = static_cast<std::size_t>(at.n_pw);
+  const std::int64_t known = states.bands_written(ik);
   for (at.spin = 0; at.spin < w.header.n_spins; ++at.spin)
-    for (int begin = 0; begin < w.n_bands; begin += step) {
+    for (int begin = static_cast<int>(
+             std::clamp<std::int64_t>(known - std::int64_t{at.spin} * w.n_bands, 0, w.n_bands));
+         begin < w.n_bands; begin += step) {
       const int end = std::min(w.n_bands, begin + step);
       const std::vector<Cplx> block = read_bands(file, w, ik, at, {begin, end}, name);
       for (int band = begin; band < end; ++band)
@@ -234,7 +237,7 @@ Wavefunctions read_wavefunctions_hdf5(const std::filesystem::path& path,
       for (int spin = 0; spin < w.header.n_spins; ++spin)
         waves.coefficients.emplace_back(read_bands(
             file, w, ik, {.spin = spin, .first = first, .n_pw = n}, {0, w.n_bands}, name));
-    else if (!states->holds(ik))
+    else if (states->bands_written(ik) < states->bands_of_point())
       store_bands(file, w, ik, {.spin = 0, .first = first, .n_pw = n}, *states, name);
     first += n;
     w.waves.push_back(std::move(waves));

@@ -1,9 +1,25 @@
 #include "workers/gw/model/empirical_crystal.hpp"
 
+#include <cmath>
+#include <span>
+
 #include "workers/backend/error.hpp"
 
 namespace quasi::gw {
 namespace {
+
+struct Node {
+  double g2, value_ry;
+};
+/// Returns the value at g2 of the straight lines between nodes, and 0 beyond the last one.
+double value_between(std::span<const Node> nodes, double g2) {
+  for (std::size_t i = 1; i < nodes.size(); ++i) {
+    const Node &low = nodes[i - 1], &high = nodes[i];
+    if (g2 <= high.g2)
+      return low.value_ry + (high.value_ry - low.value_ry) * (g2 - low.g2) / (high.g2 - low.g2);
+  }
+  return 0.0;
+}
 
 constexpr FormFactors kTable[] = {
     {"silicon", 10.2612, {-0.224, 0.0, 0.055, 0.072}, {0, 0, 0, 0}, {14, 14}},
@@ -29,6 +45,23 @@ const FormFactors& form_factors(const std::string& name) {
     if (name == entry.name) return entry;
   throw InvalidInput("meanfield.crystal = \"" + name +
                      "\" has no form factors; choose silicon, germanium, gaas or zns");
+}
+
+double interpolated_form_factor(const FormFactors& factors, double lattice_bohr, double g2,
+                                int kind) {
+  // Eight atoms of four electrons each fill a cubic cell. E_F = (3π² n)^(2/3) in Rydberg.
+  const double density = 32.0 / std::pow(lattice_bohr, 3),
+               fermi_ry = std::pow(3.0 * kPi * kPi * density, 2.0 / 3.0);
+  const double* s = factors.symmetric_ry;
+  const double* a = factors.antisymmetric_ry;
+  const Node symmetric[] = {{0.0, -2.0 / 3.0 * fermi_ry},
+                            {3.0, s[0]},
+                            {8.0, s[2]},
+                            {11.0, s[3]},
+                            {kEndOfFormFactors, 0.0}},
+             antisymmetric[] = {
+                 {0.0, 0.0}, {3.0, a[0]}, {4.0, a[1]}, {11.0, a[3]}, {kEndOfFormFactors, 0.0}};
+  return value_between(symmetric, g2) + (kind == 0 ? -1.0 : 1.0) * value_between(antisymmetric, g2);
 }
 
 std::vector<std::string> empirical_crystal_names() {

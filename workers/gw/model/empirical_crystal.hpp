@@ -22,6 +22,10 @@ struct EmpiricalCrystal {
   Mat3 deformation{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
   /// Shift of all atoms, reduced. A shift breaks inversion about the origin.
   Vec3 origin_shift{};
+  /// Length by which every atom is displaced in a random direction of its own; 0: no disorder.
+  /// Form factors between the shells are then taken from interpolated_form_factor().
+  double disorder_bohr = 0.0;
+  int disorder_seed = 1;  ///< of the directions
   double wavefunction_cutoff_ry = 11.0;
   IVec3 k_grid{1, 1, 1};
   int bands = 20;
@@ -41,6 +45,18 @@ struct FormFactors {
   double antisymmetric_ry[4];
   int atomic_number[2];
 };
+
+/// |G|² from which on interpolated form factors vanish, in units of (2π/a)².
+inline constexpr double kEndOfFormFactors = 12.0;
+
+/// Returns the form factor of one atom at any |G|, Ry (docs/theory/gw.md 11). It is piecewise
+/// linear in |G|² through the shells where the structure factor of the ideal crystal does not
+/// vanish. At 0 it is −(2/3) E_F of the valence electrons, with an antisymmetric part of 0. From
+/// kEndOfFormFactors on it vanishes.
+/// @param g2    |G|² in units of (2π/a)²
+/// @param kind  0 or 1: the atom of the pair
+double interpolated_form_factor(const FormFactors& factors, double lattice_bohr, double g2,
+                                int kind);
 
 /// A square lattice of wells −depth e^{−r²/2w²} in one plane, with vacuum above and below: a
 /// model of an insulating monolayer. A well has two electrons.

@@ -237,35 +237,36 @@ DeviceBuffer<double2> invert_general(cusolverDnHandle_t solver, cudaStream_t str
 
 namespace {
 
+/// @param matrix, values  the arrays of the problem, which the library does not read here
+EigenWorkSpace work_space_of(cusolverDnHandle_t solver, std::int64_t n, cudaDataType type,
+                             const void* matrix, const double* values) {
+  EigenWorkSpace work;
+  check(quasi::cuda::late::cusolverDnXsyevd_bufferSize(
+            solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, type, matrix, n,
+            CUDA_R_64F, values, type, &work.device_bytes, &work.host_bytes),
+        "diagonalisation");
+  return work;
+}
+
 /// Computes all pairs by divide and conquer, real or complex. Eigenvectors replace the matrix.
 std::vector<double> eigen(cusolverDnHandle_t solver, cudaStream_t stream, void* matrix,
                           cudaDataType type, std::int64_t n) {
   constexpr const char* kWhat = "diagonalisation";
   DeviceBuffer<double> values(static_cast<std::size_t>(n), kWhat);
-  std::size_t device_bytes = 0, host_bytes = 0;
-  check(quasi::cuda::late::cusolverDnXsyevd_bufferSize(
-            solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, type, matrix, n,
-            CUDA_R_64F, values.data(), type, &device_bytes, &host_bytes),
-        kWhat);
-  DeviceBuffer<char> device_work(device_bytes, kWhat);
-  std::vector<char> host_work(host_bytes);
+  const EigenWorkSpace work = work_space_of(solver, n, type, matrix, values.data());
+  DeviceBuffer<char> device_work(work.device_bytes, kWhat);
+  std::vector<char> host_work(work.host_bytes);
   DeviceBuffer<int> info(1, kWhat);
-  check(quasi::cuda::late::cusolverDnXsyevd(solver, nullptr, CUSOLVER_EIG_MODE_VECTOR,
-                                            CUBLAS_FILL_MODE_LOWER, n, type, matrix, n, CUDA_R_64F,
-                                            values.data(), type, device_work.data(), device_bytes,
-                                            host_work.data(), host_bytes, info.data()),
+  check(quasi::cuda::late::cusolverDnXsyevd(
+            solver, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, n, type, matrix, n,
+            CUDA_R_64F, values.data(), type, device_work.data(), work.device_bytes,
+            host_work.data(), work.host_bytes, info.data()),
         kWhat);
   if (const int failed = read_info(info, stream, kWhat); failed != 0)
     throw NotConverged("diagonalisation of order " + std::to_string(n) + " failed, cuSOLVER info " +
                        std::to_string(failed));
   return quasi::cuda::to_host(values, kWhat);
 }
-
-struct MakeComplex {
-  const double* from;
-  double2* to;
-  __device__ void operator()(std::int64_t index) const { to[index] = {from[index], 0.0}; }
-};
 
 struct MoveReal {
   double2* matrix;
@@ -296,14 +297,9 @@ std::vector<double> eigen_hermitian(cusolverDnHandle_t solver, cudaStream_t stre
   return eigen(solver, stream, matrix, CUDA_C_64F, n);
 }
 
-std::vector<double> eigen_symmetric(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
-                                    std::int64_t n, std::int64_t n_lowest) {
-  DeviceBuffer<double> real(static_cast<std::size_t>(n * n), "diagonalisation");
-  for_each_index(n * n, SplitReal{matrix, real.data()}, "diagonalisation", stream);
-  auto values = eigen(solver, stream, real.data(), CUDA_R_64F, n);
-  for_each_index(n_lowest * n, MakeComplex{real.data(), matrix}, "diagonalisation", stream);
-  check(cudaStreamSynchronize(stream), "diagonalisation");
-  return values;
+EigenWorkSpace eigen_work_space(cusolverDnHandle_t solver, std::int64_t n, bool real) {
+  const DeviceBuffer<double> unread(2, "diagonalisation");
+  return work_space_of(solver, n, real ? CUDA_R_64F : CUDA_C_64F, unread.data(), unread.data());
 }
 
 void add_symmetric(cublasHandle_t blas, std::int64_t n, std::int64_t n_rows, double sign,

@@ -51,9 +51,12 @@ std::vector<double> eigen_columns(cusolverDnHandle_t solver, cudaStream_t stream
 /// Returns all eigenvalues, ascending. Rows of `matrix` become the eigenvectors.
 std::vector<double> eigen_hermitian(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
                                     std::int64_t n);
-/// Returns all eigenvalues of a matrix whose imaginary parts are 0, ascending. Its eigenvectors are
-/// real, and only the first n_lowest rows are filled with them.
-std::vector<double> eigen_symmetric(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
-                                    std::int64_t n, std::int64_t n_lowest);
+/// Work space of a diagonalisation with all eigenvectors, bytes.
+struct EigenWorkSpace {
+  std::size_t device_bytes = 0;
+  std::size_t host_bytes = 0;
+};
+/// Returns the work space that cuSOLVER asks for, without a matrix.
+EigenWorkSpace eigen_work_space(cusolverDnHandle_t solver, std::int64_t n, bool real);
 
 }  // namespace quasi::gw::cuda

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "workers/gw/kernels/dense/dense_cuda.cuh"
+#include "workers/gw/kernels/dense/eigen_memory.hpp"
+#include "workers/gw/kernels/dense/real_copy_cuda.cuh"
 
 namespace quasi::gw::cuda {
 
@@ -48,13 +50,35 @@ void CudaDenseKernels::eigen_hermitian(View<const Cplx, 2> matrix, View<double, 
   bool real = true;
 #pragma omp parallel for schedule(static) reduction(&& : real)
   for (std::int64_t i = 0; i < matrix.size(); ++i) real = real && matrix.data[i].imag() == 0.0;
+  const std::int64_t n = matrix.extent[0];
+  if (real) {
+    constexpr const char* kWhat = "diagonalisation";
+    RealCopy copies(context_->stream(), kWhat);
+    const DeviceBuffer<double> a(static_cast<std::size_t>(n * n), kWhat);
+    copies.to_device(matrix.data, n * n, a.data());
+    const auto all = cuda::eigen_columns(context_->solver(), context_->stream(), a.data(), n);
+    std::copy(all.begin(), all.begin() + values.extent[0], values.data);
+    copies.to_host(a.data(), vectors.size(), vectors.data);
+    return;
+  }
   auto a = context_->to_device(matrix.data, matrix.size(), "matrix to diagonalise");
-  const auto all = real ? cuda::eigen_symmetric(context_->solver(), context_->stream(), a.data(),
-                                                matrix.extent[0], values.extent[0])
-                        : cuda::eigen_hermitian(context_->solver(), context_->stream(), a.data(),
-                                                matrix.extent[0]);
+  const auto all = cuda::eigen_hermitian(context_->solver(), context_->stream(), a.data(), n);
   std::copy(all.begin(), all.begin() + values.extent[0], values.data);
   context_->to_host(a.data(), vectors.size(), vectors.data, "eigenvectors");
 }
 
 }  // namespace quasi::gw::cuda
+
+namespace quasi::gw {
+
+CallMemory memory_of_eigen_hermitian_cuda(const Device& device, std::int64_t n, bool real) {
+  use_device(device);
+  const quasi::cuda::Stream stream(quasi::cuda::StreamPriority::kNormal);
+  const quasi::cuda::CusolverHandle solver(stream.get());
+  const cuda::EigenWorkSpace work = cuda::eigen_work_space(solver.get(), n, real);
+  const std::int64_t matrix = (real ? 8 : 16) * n * n;
+  return {.device_bytes = matrix + 8 * n + static_cast<std::int64_t>(work.device_bytes),
+          .host_bytes = static_cast<std::int64_t>(work.host_bytes)};
+}
+
+}  // namespace quasi::gw

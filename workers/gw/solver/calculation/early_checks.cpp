@@ -14,7 +14,8 @@ namespace {
 bool may_be_real(const EmpiricalCrystal& crystal) {
   const auto is_zero = [](double x) { return x == 0.0; };
   const auto& shift = crystal.origin_shift;
-  if (!std::all_of(shift.begin(), shift.end(), is_zero)) return false;
+  if (crystal.disorder_bohr > 0.0 || !std::all_of(shift.begin(), shift.end(), is_zero))
+    return false;
   if (std::any_of(crystal.k_grid.begin(), crystal.k_grid.end(), [](int n) { return n > 2; }))
     return false;
   if (well_model(crystal.name) != nullptr) return true;
@@ -42,6 +43,14 @@ void require_room_of_crystal(const Deck& deck, const Workplace& place) {
   plan.least_memory_bytes = static_cast<std::int64_t>(least_bytes_of_crystal(
       deck.mean_field.crystal, cutoff_ry, place.team.first().device().backend == Backend::kCpu));
   require_room(plan, place.memory_limit_bytes);
+}
+
+void add_dense_states_to_plan(const Deck& deck, const Device& device, Calculation& run) {
+  const CallMemory memory = memory_of_dense_states(
+      dense_work_of(deck.mean_field, demand_of(deck), run.field.waves), device);
+  run.plan.memory_bytes = std::max(run.plan.memory_bytes, memory.device_bytes);
+  run.plan.host.mean_field = static_cast<double>(memory.host_bytes);
+  run.plan.host_bytes = run.plan.host.peak();
 }
 
 std::string leave_out_forgotten_states(const MeanField& field, Deck& deck) {

@@ -16,6 +16,10 @@ double least_bytes_of_crystal(const EmpiricalCrystal& crystal, double cutoff_ry,
 /// @throws OutOfMemory as require_room() does
 void require_room_of_crystal(const Deck& deck, const Workplace& place);
 
+/// Adds the dense diagonalisations that made the states of a job to its plan. Their memory is free
+/// when the plan is made.
+void add_dense_states_to_plan(const Deck& deck, const Device& device, Calculation& run);
+
 /// Takes out of the deck of a validation what needs states that it has forgotten
 /// (StateStorage::forget). @return a note that says so; empty: no states are forgotten
 std::string leave_out_forgotten_states(const MeanField& field, Deck& deck);

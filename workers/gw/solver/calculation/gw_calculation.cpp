@@ -197,6 +197,7 @@ void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* giv
     run.plan.host.states += static_cast<double>(run.plan.screening_bytes);  // its copy of ε⁻¹
     run.plan.host_bytes = run.plan.host.peak();
   }
+  add_dense_states_to_plan(deck, place.team.first().device(), run);
   for (const std::string& note : run.plan.notes) progress.log(note);
   require_room(run.plan, place.memory_limit_bytes);
   require_host_room(run.plan, place.host_limit_bytes);
@@ -291,6 +292,7 @@ MeanFieldDemand demand_at(const Deck& deck, const Workplace& place, Progress& pr
   const double bytes = 1048576.0 * deck.mean_field.state_memory_mib;
   demand.states = {bytes > 0.0 ? static_cast<std::int64_t>(bytes) : place.host_limit_bytes / 2,
                    place.checkpoint_directory, &progress};
+  demand.room = {place.memory_limit_bytes, place.host_limit_bytes};
   return demand;
 }
 

@@ -24,13 +24,15 @@ struct ErrorBarWork {
 /// Estimates of the memory of the host in the phases of a job, bytes. Where a CPU is the device,
 /// they count its matrices too.
 struct HostPhases {
-  double states = 0.0;   ///< in every phase
-  double epsilon = 0.0;  ///< matrices while χ is summed and ε inverted
+  double mean_field = 0.0;  ///< while a dense solver makes the states, with these
+  double states = 0.0;      ///< in every later phase
+  double epsilon = 0.0;     ///< matrices while χ is summed and ε inverted
   double sigma = 0.0;
   double error_bars = 0.0;  ///< of pseudobands
   /// Returns the bytes of the phase that takes most.
   std::int64_t peak() const {
-    return static_cast<std::int64_t>(states + std::max({epsilon, sigma, error_bars}));
+    return static_cast<std::int64_t>(
+        std::max(mean_field, states + std::max({epsilon, sigma, error_bars})));
   }
 };
 
@@ -47,7 +49,8 @@ struct Plan {
   std::optional<StoredEpsilon> stored;  ///< description of the files that ε⁻¹ comes from
   double epsilon_gflop = 0.0;           ///< gigaflop of the products of χ
   double sigma_evaluations = 0.0;       ///< number of (G, G', n, E, l, q) of the plasmon-pole sum
-  /// Largest resident set of a device, in the phase that takes most: χ, its inversion, or Σ.
+  /// Largest resident set of a device, in the phase that takes most: states, χ, its inversion, or
+  /// Σ.
   std::int64_t memory_bytes = 0;
   /// Memory of the matrices between plane waves, which one device must hold whole.
   std::int64_t least_memory_bytes = 0;

@@ -42,11 +42,11 @@ double elements_of_w(const Calculation& run) {
   return n_g * n_g;
 }
 
-/// Returns the bytes of the coefficients of all states.
+/// Returns the memory of the coefficients of all states, bytes.
 double bytes_of(const Wavefunctions& waves) {
   double bytes = 0.0;
   for (const KPointWaves& at : waves.waves)
-    for (const auto& spin : at.coefficients) bytes += 16.0 * static_cast<double>(spin.size());
+    for (const auto& spin : at.coefficients) bytes += spin.memory_bytes();
   return bytes;
 }
 

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/philox.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 
 namespace quasi::gw {
@@ -45,7 +47,39 @@ Structure make_wells(const EmpiricalCrystal& wanted, double a, double height) {
   return s;
 }
 
-Structure make_structure(const EmpiricalCrystal& wanted, double a) {
+Vec3 cross(const Vec3& x, const Vec3& y) {
+  return {x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]};
+}
+double determinant(const Mat3& rows) { return dot(rows[0], cross(rows[1], rows[2])); }
+/// Returns rows b_i with b_i · l_j = δ_ij.
+Mat3 dual_of(const Mat3& l) {
+  Mat3 dual{};
+  for (int i = 0; i < 3; ++i)
+    dual[i] = (1.0 / determinant(l)) * cross(l[(i + 1) % 3], l[(i + 2) % 3]);
+  return dual;
+}
+
+/// Second key of the random numbers, so that no other use of an equal seed shares them.
+constexpr std::uint32_t kKeyOfDisorder = 0x6469736fu;
+
+/// Displaces every atom by one length in a random direction of its own, uniform on the sphere.
+void displace_atoms(const EmpiricalCrystal& wanted, Structure* s) {
+  if (wanted.disorder_bohr <= 0.0) return;
+  const Mat3 dual = dual_of(s->lattice);
+  const auto seed = static_cast<std::uint32_t>(wanted.disorder_seed);
+  for (std::size_t atom = 0; atom < s->position.size(); ++atom) {
+    const auto number = static_cast<std::uint32_t>(atom);
+    const double z = 2.0 * Philox::at(number, 0, 0, 0, seed, kKeyOfDisorder).unit() - 1.0,
+                 angle = 2.0 * kPi * Philox::at(number, 1, 0, 0, seed, kKeyOfDisorder).unit(),
+                 r = std::sqrt(1.0 - z * z);
+    const Vec3 moved_bohr =
+        wanted.disorder_bohr * Vec3{r * std::cos(angle), r * std::sin(angle), z};
+    for (int i = 0; i < 3; ++i) s->position[atom][i] += dot(dual[i], moved_bohr);
+  }
+}
+
+/// The atoms of a crystal without disorder.
+Structure make_ideal_structure(const EmpiricalCrystal& wanted, double a) {
   if (const WellModel* wells = well_model(wanted.name))
     return make_wells(wanted, a, wells->height_bohr);
   // The primitive vectors of the reference files, so that q-lists coincide.
@@ -78,6 +112,12 @@ Structure make_structure(const EmpiricalCrystal& wanted, double a) {
               wanted.origin_shift);
           s.kind.push_back(kinds[n]);
         }
+  return s;
+}
+
+Structure make_structure(const EmpiricalCrystal& wanted, double a) {
+  Structure s = make_ideal_structure(wanted, a);
+  displace_atoms(wanted, &s);
   return s;
 }
 
@@ -133,15 +173,10 @@ Crystal make_crystal(const Structure& s, const std::array<int, 2>& atomic_number
   Crystal c;
   c.alat_bohr = a;
   c.blat_per_bohr = 2.0 * kPi / a;
-  Mat3 reciprocal{};
   const Mat3& l = s.lattice;
-  const auto cross = [](const Vec3& x, const Vec3& y) -> Vec3 {
-    return {x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]};
-  };
-  const double det = dot(l[0], cross(l[1], l[2]));
-  c.volume_bohr3 = std::abs(det);
-  for (int i = 0; i < 3; ++i)
-    reciprocal[i] = (2.0 * kPi / det) * cross(l[(i + 1) % 3], l[(i + 2) % 3]);
+  c.volume_bohr3 = std::abs(determinant(l));
+  Mat3 reciprocal = dual_of(l);
+  for (Vec3& row : reciprocal) row = 2.0 * kPi * row;
   c.recvol_per_bohr3 = std::pow(2.0 * kPi, 3) / c.volume_bohr3;
   for (int i = 0; i < 3; ++i) {
     c.avec[i] = (1.0 / a) * l[i];
@@ -181,6 +216,27 @@ class LocalPotential {
       }
     drop_rounding();
   }
+  /// The potential of displaced atoms, whose structure factors vanish at no G.
+  /// @param crystal  not deformed
+  static LocalPotential of_disorder(const Structure& s, const FormFactors& factors,
+                                    const Crystal& crystal) {
+    LocalPotential potential;
+    const double unit_ry = std::pow(2.0 * kPi / crystal.alat_bohr, 2);
+    const GSphere sphere = make_g_sphere(crystal.bdot, {}, kEndOfFormFactors * unit_ry);
+    for (std::size_t i = 0; i < sphere.g.size(); ++i) {
+      if (sphere.g[i] == IVec3{}) continue;  // ⟨V⟩ is the zero of energy
+      double v[2];
+      for (int kind = 0; kind < 2; ++kind)
+        v[kind] = interpolated_form_factor(factors, crystal.alat_bohr,
+                                           sphere.kinetic_ry[i] / unit_ry, kind);
+      Cplx sum;
+      for (std::size_t n = 0; n < s.position.size(); ++n)
+        sum +=
+            v[s.kind[n]] * std::polar(1.0, -2.0 * kPi * dot(to_real(sphere.g[i]), s.position[n]));
+      potential.values_.emplace_back(sphere.g[i], sum / static_cast<double>(s.position.size()));
+    }
+    return potential;
+  }
   /// Wells −depth e^{−r²/2w²} at the atoms. @param crystal  not deformed
   LocalPotential(const Structure& s, const WellModel& wells, const Crystal& crystal,
                  double wavefunction_cutoff_ry) {
@@ -202,6 +258,7 @@ class LocalPotential {
   const PotentialElements& values() const { return values_; }
 
  private:
+  LocalPotential() = default;
   /// With an inversion centre at the origin V(G) is real but for the rounding of the phases; H is
   /// then made exactly real where k is its own inverse, which halves every transform and quarters
   /// every product.
@@ -241,7 +298,10 @@ PotentialElements empirical_potential(const EmpiricalCrystal& wanted) {
       make_crystal(make_structure(plain, a), atomic_numbers(wanted.name), a, {});
   if (const WellModel* wells = well_model(wanted.name))
     return LocalPotential(structure, *wells, crystal, wanted.wavefunction_cutoff_ry).values();
-  return LocalPotential(structure, form_factors(wanted.name), crystal).values();
+  const FormFactors& factors = form_factors(wanted.name);
+  return wanted.disorder_bohr > 0.0
+             ? LocalPotential::of_disorder(structure, factors, crystal).values()
+             : LocalPotential(structure, factors, crystal).values();
 }
 
 int occupied_bands_of(const EmpiricalCrystal& wanted, const Crystal& crystal) {

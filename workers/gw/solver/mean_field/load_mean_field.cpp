@@ -15,6 +15,21 @@
 namespace quasi::gw {
 namespace {
 
+/// Returns the work of making states of the files VSC and VKB on the spheres of WFN.
+DenseStatesWork dense_work_of_files(const Wavefunctions& waves, int bands) {
+  DenseStatesWork work{.n_bands = bands,
+                       .n_lists = std::int64_t{waves.n_k()} * waves.header.n_spins,
+                       .real = waves.header.is_real};
+  for (const KPointWaves& at : waves.waves)
+    work.n_pw = std::max(work.n_pw, static_cast<std::int64_t>(at.g.size()));
+  return work;
+}
+
+void require_room(const DenseStatesWork& work, const std::string& asked,
+                  const MeanFieldDemand& demand, const Device& device) {
+  require_room_of_dense_states(work, asked, memory_of_dense_states(work, device), demand.room);
+}
+
 /// Replaces the states of WFN by those of H if more bands are needed than WFN holds, or if H is
 /// needed beside its states.
 void add_bands(const MeanFieldOptions& files, const MeanFieldDemand& demand, Wavefunctions& waves,
@@ -26,6 +41,10 @@ void add_bands(const MeanFieldOptions& files, const MeanFieldDemand& demand, Wav
                        "' holds matrix elements of other states than the " +
                        std::to_string(wanted) +
                        " that are made from VSC and VKB; give the file VXC itself");
+  if (files.eigensolver.method == Eigensolver::kDense)
+    require_room(dense_work_of_files(waves, wanted),
+                 "epsilon.bands or sigma.bands = " + std::to_string(wanted), demand,
+                 kernels.device());
   const PlaneWaveField potential = read_field(files.vsc, "VSC");
   const Projectors projectors = read_projectors(files.vkb);
   replace_by_dense_states(waves, wanted, {potential, projectors, files.eigensolver}, kernels,
@@ -111,9 +130,22 @@ ShiftedStates shifted_states_of_files(const MeanFieldOptions& files,
 
 }  // namespace
 
+DenseStatesWork dense_work_of(const MeanFieldOptions& source, const MeanFieldDemand& demand,
+                              const Wavefunctions& waves) {
+  if (source.empirical) return dense_work_of_crystal(source.crystal);
+  const bool made = demand.hamiltonian || demand.bands >= waves.n_bands,
+             shifted = source.long_wave == LongWave::kDense && demand.screening;
+  if (source.eigensolver.method != Eigensolver::kDense || source.vsc.empty() || !(made || shifted))
+    return {};
+  return dense_work_of_files(waves, waves.n_bands);
+}
+
 MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand& demand,
                           GwKernels& kernels, Progress& progress, StepTimes* times) {
   if (source.empirical) {
+    require_room(dense_work_of_crystal(source.crystal),
+                 "meanfield.bands = " + std::to_string(source.crystal.bands), demand,
+                 kernels.device());
     MeanField field = empirical_mean_field(source.crystal, kernels, progress, times);
     if (demand.hamiltonian) field.hamiltonian = hamiltonian_of_crystal(source.crystal);
     return field;
@@ -130,6 +162,9 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
   if ((source.long_wave != LongWave::kStates && demand.screening) || demand.shifts) {
     nonlocal = projectors_between(source, waves.header, progress);
     if (source.long_wave == LongWave::kDense) {
+      if (source.eigensolver.method == Eigensolver::kDense)
+        require_room(dense_work_of_files(waves, waves.n_bands), "meanfield.long_wave = \"dense\"",
+                     demand, kernels.device());
       const PlaneWaveField potential = read_field(source.vsc, "VSC");
       shifted = shifted_dense_states(waves, source.q0,
                                      {waves.header.crystal, waves.wavefunction_cutoff_ry, potential,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "workers/gw/model/memory_limits.hpp"
 #include "workers/gw/solver/calculation/cost/cost_samples.hpp"
 #include "workers/gw/solver/screening/polarizability/polarizability.hpp"
 
@@ -30,6 +31,16 @@ double error_bar_seconds(const Plan& plan, const UnitCosts& cost, const ErrorBar
                              ? cost.pair_s + cost.response_s
                              : changes * (cost.pair_s + cost.pole_energy_s + cost.closed_form_s);
   return of_screening + counts.states * bands * of_band / counts.devices;
+}
+
+/// Estimates the seconds in which every device takes the bands of χ at one q, and the matrix
+/// elements of k·p at q → 0. With fewer k-points than portions each device takes all bands.
+double seconds_of_states(const MeanField& field, const Vec3& q, const EpsilonOptions& options,
+                         const UnitCosts& cost, double devices) {
+  const double n_k = static_cast<double>(polarizability_k_points(field, q, options)),
+               sharing = n_k < static_cast<double>(kChiPortions) ? 1.0 : devices;
+  const double velocity = is_small(field, q) ? n_k * cost.velocity_s / devices : 0.0;
+  return n_k * options.bands * cost.load_s * field.n_spins() / sharing + velocity;
 }
 
 }  // namespace
@@ -66,7 +77,8 @@ std::map<std::string, double> estimate_seconds(const MeanField& field, DeviceTea
       // Every sample of q → 0 has the pairs of q₀.
       const double times = q == field.q0 ? 1.0 + samples : 1.0;
       plan->epsilon_seconds +=
-          times * (pairs * each + (1.0 + n_other) * cost.inversion_s) / devices;
+          times * ((pairs * each + (1.0 + n_other) * cost.inversion_s) / devices +
+                   seconds_of_states(field, q, plan->epsilon, cost, devices));
     }
   double points = 0.0;  // (k, q) of Σ
   for (const int ik : s.kpoints)
@@ -86,9 +98,9 @@ std::map<std::string, double> estimate_seconds(const MeanField& field, DeviceTea
   const double of_pair =
       sums_once(*plan) ? cost.response_s
                        : energies * cost.pole_energy_s + forms * cost.form_s + cost.closed_form_s;
-  plan->sigma_seconds =
-      (pairs * (cost.pair_s + of_pair) + points * n_l * field.n_occupied * cost.bare_pair_s) /
-      devices;
+  plan->sigma_seconds = (pairs * (cost.pair_s + of_pair) + points * s.bands * cost.load_s +
+                         points * n_l * field.n_occupied * cost.bare_pair_s) /
+                        devices;
   // One device makes the states and sums of the samples.
   plan->epsilon_seconds += sampling.epsilon_states * sampling.state_s;
   plan->sigma_seconds += sampling.sigma_states * sampling.state_s;

@@ -9,6 +9,7 @@
 #include "workers/gw/kernels/pole_sums/diagonal/response_rows.hpp"
 #include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
+#include "workers/gw/solver/screening/long_wave.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -55,8 +56,11 @@ UnitCosts CostSamples::measure(StepTimes& times) {
   UnitCosts cost;
   StepClock clock(&times);
   cost.pair_s = seconds_when_warm([&] { fill_pairs(); }) / static_cast<double>(n_right_);
+  cost.load_s = load_seconds();
   clock.step("products");
   if (!plan_.stored) {
+    if (field_.by_velocity) cost.velocity_s = velocity_seconds();
+    clock.step("velocity");
     cost.chi_pair_s = chi_pair_seconds();
     if (plan_.epsilon.frequencies_ry.size() > 1) cost.frequency_pair_s = frequency_pair_seconds();
     clock.step("polarizability");
@@ -129,6 +133,29 @@ SampleOnDevice CostSamples::load_sample(const GSphere& sphere, std::int64_t righ
       load(kernels_, waves_at(field_, gamma, 0, 0, static_cast<int>(n_left_), box)),
       load(kernels_, waves_at(field_, gamma, 0, 0, static_cast<int>(right_bands), box)),
       kernels_.pair_products().load_sphere(box, view<const std::int32_t>(index, index.size()), {})};
+}
+
+double CostSamples::load_seconds() {
+  const auto box = sum_box(field_, screened_.g);
+  return seconds_when_warm(
+             [&] { load(kernels_, waves_at(field_, {}, 0, 0, static_cast<int>(n_right_), box)); }) /
+         static_cast<double>(n_right_);
+}
+
+double CostSamples::velocity_seconds() {
+  const auto n_v = static_cast<double>(n_occupied_);
+  const std::int64_t n_c = plan_.epsilon.bands - n_occupied_,
+                     left = std::min<std::int64_t>(n_occupied_, kLeftBandsOnDevice),
+                     right = std::min(n_c, n_right_);
+  const std::vector<Vec3> axes{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+  const BandPairs pairs{0, 0, {0, left}, {n_occupied_, n_occupied_ + right}};
+  const double seconds = seconds_when_warm(
+      [&] { velocity_matrices(field_.waves, pairs, axes, field_.nonlocal.get(), kernels_); });
+  // A device takes most of this time for the transfer of the states, and a CPU for the products.
+  const double share = on_device_
+                           ? (n_v + static_cast<double>(n_c)) / static_cast<double>(left + right)
+                           : n_v * static_cast<double>(n_c) / static_cast<double>(left * right);
+  return seconds * share;
 }
 
 double CostSamples::chi_pair_seconds() {

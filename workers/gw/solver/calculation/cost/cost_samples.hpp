@@ -21,6 +21,9 @@ struct UnitCosts {
   double form_s = 0.0;            ///< a quadratic form
   double closed_form_s = 0.0;     ///< a quadratic form of the closed sum
   double bare_pair_s = 0.0;       ///< a pair product on the bare sphere and its norm
+  double load_s = 0.0;            ///< a band that a device takes and transforms to the box
+  /// Matrix elements of ∂H/∂k of all pairs at one k; 0: q → 0 comes from other states.
+  double velocity_s = 0.0;
 };
 
 /// Returns true if Σ comes from the sum over bands that gives its error bars.
@@ -48,6 +51,8 @@ class CostSamples {
   GSphere sphere_at(double cutoff_ry) const;
   SampleOnDevice load_sample(const GSphere& sphere, std::int64_t right_bands) const;
   void fill_pairs();
+  double load_seconds();
+  double velocity_seconds();
   double chi_pair_seconds();
   double frequency_pair_seconds();
   /// Returns the seconds of the inversion of one matrix of an order, with transfers.

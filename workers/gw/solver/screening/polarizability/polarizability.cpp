@@ -31,10 +31,15 @@ bool is_small(const MeanField& field, const Vec3& q) {
   return q == field.q0 || metric_dot(field.crystal().bdot, q, q) < 1e-3;
 }
 
+std::int64_t polarizability_k_points(const MeanField& field, const Vec3& q,
+                                     const EpsilonOptions& options) {
+  return static_cast<std::int64_t>(
+      orbits(field.zone, group_of_sum(field, q, is_small(field, q), options)).size());
+}
+
 std::int64_t polarizability_pairs(const MeanField& field, const Vec3& q,
                                   const EpsilonOptions& options) {
-  const auto wedge = static_cast<std::int64_t>(
-      orbits(field.zone, group_of_sum(field, q, is_small(field, q), options)).size());
+  const std::int64_t wedge = polarizability_k_points(field, q, options);
   std::int64_t pairs = 0;
   for (const int n_v : field.n_occupied_of_spin)
     pairs += wedge * n_v * (options.bands - std::max(n_v, options.first_empty_band));

@@ -20,6 +20,10 @@ std::int64_t head_count(const MeanField& field, bool at_gamma);
 /// True if q stands for q → 0.
 bool is_small(const MeanField& field, const Vec3& q);
 
+/// Returns the number of k-points in the sum for χ, after reduction by symmetry.
+std::int64_t polarizability_k_points(const MeanField& field, const Vec3& q,
+                                     const EpsilonOptions& options);
+
 /// Number of pairs (k, v, c) in the sum for χ, after reduction by symmetry.
 std::int64_t polarizability_pairs(const MeanField& field, const Vec3& q,
                                   const EpsilonOptions& options);
