@@ -1,6 +1,7 @@
 #include "workers/gw/solver/perturbation/derivative_at_point.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
 #include "workers/gw/physics/pole_difference.hpp"
@@ -34,7 +35,7 @@ DerivativeAtPoint::DerivativeAtPoint(const DerivativeProblem& problem, const Der
   const Vec3 k = field.waves.k[static_cast<std::size_t>(point.k_index)];
   const BraPoint bra = bra_point(k, problem.perturbations.front().p);
   one_side_ = bra.k == k && bra.umklapp == IVec3{};
-  const Inner ket_states = inner(k - point.q);
+  Inner ket_states = inner(k - point.q);
   std::optional<Inner> other;
   if (!one_side_) other.emplace(inner(bra.k - point.q));
   const Inner& bra_states = other ? *other : ket_states;
@@ -57,7 +58,7 @@ DerivativeAtPoint::DerivativeAtPoint(const DerivativeProblem& problem, const Der
         problem.box, view<const std::int32_t>(rotated.box_index, n_g),
         with_phases ? view<const Cplx>(rotated.factor, n_g) : View<const Cplx, 1>{});
   };
-  const auto screened = load_sphere(sphere_, true), unscreened = load_sphere(bare, false);
+  auto screened = load_sphere(sphere_, true), unscreened = load_sphere(bare, false);
   const auto fill = [&](const WavesAtPoint& outer, const Inner& inner,
                         std::unique_ptr<PairBlock>& with_w, std::unique_ptr<PairBlock>& projected,
                         std::unique_ptr<PairBlock>& bare_one) {
@@ -71,6 +72,19 @@ DerivativeAtPoint::DerivativeAtPoint(const DerivativeProblem& problem, const Der
   };
   fill(bra_outer, bra_states, screened_bra_, projected_bra_, bare_bra_);
   if (!one_side_) fill(ket_outer, ket_states, screened_ket_, projected_ket_, bare_ket_);
+  if (problem.response != nullptr)
+    beyond_ = std::make_unique<const TermsBeyondBands>(
+        problem.perturbations, *problem.response, field.crystal(),
+        StatesOfPoint{.k = k - point.q,
+                      .box = problem.box,
+                      .inner = std::move(ket_states.waves),
+                      .bands = ket_,
+                      .outer = load(kernels_, ket_outer),
+                      .n_outer = n_,
+                      .screened = std::move(screened),
+                      .bare = std::move(unscreened),
+                      .weight = weight_},
+        kernels);
   clock.step("products");
 }
 
@@ -199,6 +213,11 @@ std::vector<DerivativeSums> DerivativeAtPoint::part(BandRange bands) const {
   clock.step("correlation");
   add_exchange(bands, sums);
   clock.step("exchange");
+  if (beyond_ != nullptr) {
+    beyond_->add(bands, {poles_.get(), contour_.get(), mirrored_, coulomb_, problem_.energies_ry},
+                 sums);
+    clock.step("states_beyond");
+  }
   return sums;
 }
 

@@ -112,6 +112,8 @@ std::vector<DerivativeSums> sums_at(const DerivativeProblem& problem, int k_inde
   ProblemDigest names;
   for (const Perturbation& perturbation : problem.perturbations)
     names.add(perturbation.name.data(), perturbation.name.size());
+  if (problem.response != nullptr)
+    names.add(&problem.response->residual, sizeof problem.response->residual);
   PartedSum sum{.name = "first order of Σ " + std::to_string(names.value()) + " at k " +
                         std::to_string(k_index),
                 .phase = "first order of the self-energy",
@@ -167,7 +169,8 @@ std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
       options,
       perturbations,
       options.method == SigmaMethod::kCohsex ? std::vector<double>{0.0} : wanted.energies_ry,
-      {}};
+      {},
+      wanted.response};
   std::vector<IVec3> kept;
   for (std::size_t iq = 0; iq < epsilon.size(); ++iq)
     for (const IVec3& g : problem.bare_sphere(iq).g) kept.push_back(g);
