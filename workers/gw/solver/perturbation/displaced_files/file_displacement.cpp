@@ -166,7 +166,7 @@ class DifferenceOfHamiltonians {
 };
 
 void require_whole_grid(const MeanField& field) {
-  const auto listed = static_cast<std::size_t>(field.waves.n_k());
+  const std::int64_t listed = field.waves.n_k();
   if (field.zone.size() != listed)
     throw InvalidInput("perturbation.displaced: WFN lists " + std::to_string(listed) + " of " +
                        std::to_string(field.zone.size()) +
