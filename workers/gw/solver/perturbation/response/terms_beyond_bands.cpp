@@ -7,6 +7,7 @@
 #include "workers/gw/kernels/dense/zgemm_cpu.hpp"
 #include "workers/gw/solver/perturbation/contour_differences.hpp"
 #include "workers/gw/solver/perturbation/coupling_parts.hpp"
+#include "workers/gw/solver/perturbation/response/pseudoband_response.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -20,6 +21,14 @@ const std::vector<Perturbation>& require_local(const std::vector<Perturbation>& 
         "perturbation.state_response = \"sternheimer\" is built for local potentials with the "
         "period of the lattice; set it to \"sum\"");
   return perturbations;
+}
+
+const WavesAtPoint& eigenstates(const StatesOfPoint& states) {
+  return states.pseudobands != nullptr ? states.kept : states.inner;
+}
+std::vector<double> energies_of_eigenstates(const StatesOfPoint& states) {
+  const auto n = static_cast<std::ptrdiff_t>(eigenstates(states).waves.coefficients.extent[0]);
+  return {states.bands.energy_ry.begin(), states.bands.energy_ry.begin() + n};
 }
 
 /// Returns W = I_GG' v̄(G') of one frequency on all plane waves of W, [n_g][n_g].
@@ -78,7 +87,30 @@ TermsBeyondBands::TermsBeyondBands(const std::vector<Perturbation>& perturbation
       states_(std::move(states)),
       kernels_(kernels),
       equation_(local_parts(crystal, states_.k, states_.inner.waves.g, response.potential),
-                states_.inner, states_.bands.energy_ry, response.residual, kernels) {}
+                eigenstates(states_), energies_of_eigenstates(states_), response.residual,
+                kernels) {
+  if (states_.pseudobands == nullptr) return;
+  h_ = std::make_unique<const HamiltonianOperator>(
+      local_parts(crystal, states_.k, states_.inner.waves.g, response.potential));
+  loaded_ = kernels.hamiltonian().load(*h_);
+}
+
+std::vector<Cplx> TermsBeyondBands::responses(std::span<const PotentialElements* const> potentials,
+                                              BandRange kets) const {
+  const PseudobandPlan* const plan = states_.pseudobands;
+  if (plan == nullptr || kets.begin < plan->kept) return equation_.solve(potentials, kets);
+  const FilteredStates states{*plan, states_.inner.waves.g, states_.kept.waves.coefficients,
+                              states_.factors.waves.coefficients};
+  const auto n_pw = static_cast<std::ptrdiff_t>(states.g.size());
+  std::vector<Cplx> all;
+  for (const PotentialElements* potential : potentials) {
+    const std::vector<Cplx> made = pseudoband_response(
+        states, *loaded_, *potential, equation_.solve({&potential, 1}, {0, plan->kept}));
+    all.insert(all.end(), made.begin() + (kets.begin - plan->kept) * n_pw,
+               made.begin() + (kets.end - plan->kept) * n_pw);
+  }
+  return all;
+}
 
 std::vector<Cplx> TermsBeyondBands::products(const LoadedBands& right, BandRange range,
                                              const LoadedSphere& sphere, std::int64_t& n_g) const {
@@ -115,7 +147,7 @@ void TermsBeyondBands::add(BandRange kets, const InteractionOfPoint& interaction
     std::vector<const PotentialElements*> potentials;
     for (std::int64_t p = begin; p < begin + part.n_p; ++p)
       potentials.push_back(&perturbations_[static_cast<std::size_t>(p)].elements);
-    const std::vector<Cplx> response = equation_.solve(potentials, kets);
+    const std::vector<Cplx> response = responses(potentials, kets);
     const auto loaded = kernels_.pair_products().load_bands(
         states_.box, view<const Cplx>(response, part.n_p * n_part, n_pw), index);
     part.screened_response.clear();

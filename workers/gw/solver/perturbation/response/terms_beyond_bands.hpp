@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "workers/gw/solver/mean_field/pseudobands.hpp"
 #include "workers/gw/solver/perturbation/contour_first_order.hpp"
 #include "workers/gw/solver/perturbation/response/sternheimer.hpp"
 #include "workers/gw/solver/perturbation/sigma_derivative.hpp"
@@ -19,7 +20,11 @@ struct StatesOfPoint {
   std::unique_ptr<const LoadedBands> outer;
   std::int64_t n_outer = 0;
   std::unique_ptr<const LoadedSphere> screened, bare;  ///< plane waves of W and of the exchange
-  double weight = 1.0;                                 ///< w of the q-point
+  /// Plan of the filtered pseudobands among the inner states; null: all are eigenstates.
+  const PseudobandPlan* pseudobands = nullptr;
+  /// Protected states and random vectors of these pseudobands; empty without them.
+  WavesAtPoint kept = {}, factors = {};
+  double weight = 1.0;  ///< w of the q-point
 };
 
 /// Holds the interaction of one q and the energies of Σ. One of `poles` and `contour` is set.
@@ -37,7 +42,8 @@ struct InteractionOfPoint {
 ///   ∂Σ_lm += w Σ_n [M'_ln F_n M†_mn + M_ln F_n M'†_mn]
 ///   M'_ln(G) = ⟨l|e^{i(q+G)r}|ψ'_n⟩
 ///
-/// ψ'_n solves the Sternheimer equation. The terms hold all states that the sum leaves out.
+/// ψ'_n solves the Sternheimer equation. That of a pseudoband is its whole first order. The terms
+/// hold all states that the sum leaves out.
 class TermsBeyondBands {
  public:
   /// Keeps references to the perturbations and the kernels.
@@ -47,7 +53,7 @@ class TermsBeyondBands {
   TermsBeyondBands(const TermsBeyondBands&) = delete;
   TermsBeyondBands& operator=(const TermsBeyondBands&) = delete;
 
-  /// Adds the terms of the inner states `kets`.
+  /// Adds the terms of the inner states `kets`, which are eigenstates or pseudobands alone.
   /// @param sums  Ry/Bohr, one entry for each perturbation
   /// @throws NotConverged as SternheimerEquation::solve() does
   void add(BandRange kets, const InteractionOfPoint& interaction,
@@ -55,6 +61,8 @@ class TermsBeyondBands {
 
  private:
   struct Part;
+  std::vector<Cplx> responses(std::span<const PotentialElements* const> potentials,
+                              BandRange kets) const;
   std::vector<Cplx> products(const LoadedBands& right, BandRange range, const LoadedSphere& sphere,
                              std::int64_t& n_g) const;
   void add_poles(const Part& part, const InteractionOfPoint& interaction,
@@ -68,6 +76,8 @@ class TermsBeyondBands {
   StatesOfPoint states_;
   GwKernels& kernels_;
   SternheimerEquation equation_;
+  std::unique_ptr<const HamiltonianOperator> h_;  ///< of pseudobands; null without them
+  std::unique_ptr<LoadedHamiltonian> loaded_;
 };
 
 }  // namespace quasi::gw
