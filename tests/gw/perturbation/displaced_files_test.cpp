@@ -161,6 +161,13 @@ TEST(DisplacedFiles, EnhancementsAreThoseOfTheSets) {
   EXPECT_NE(table_of_modes(summary_of_modes(phonons, *run.displacements, run.field))
                 .find("enhancement of couplings by GW"),
             std::string::npos);
+  const auto summary = summary_of_modes(phonons, *run.displacements, run.field);
+  for (const auto& row : summary.at("rows"))
+    if (row.contains("enhancement")) {
+      const double angstrom = kBohr_angstrom * phonons.modes.cell_amplitude_bohr(3);
+      EXPECT_NEAR(row.at("potential_gw_ev_per_angstrom").get<double>(),
+                  1e-3 * row.at("gw_mev").get<double>() / angstrom, 1e-9);
+    }
   write_vertices(directory.path(), phonons, *run.displacements, run.field);
   std::ifstream in(directory.path() / "g_gw.dat");
   std::size_t rows = 0, k_lines = 0;

@@ -262,7 +262,10 @@ nlohmann::json summary_of_modes(const ModeElements& phonons, const DisplacementE
                     {"ratio", c.ratio ? nlohmann::json(*c.ratio) : nlohmann::json(nullptr)},
                     {"potential_ev_per_angstrom", c.potential_ev_per_angstrom}});
     if (c.gw_ev) rows.back()["gw_mev"] = 1e3 * *c.gw_ev;
-    if (c.enhancement) rows.back()["enhancement"] = *c.enhancement;
+    if (c.enhancement) {
+      rows.back()["enhancement"] = *c.enhancement;
+      rows.back()["potential_gw_ev_per_angstrom"] = *c.enhancement * c.potential_ev_per_angstrom;
+    }
   }
   return {{"sets", sets},
           {"rows", rows},
@@ -274,20 +277,21 @@ namespace {
 /// Formats the enhancement of |g| by GW, one line for each set of modes and multiplet.
 std::string table_of_enhancements(const nlohmann::json& rows) {
   std::string text =
-      "enhancement of couplings by GW (meV)\n"
+      "enhancement of couplings by GW (meV, eV/A)\n"
       " modes           meV k                               bands         |g|     |g GW|   "
-      "|g GW|/|g|\n";
+      "|g GW|/|g| potential GW\n";
   for (const auto& row : rows) {
     if (!row.contains("enhancement") || row.at("mean_field_mev").get<double>() < kShown_mev)
       continue;
     const auto& k = row.at("k");
     char line[200];
-    std::snprintf(line, sizeof line, " %-9s %9.3f %9.6f %9.6f %9.6f %7s %11.4f %10.4f %12.4f\n",
-                  joined(row.at("modes").get<std::vector<int>>()).c_str(),
-                  row.at("energy_mev").get<double>(), k[0].get<double>(), k[1].get<double>(),
-                  k[2].get<double>(), bands_of(row.at("bands")).c_str(),
-                  row.at("mean_field_mev").get<double>(), row.at("gw_mev").get<double>(),
-                  row.at("enhancement").get<double>());
+    std::snprintf(
+        line, sizeof line, " %-9s %9.3f %9.6f %9.6f %9.6f %7s %11.4f %10.4f %12.4f %12.4f\n",
+        joined(row.at("modes").get<std::vector<int>>()).c_str(), row.at("energy_mev").get<double>(),
+        k[0].get<double>(), k[1].get<double>(), k[2].get<double>(),
+        bands_of(row.at("bands")).c_str(), row.at("mean_field_mev").get<double>(),
+        row.at("gw_mev").get<double>(), row.at("enhancement").get<double>(),
+        row.at("potential_gw_ev_per_angstrom").get<double>());
     text += line;
   }
   return text;
