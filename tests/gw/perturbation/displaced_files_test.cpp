@@ -158,10 +158,8 @@ TEST(DisplacedFiles, EnhancementsAreThoseOfTheSets) {
     ++compared;
   }
   EXPECT_GT(compared, 3);
-  EXPECT_NE(table_of_modes(summary_of_modes(phonons, *run.displacements, run.field))
-                .find("enhancement of couplings by GW"),
-            std::string::npos);
   const auto summary = summary_of_modes(phonons, *run.displacements, run.field);
+  EXPECT_NE(table_of_modes(summary).find("enhancement of couplings by GW"), std::string::npos);
   for (const auto& row : summary.at("rows"))
     if (row.contains("enhancement")) {
       const double angstrom = kBohr_angstrom * phonons.modes.cell_amplitude_bohr(3);
