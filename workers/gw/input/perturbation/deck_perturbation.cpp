@@ -13,6 +13,25 @@ namespace {
 /// Σ is exact to 1e-12 Ry, so that a central difference of this step is exact to 1e-7 eV/Bohr.
 constexpr double kSmallestStep_bohr = 1e-4;
 
+/// Reads the pairs of folders of displaced calculations.
+void read_folders(TableReader& reader, const std::filesystem::path& directory,
+                  PerturbationRequest& p) {
+  const auto folders = reader.texts("displaced");
+  if (!folders) return;
+  if (folders->empty() || folders->size() % 2 != 0)
+    reader.fail("displaced", "holds " + std::to_string(folders->size()) +
+                                 " folders, but each displacement needs two; name the folder of +h "
+                                 "and then that of -h");
+  for (const char* key :
+       {"atoms", "directions", "check_step_bohr", "state_response", "response_residual"})
+    if (reader.has(key))
+      reader.fail(key,
+                  "is not allowed with perturbation.displaced, whose files say what is displaced "
+                  "and hold no potential at other displacements; remove it");
+  for (std::size_t i = 0; i < folders->size(); i += 2)
+    p.folders.push_back({directory / (*folders)[i], directory / (*folders)[i + 1]});
+}
+
 }  // namespace
 
 void read_perturbation(TableReader reader, const std::filesystem::path& directory, Deck* deck) {
@@ -44,6 +63,13 @@ void read_perturbation(TableReader reader, const std::filesystem::path& director
     reader.fail("check_step_bohr",
                 "is below 1e-4 Bohr, where differences of Sigma lose the digits "
                 "that the check compares; set 0.01, or 0 for no check");
+  p.sternheimer = reader.choice("state_response", 0, {"sum", "sternheimer"}) == 1;
+  if (reader.has("response_residual") && !p.sternheimer)
+    reader.fail("response_residual",
+                "has no meaning with state_response = \"sum\", which solves no equation; set "
+                "state_response = \"sternheimer\" or remove it");
+  p.response_residual = reader.number("response_residual", p.response_residual, 1e-13, 1e-6);
+  read_folders(reader, directory, p);
   if (const std::string modes = reader.text("modes", ""); !modes.empty()) {
     for (const char* key : {"atoms", "directions"})
       if (reader.has(key))
@@ -62,8 +88,13 @@ void check_perturbation(const Deck& deck, const std::string& where) {
       throw InvalidInput(where + ": the table [perturbation] is not allowed with " + key + ", " +
                          why);
   };
-  refuse_if(!deck.mean_field.empirical, "meanfield.source = \"files\"",
-            "which holds no potential of a displaced atom; set source = \"epm\"");
+  refuse_if(!deck.mean_field.empirical && deck.perturbation.folders.empty(),
+            "meanfield.source = \"files\" alone",
+            "which holds no potential of a displaced atom; name the folders of displaced "
+            "calculations in perturbation.displaced, or set source = \"epm\"");
+  refuse_if(deck.mean_field.empirical && !deck.perturbation.folders.empty(),
+            "perturbation.displaced and meanfield.source = \"epm\"",
+            "whose form factors give the displaced potentials; remove perturbation.displaced");
   refuse_if(deck.mean_field.crystal.deformation != EmpiricalCrystal{}.deformation,
             "meanfield.stretch", "because form factors are known at undeformed lengths alone");
   refuse_if(!has_first_order(deck.sigma.method),

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/solver/perturbation/displacement_elements.hpp"
+#include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
 #include "workers/gw/solver/screening/long_wave_tensor.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -275,11 +275,16 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
                          " listed ones");
   const MeanField& field = outer != nullptr ? *outer : screening;
   check_displacements(deck.perturbation, field.crystal());
+  if (!deck.perturbation.folders.empty()) {
+    const auto displaced = file_displacements(deck.perturbation.folders, field);
+    if (deck.perturbation.modes) require_all_displacements(displaced, field.crystal());
+  }
   plan_epsilon(deck, screening, &plan);
   plan.epsilon.memory_budget_bytes = memory_budget_bytes;
   SigmaOptions& s = plan.sigma;
   s.method = deck.sigma.method;
   s.bands = band_count(field, deck.sigma.bands, top_is_whole(deck), "sigma.bands", &plan);
+  check_response(deck.perturbation, field, s.bands);
   plan_cutoffs(deck, field, &plan);
   s.kpoints = plan_kpoints(deck.sigma.kpoints, field, &plan);
   plan_outer_bands(deck.sigma, field, &plan);

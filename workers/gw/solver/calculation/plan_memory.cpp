@@ -110,10 +110,14 @@ struct FirstOrderBytes {
 };
 FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, const Plan& plan,
                                      double n_screened) {
-  constexpr double kScratch_bytes = 2147483648.0, kKetsOfPart = 32.0, kKetsInWork = 16.0;
+  constexpr double kScratch_bytes = 2147483648.0, kKetsOfPart = 32.0, kKetsInWork = 16.0,
+                   kRightSides = 512.0;
   const SigmaOptions& s = plan.sigma;
   const bool contour = s.method == SigmaMethod::kContour;
-  const auto n_p = static_cast<double>(displacements_of(deck.perturbation, field.crystal()).size());
+  const auto n_p =
+      static_cast<double>(deck.perturbation.folders.empty()
+                              ? displacements_of(deck.perturbation, field.crystal()).size()
+                              : deck.perturbation.folders.size());
   const auto n_bare =
       static_cast<double>(make_g_sphere(field.crystal().bdot, {}, s.bare_cutoff_ry).size());
   const double n_l = s.band_max - s.band_min + 1, n_b = s.bands,
@@ -132,6 +136,12 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
     bytes.kernel = threads * (16.0 * n_screened * n_screened + z);
   } else {
     bytes.kernel = std::min(kScratch_bytes, n_e * kKetsOfPart * (z + 16.0 * n_l * n_screened));
+  }
+  if (deck.perturbation.sternheimer) {
+    // Right sides solved together, five vectors of each, and their products on host and device.
+    const double columns = std::min(kRightSides, n_p * kKetsOfPart);
+    bytes.kernel +=
+        80.0 * columns * n_pw + (plan.on_cpu ? 32.0 : 16.0) * columns * n_l * (n_screened + n_bare);
   }
   const double n_parts =
       std::max(1.0, std::floor(n_b / kKetsOfPart)) * static_cast<double>(field.zone.size());
