@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "tests/gw/support/phonon_mode_files.hpp"
+#include "tests/support/reference_data.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/perturbation/phonon_modes_file.hpp"
@@ -46,6 +47,14 @@ std::string refusal_of(const std::string& table, const std::filesystem::path& di
     return error.what();
   }
   return "";
+}
+
+Plan plan_of(const std::string& deck) {
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  DeviceTeam team(*kernels);
+  SilentProgress silent;
+  return validated_plan(parse_deck(deck, {}, "test", "."),
+                        {.team = team, .memory_budget_bytes = std::int64_t{1} << 30}, silent);
 }
 
 /// Position of a k-point in the list of kets.
@@ -154,6 +163,16 @@ TEST(WaveVectorJob, RotationsTurnWaveVectors) {
     EXPECT_NEAR(g[i], g[0], kVanishing_ry);
     EXPECT_NEAR(sigma[i], sigma[0], kVanishing_ry);
   }
+}
+
+// Band 8 ends a multiplet at Γ, but splits a pair between Γ and L. Band 9 splits the doublet of
+// bands 9 and 10 at Γ, so that the window ends with band 10.
+TEST(WaveVectorJob, OuterBandsSplitNoMultipletAtKPlusQ) {
+  const std::string crystal =
+      "[meanfield]\nsource = \"epm\"\ncutoff_ry = 5.0\nk_grid = [4, 4, 4]\nbands = 20\n"
+      "[epsilon]\ncutoff_ry = 3.0\n[sigma]\nband_max = 8\nkpoints = [[0, 0, 0]]\n";
+  EXPECT_EQ(plan_of(crystal).sigma.band_max, 8);
+  EXPECT_EQ(plan_of(crystal + "[perturbation]\nq = [[0.25, 0.25, 0.25]]\n").sigma.band_max, 10);
 }
 
 /// Modes of GaAs at q = (1/3, 0, 0) of the chain: unitary numbers instead of a dynamical matrix.
@@ -296,6 +315,33 @@ TEST(WaveVectorJob, ModesOfAnotherCellMoveTheSameAtoms) {
   }
 }
 
+// The valence top at Γ is even and that at L is odd about the centre of a bond. Modes at L have a
+// parity too, so that the transverse acoustic and the longitudinal optical ones do not couple them.
+// The modes are those of the example, with eight digits: 1e-4 meV.
+TEST(WaveVectorJob, ParityForbidsModesAtL) {
+  const Calculation run = run_deck(
+      "[meanfield]\nsource = \"epm\"\ncutoff_ry = 5.0\nk_grid = [2, 2, 2]\nbands = 14\n"
+      "[epsilon]\ncutoff_ry = 3.0\n[sigma]\nband_max = 4\nkpoints = [[0, 0, 0]]\n[perturbation]\n"
+      "q = [[0.5, 0.5, 0.5]]\nmodes_at_q = [\"silicon-modes-sw/l.toml\"]\n",
+      quasi::test::source_dir() / "examples/gw");
+  ASSERT_TRUE(run.wave_vectors[0].phonons);
+  int forbidden = 0, allowed = 0;
+  for (const ModeCoupling& c : run.wave_vectors[0].phonons->couplings) {
+    if (c.bra != std::pair{3, 4} || c.ket != std::pair{2, 4}) continue;
+    const bool odd = c.mode == 2 || c.mode == 4;  // LA and TO
+    (odd ? allowed : forbidden) += 1;
+    if (odd) {
+      EXPECT_GT(1e3 * c.mean_field_ev, 10.0);
+      EXPECT_GT(1e3 * c.sigma_ev, 10.0);
+    } else {
+      EXPECT_LT(1e3 * c.mean_field_ev, 1e-4);
+      EXPECT_LT(1e3 * c.sigma_ev, 1e-4);
+    }
+  }
+  EXPECT_EQ(allowed, 2);
+  EXPECT_EQ(forbidden, 2);
+}
+
 // A thermal result lists the modes of its whole mesh. The writer of the test gives (½,0,0) half of
 // the energies at Γ.
 TEST(WaveVectorJob, ThermalResultsHoldTheModesOfTheirMesh) {
@@ -322,6 +368,8 @@ TEST(WaveVectorJob, RefusesWhatItDoesNotHave) {
       {"q = [[0.3333, 0, 0], [-0.6667, 0, 0]]\n", "twice"},
       {"q = [[0.3333, 0]]\n", "perturbation.q"},
       {"q = [[0.3333, 0, 0]]\ncheck_step_bohr = 0.01\n", "in a supercell"},
+      {"q = [[0.3333, 0, 0]]\nstate_response = \"sternheimer\"\n", "built for q = 0"},
+      {"q = [[0.3333, 0, 0]]\ndisplaced = [\"a\", \"b\"]\n", "not allowed with"},
       {"modes_at_q = [\"third.toml\"]\n", "other than 0"},
       {"q = [[0.6667, 0, 0]]\nmodes_at_q = [\"third.toml\"]\n", "no modes at q"},
       {"q = [[0.3333, 0, 0]]\natoms = [1]\nmodes_at_q = [\"third.toml\"]\n", "need all atoms"},

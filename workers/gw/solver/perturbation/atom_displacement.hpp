@@ -15,7 +15,7 @@ struct DisplacementWave {
 };
 
 /// Returns the displacement of one atom of every cell of a built-in crystal (docs/theory/gw.md
-/// 14.1, 14.10). With K = p + G:
+/// 14.1, 14.13). With K = p + G:
 ///
 ///   ∂V(K) = −i (K·e) v_a(|K|²) e^{−iK·τ_a} / N_at, Ry/Bohr
 ///

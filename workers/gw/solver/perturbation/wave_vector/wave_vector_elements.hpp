@@ -7,7 +7,7 @@
 #include "workers/gw/solver/perturbation/mode_elements.hpp"
 
 // The folder wave_vector holds the first orders in displacements with a wave vector q other than 0
-// (docs/theory/gw.md 14.10). Begin here.
+// (docs/theory/gw.md 14.13). Begin here.
 namespace quasi::gw {
 
 /// Holds the first orders ⟨l, k+q| · |m, k⟩ in displacements with one wave vector.
