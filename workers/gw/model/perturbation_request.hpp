@@ -26,8 +26,13 @@ struct PerturbationRequest {
   /// True if first orders of states hold the states beyond the bands of Σ, by linear equations.
   bool sternheimer = false;
   double response_residual = 1e-11;  ///< largest relative residual of these equations
+  /// Wave vectors other than 0, differences of two k-points; reduced, in [0, 1).
+  std::vector<Vec3> wave_vectors;
+  bool at_gamma = true;      ///< true if the displacements at q = 0 are wanted
+  bool all_lengths = false;  ///< as in DisplacementWave (atom_displacement.hpp), for q = 0
   /// Phonon modes whose first order the job writes too; absent: none.
   std::optional<PhononModes> modes;
+  std::vector<PhononModes> modes_at_q;  ///< those of the other wave vectors, in their order
 };
 
 }  // namespace quasi::gw

@@ -21,18 +21,25 @@ void solve_displacements(const Deck& deck, const StepContext& context, Calculati
     files = file_displacements(deck.perturbation.folders, run.field);
   const DisplacedCrystal displaced{deck.mean_field.crystal, deck.perturbation,
                                    files.empty() ? nullptr : &files};
-  run.displacements =
-      displacement_elements(displaced, run.field, run.epsilon, run.plan.sigma, context);
-  if (deck.perturbation.modes) {
+  if (deck.perturbation.at_gamma)
+    run.displacements =
+        displacement_elements(displaced, run.field, run.epsilon, run.plan.sigma, context);
+  if (run.displacements && deck.perturbation.modes) {
     run.phonons = mode_elements(zero_point_modes(*deck.perturbation.modes, run.field.crystal()),
                                 *run.displacements, run.field.waves);
     run.phonons->shifts =
         zero_point_shifts(run.phonons->modes, perturbations_of(displaced, run.field.crystal()),
                           run.field, run.plan.sigma, *run.displacements, context.team.first());
   }
+  run.wave_vectors =
+      wave_vector_elements(displaced, run.field, run.epsilon, run.plan.sigma, context);
   run.seconds["perturbation"] = clock.seconds();
-  for (const auto& [step, seconds] : run.displacements->seconds)
-    run.seconds["perturbation_" + step] = seconds;
+  if (run.displacements)
+    for (const auto& [step, seconds] : run.displacements->seconds)
+      run.seconds["perturbation_" + step] += seconds;
+  for (const WaveVectorElements& at_q : run.wave_vectors)
+    for (const auto& [step, seconds] : at_q.elements.seconds)
+      run.seconds["perturbation_" + step] += seconds;
 }
 
 }  // namespace quasi::gw

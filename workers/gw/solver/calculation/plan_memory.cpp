@@ -120,14 +120,16 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
                               : deck.perturbation.folders.size());
   const auto n_bare =
       static_cast<double>(make_g_sphere(field.crystal().bdot, {}, s.bare_cutoff_ry).size());
+  // With a wave vector the states of k and of k + q have products and energies of their own.
+  const double sides = deck.perturbation.wave_vectors.empty() ? 1.0 : 2.0;
   const double n_l = s.band_max - s.band_min + 1, n_b = s.bands,
-               n_e = s.method == SigmaMethod::kCohsex ? 1.0 : n_l,
+               n_e = s.method == SigmaMethod::kCohsex ? 1.0 : sides * n_l,
                n_pw = static_cast<double>(field.waves.waves.front().g.size()),
                of_sum = 16.0 * n_p * n_e * n_l * n_l,
                states = 16.0 * n_b * n_pw + (plan.on_cpu ? 32.0 : 16.0) * n_b * n_pw,
                z = 16.0 * n_l * n_b * n_l,
                n_f = contour ? static_cast<double>(plan.epsilon.frequencies_ry.size()) : 0.0;
-  FirstOrderBytes bytes{.products = 16.0 * n_l * n_b * (n_screened + n_bare) + states};
+  FirstOrderBytes bytes{.products = sides * (16.0 * n_l * n_b * (n_screened + n_bare) + states)};
   bytes.sums =
       16.0 * n_p * n_b * kKetsOfPart + 4.0 * of_sum + 8.0 * n_e * (n_b + kKetsOfPart) * n_f;
   if (plan.on_cpu) {
@@ -146,6 +148,8 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
   const double n_parts =
       std::max(1.0, std::floor(n_b / kKetsOfPart)) * static_cast<double>(field.zone.size());
   bytes.results = n_parts * (2.0 * of_sum + 16.0 * n_p * n_l * n_l);
+  // All couplings of a wave vector are made on the host, from one matrix of plane waves at a time.
+  if (sides > 1.0) bytes.results += 16.0 * (n_p * n_b * n_b + n_pw * (n_pw + 2.0 * n_b));
   return bytes;
 }
 

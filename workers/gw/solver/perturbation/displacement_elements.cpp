@@ -18,23 +18,26 @@ namespace {
 /// Limit of an acoustic sum. The eigenstates are those of H to 1e-8 Ry or better.
 constexpr double kAcousticLimit_ev = 1e-6;
 
+}  // namespace
+
 Vec3 unit_vector(char direction) {
   Vec3 unit{};
   unit[static_cast<std::size_t>(direction - 'x')] = 1.0;
   return unit;
 }
 
-/// Takes the elements at the energies of bra and ket from those at the energies of all states.
 ElementsAtK at_bra_and_ket(const SigmaDerivativeAtK& all) {
   const auto n = static_cast<std::size_t>(all.n);
   const bool one_energy = all.energy_ry.size() == 1;  // static COHSEX
+  const std::size_t first_ket = all.energy_ry.size() == 2 * n ? n : 0;
   ElementsAtK elements{.mean_field = all.mean_field,
                        .sigma_bra = std::vector<Cplx>(n * n),
                        .sigma_ket = std::vector<Cplx>(n * n),
                        .fixed_energies = std::vector<Cplx>(n * n)};
   for (std::size_t l = 0; l < n; ++l)
     for (std::size_t m = 0; m < n; ++m) {
-      const std::size_t i = l * n + m, bra = one_energy ? 0 : l, ket = one_energy ? 0 : m;
+      const std::size_t i = l * n + m, bra = one_energy ? 0 : l,
+                        ket = one_energy ? 0 : first_ket + m;
       const auto row = static_cast<std::int64_t>(l), column = static_cast<std::int64_t>(m);
       elements.sigma_bra[i] = all.at(bra, row, column);
       elements.sigma_ket[i] = all.at(ket, row, column);
@@ -44,6 +47,8 @@ ElementsAtK at_bra_and_ket(const SigmaDerivativeAtK& all) {
     }
   return elements;
 }
+
+namespace {
 
 std::vector<double> outer_energies_ry(const MeanField& field, const SigmaOptions& options) {
   std::vector<double> energies_ry;
@@ -93,8 +98,10 @@ struct CheckedDisplacements {
     std::vector<DisplacedPotentials> pairs;
     for (const Displacement& d : list) {
       const Vec3 step = displaced.request.check_step_bohr * unit_vector(d.direction);
-      pairs.push_back({displaced_potential(displaced.crystal, crystal, d.atom - 1, step),
-                       displaced_potential(displaced.crystal, crystal, d.atom - 1, -1.0 * step)});
+      const bool all = displaced.request.all_lengths;
+      pairs.push_back(
+          {displaced_potential(displaced.crystal, crystal, d.atom - 1, step, all),
+           displaced_potential(displaced.crystal, crystal, d.atom - 1, -1.0 * step, all)});
     }
     return pairs;
   }
@@ -213,6 +220,8 @@ void check_displacements(const PerturbationRequest& request, const Crystal& crys
                          ", but the cell has " + std::to_string(crystal.atoms.size()) +
                          " atoms; count them from 1");
   if (request.modes) zero_point_modes(*request.modes, crystal);
+  if (!request.modes_at_q.empty())
+    for (const Vec3& q : request.wave_vectors) zero_point_modes_at(request.modes_at_q, q, crystal);
 }
 
 void check_response(const PerturbationRequest& request, const MeanField& field, int bands) {
@@ -234,8 +243,9 @@ std::vector<Perturbation> perturbations_of(const DisplacedCrystal& displaced,
     return list;
   }
   for (const Displacement& d : displacements_of(displaced.request, crystal)) {
-    list.push_back(
-        atom_displacement(displaced.crystal, crystal, d.atom - 1, unit_vector(d.direction)));
+    list.push_back(atom_displacement(displaced.crystal, crystal, d.atom - 1,
+                                     unit_vector(d.direction),
+                                     {.all_lengths = displaced.request.all_lengths}));
     list.back().name = d.name();
   }
   return list;

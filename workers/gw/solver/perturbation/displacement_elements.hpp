@@ -30,7 +30,12 @@ struct ElementsAtK {
   Cplx gw(std::size_t i) const { return mean_field[i] - vxc[i] + sigma(i); }
 };
 
-/// Describes a displacement of one atom of every cell, with the wave vector p = 0.
+/// Takes the elements at the energies of bra and ket from those at all energies. The energies are
+/// those of the outer states, or those of the bras and then those of the kets. Static COHSEX has
+/// one.
+ElementsAtK at_bra_and_ket(const SigmaDerivativeAtK& all);
+
+/// Describes a displacement of one atom of every cell, with one wave vector.
 struct Displacement {
   int atom = 1;          ///< counted from 1
   char direction = 'x';  ///< Cartesian
@@ -42,6 +47,7 @@ struct Displacement {
 struct DisplacementElements {
   std::vector<Displacement> displacements;
   std::vector<int> k_index;                  ///< positions in the irreducible list
+  std::vector<int> bra_index;                ///< those of k + q; empty: q = 0
   int band_min = 1, band_max = 1;            ///< bands of bra and ket, counted from 1
   std::vector<std::vector<ElementsAtK>> at;  ///< [displacement][k]
   /// Largest diagonal elements of ∂V and of ∂Σ summed over all atoms, Ry/Bohr
@@ -54,6 +60,9 @@ struct DisplacementElements {
 /// Returns the largest deviation of ∂Σ from finite displacements, Ry/Bohr, or 0 if there are
 /// none.
 double largest_deviation_ry(const ElementsAtK& at);
+
+/// Returns the unit vector along 'x', 'y' or 'z'.
+Vec3 unit_vector(char direction);
 
 /// Lists the displacements of a request, atom by atom.
 std::vector<Displacement> displacements_of(const PerturbationRequest& request,

@@ -86,10 +86,13 @@ ModeElements mode_elements(ZeroPointModes modes, const DisplacementElements& dis
   for (std::size_t m = 0; m < found.modes.n_modes(); ++m) {
     if (found.modes.acoustic[m] || found.modes.first_of_set[m] != static_cast<int>(m)) continue;
     for (std::size_t k = 0; k < displaced.k_index.size(); ++k) {
-      const auto sets =
-          multiplets(waves, 0, displaced.k_index[k], displaced.band_min - 1, displaced.band_max);
-      for (const auto& bra : sets)
-        for (const auto& ket : sets) {
+      const auto sets_at = [&](int k_index) {
+        return multiplets(waves, 0, k_index, displaced.band_min - 1, displaced.band_max);
+      };
+      const int bra_index =
+          displaced.bra_index.empty() ? displaced.k_index[k] : displaced.bra_index[k];
+      for (const auto& bra : sets_at(bra_index))
+        for (const auto& ket : sets_at(displaced.k_index[k])) {
           found.couplings.push_back({.mode = static_cast<int>(m),
                                      .k = k,
                                      .bra = {bra.first + 1, bra.second},

@@ -42,12 +42,12 @@ struct ZeroPointShifts {
   std::vector<double> fan_gw_ev, debye_waller_gw_ev;
 };
 
-/// Holds the first orders between the outer states in phonon modes at q = 0.
+/// Holds the first orders between the outer states in phonon modes at one q.
 struct ModeElements {
   ZeroPointModes modes;
   std::vector<std::vector<ModeElementsAtK>> at;           ///< [mode][k]
   std::vector<ModeCoupling> couplings;                    ///< couplings of optical modes
-  std::vector<std::vector<ZeroPointShifts>> shifts = {};  ///< [mode][k]
+  std::vector<std::vector<ZeroPointShifts>> shifts = {};  ///< [mode][k]; empty at other q than 0
 };
 
 /// Transforms the first orders g_aα in displacements of all atoms (Ry/Bohr) into first orders in
