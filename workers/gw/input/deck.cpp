@@ -7,6 +7,7 @@
 #include "workers/gw/input/deck_pseudobands.hpp"
 #include "workers/gw/input/deck_sigma.hpp"
 #include "workers/gw/input/perturbation/deck_perturbation.hpp"
+#include "workers/gw/input/spinors/deck_spinors.hpp"
 #include "workers/io/renamed_keys.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -49,6 +50,7 @@ void read_crystal(TableReader& reader, EmpiricalCrystal& c) {
   c.cubic_cell = reader.choice("cell", 0, {"primitive", "cubic"}) == 1;
   if (c.cubic_cell && well_model(c.name) != nullptr)
     reader.fail("cell", "= \"cubic\" belongs to the crystals of diamond and zincblende; remove it");
+  read_spin_orbit(reader, c);
   c.repeats = grid_of(reader, "supercell", c.repeats);
   c.origin_shift = vector_of(reader, "origin_shift", c.origin_shift);
   c.disorder_bohr = reader.number("disorder_bohr", c.disorder_bohr, 0.0, 0.5);
@@ -84,7 +86,8 @@ void check_crystal_keys(TableReader& reader, std::size_t limit) {
 void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t limit,
                      bool needs_density) {
   for (const char* key : {"crystal", "lattice_bohr", "stretch", "cell", "supercell", "origin_shift",
-                          "disorder_bohr", "disorder_seed", "cutoff_ry", "k_grid", "bands"})
+                          "disorder_bohr", "disorder_seed", "cutoff_ry", "k_grid", "bands",
+                          "spin_orbit_ry_bohr2"})
     if (reader.has(key))
       reader.fail(key, "belongs to source = \"epm\"; with files it follows from WFN");
   const bool own = m.long_wave != LongWave::kStates;
@@ -375,6 +378,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   check_across_tables(deck, where);
   check_pseudobands(deck, where);
   check_perturbation(deck, where);
+  check_spin_orbit(deck, where);
   return deck;
 }
 

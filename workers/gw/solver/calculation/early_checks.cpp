@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "workers/backend/error.hpp"
 #include "workers/gw/solver/mean_field/empirical_structure.hpp"
 
 namespace quasi::gw {
@@ -51,6 +52,13 @@ void add_dense_states_to_plan(const Deck& deck, const Device& device, Calculatio
   run.plan.memory_bytes = std::max(run.plan.memory_bytes, memory.device_bytes);
   run.plan.host.mean_field = static_cast<double>(memory.host_bytes);
   run.plan.host_bytes = run.plan.host.peak();
+}
+
+void require_support_of_spinors(const Deck& deck, const MeanField& field) {
+  if (field.n_spinor() == 2 && deck.pseudobands.wanted())
+    throw InvalidInput(
+        "pseudobands.vectors is not allowed with the spinors of WFN (nspinor = 2): random vectors "
+        "of two components are not built; remove the table [pseudobands]");
 }
 
 std::string leave_out_forgotten_states(const MeanField& field, Deck& deck) {
