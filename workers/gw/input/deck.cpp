@@ -56,9 +56,7 @@ void read_crystal(TableReader& reader, EmpiricalCrystal& c) {
   c.disorder_bohr = reader.number("disorder_bohr", c.disorder_bohr, 0.0, 0.5);
   c.disorder_seed = reader.integer("disorder_seed", c.disorder_seed, 0, 2147483647);
   if (c.disorder_bohr > 0.0 && well_model(c.name) != nullptr)
-    reader.fail("disorder_bohr",
-                "displaces atoms with form factors, which \"monolayer\" has "
-                "not; remove it or choose another crystal");
+    reader.fail("disorder_bohr", "displaces atoms, \"monolayer\" has none; choose another crystal");
   if (c.disorder_bohr == 0.0 && reader.has("disorder_seed"))
     reader.fail("disorder_seed", "belongs to disorder_bohr; set that too, or remove the seed");
   c.wavefunction_cutoff_ry = reader.number("cutoff_ry", c.wavefunction_cutoff_ry, 0.5, 1000.0);
@@ -86,8 +84,7 @@ void check_crystal_keys(TableReader& reader, std::size_t limit) {
 void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t limit,
                      bool needs_density) {
   for (const char* key : {"crystal", "lattice_bohr", "stretch", "cell", "supercell", "origin_shift",
-                          "disorder_bohr", "disorder_seed", "cutoff_ry", "k_grid", "bands",
-                          "spin_orbit_ry_bohr2"})
+                          "disorder_bohr", "disorder_seed", "cutoff_ry", "k_grid", "bands"})
     if (reader.has(key))
       reader.fail(key, "belongs to source = \"epm\"; with files it follows from WFN");
   const bool own = m.long_wave != LongWave::kStates;

@@ -41,6 +41,10 @@ struct EmpiricalCrystal {
   EigensolverOptions eigensolver;
 
   int n_spinor() const { return spin_orbit_ry_bohr2 ? 2 : 1; }
+  /// True if H acts on spins.
+  bool couples_spins() const {
+    return spin_orbit_ry_bohr2 && *spin_orbit_ry_bohr2 != std::array<double, 2>{};
+  }
 };
 
 /// Form factors of one crystal, Ry, at |G|² = 3, 4, 8, 11 in units of (2π/a)²: the symmetric and

@@ -26,7 +26,10 @@ void read_spin_orbit(TableReader& reader, EmpiricalCrystal& crystal) {
 }
 
 void check_spin_orbit(const Deck& deck, const std::string& where) {
-  if (!deck.mean_field.empirical || !deck.mean_field.crystal.spin_orbit_ry_bohr2) return;
+  if (!deck.mean_field.crystal.spin_orbit_ry_bohr2) return;
+  if (!deck.mean_field.empirical)
+    throw InvalidInput(where + ": meanfield." + kKey +
+                       " belongs to source = \"epm\"; with files it follows from WFN");
   const auto refuse_if = [&](bool condition, const char* key, const char* why) {
     if (condition)
       throw InvalidInput(where + ": meanfield." + kKey + " is not allowed with " + key + ", " +

@@ -15,7 +15,8 @@ namespace {
 bool may_be_real(const EmpiricalCrystal& crystal) {
   const auto is_zero = [](double x) { return x == 0.0; };
   const auto& shift = crystal.origin_shift;
-  if (crystal.disorder_bohr > 0.0 || !std::all_of(shift.begin(), shift.end(), is_zero))
+  if (crystal.disorder_bohr > 0.0 || crystal.couples_spins() ||
+      !std::all_of(shift.begin(), shift.end(), is_zero))
     return false;
   if (std::any_of(crystal.k_grid.begin(), crystal.k_grid.end(), [](int n) { return n > 2; }))
     return false;
