@@ -133,12 +133,12 @@ TEST_F(BrokenInput, UnknownFlavour) {
   put(path("WFN"), all);
   expect_error({"title", "Complex or Real"});
 }
-TEST_F(BrokenInput, Spinors) {
+TEST_F(BrokenInput, SpinorsAnnouncedButAbsent) {
   write_good();
   std::string all = bytes_of(path("WFN"));
   all[4 + 96 + 4 + 4] = 4;
   put(path("WFN"), all);
-  expect_error({"spinors", "not supported"});
+  expect_error({"WFN", "band 1 of k-point 1", "record"});
 }
 TEST_F(BrokenInput, AbsurdNumberOfSymmetries) {
   write_good();

@@ -68,6 +68,63 @@ TEST_P(GwKernelsOnDevice, PairProductsAreConvolutions) {
   }
 }
 
+// The product of spinors is the sum of the convolutions of both components: 1e-12 for coefficients
+// of order one. A small and a large sphere make the CPU take both of its ways. Real coefficients
+// make a device put two products into one transform. The density is the sum of both components too.
+TEST_P(GwKernelsOnDevice, ProductsOfSpinorsAddComponents) {
+  struct Case {
+    std::array<int, 3> box, psi, sphere;
+    bool real;
+  };
+  for (const Case& c : {Case{{8, 9, 10}, {2, 2, 2}, {2, 3, 3}, false},
+                        {{8, 9, 10}, {1, 1, 1}, {1, 0, 0}, false},
+                        {{8, 9, 10}, {2, 2, 2}, {2, 3, 3}, true}}) {
+    const auto psi = frequencies_within(c.psi), sphere = frequencies_within(c.sphere);
+    const auto psi_index = box_indices(psi, c.box), sphere_index = box_indices(sphere, c.box);
+    const auto n_pw = static_cast<std::int64_t>(psi_index.size()),
+               n_g = static_cast<std::int64_t>(sphere_index.size());
+    auto left = test::random_complex(3 * 2 * n_pw, 44), right = test::random_complex(8 * n_pw, 45);
+    for (auto* list : {&left, &right})
+      for (Cplx& value : *list) value = c.real ? value.real() : value;
+    const auto kernels = gw::make_gw_kernels(GetParam());
+    gw::PairProductKernels& pairs = kernels->pair_products();
+    const View<const std::int32_t, 1> positions{psi_index.data(), {n_pw}};
+    const auto left_bands = pairs.load_bands(c.box, {left.data(), {3, 2 * n_pw}}, positions);
+    const auto right_bands = pairs.load_bands(c.box, {right.data(), {4, 2 * n_pw}}, positions);
+    const auto loaded = pairs.load_sphere(c.box, {sphere_index.data(), {n_g}}, {});
+    const auto block = pairs.make_block();
+    pairs.fill({*left_bands, {1, 3}}, {*right_bands, {1, 4}}, *loaded, *block);
+    std::vector<Cplx> products(2 * 3 * n_g), density(n_g), expected_density(n_g);
+    block->read({products.data(), {2, 3, n_g}});
+    pairs.add_density({*right_bands, {1, 3}}, *loaded, 0.5, {density.data(), {n_g}});
+    const auto product = [&](const std::vector<Cplx>& a, std::int64_t l, const std::vector<Cplx>& b,
+                             std::int64_t n) {
+      std::vector<Cplx> sum(n_g);
+      for (std::int64_t s = 0; s < 2; ++s) {
+        const auto part = oracle::gw::pair_product(
+            {a.begin() + (2 * l + s) * n_pw, a.begin() + (2 * l + s + 1) * n_pw},
+            {b.begin() + (2 * n + s) * n_pw, b.begin() + (2 * n + s + 1) * n_pw}, psi, psi, sphere,
+            c.box.data());
+        for (std::int64_t g = 0; g < n_g; ++g) sum[g] += part[g];
+      }
+      return sum;
+    };
+    for (std::int64_t n = 1; n < 4; ++n) {
+      for (std::int64_t l = 1; l < 3; ++l) {
+        const auto expected = product(left, l, right, n);
+        for (std::int64_t g = 0; g < n_g; ++g)
+          ASSERT_LE(std::abs(products[((l - 1) * 3 + n - 1) * n_g + g] - expected[g]),
+                    1e-12 * static_cast<double>(n_pw));
+      }
+      const auto own = product(right, n, right, n);
+      for (std::int64_t g = 0; g < n_g && n < 3; ++g)
+        expected_density[g] += 0.5 * std::conj(own[g]);
+    }
+    for (std::int64_t g = 0; g < n_g; ++g)
+      EXPECT_LE(std::abs(density[g] - expected_density[g]), 1e-12 * static_cast<double>(n_pw));
+  }
+}
+
 // `replace_plane_wave` changes the products of one plane wave and leaves all others as they are.
 TEST_P(GwKernelsOnDevice, OnePlaneWaveIsReplaced) {
   const std::int64_t n_left = 3, n_right = 5, n_g = 7, g = 2;

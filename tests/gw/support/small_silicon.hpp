@@ -122,7 +122,7 @@ inline std::vector<Cplx> rotate_multiplets(MeanField& field, int ik, int n_bands
   const auto n = static_cast<std::size_t>(n_bands);
   std::vector<Cplx> whole(n * n);
   KPointWaves& waves = field.waves.waves[static_cast<std::size_t>(ik)];
-  const std::size_t n_pw = waves.g.size();
+  const std::size_t n_pw = waves.g.size() * static_cast<std::size_t>(field.n_spinor());
   for (const auto& [begin, end] : multiplets(field.waves, 0, ik, 0, n_bands)) {
     const auto d = static_cast<std::size_t>(end - begin), first = static_cast<std::size_t>(begin);
     const auto u = random_unitary(d, seed + static_cast<std::uint32_t>(begin));

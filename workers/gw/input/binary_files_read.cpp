@@ -8,6 +8,7 @@
 #include "workers/gw/input/fortran_file.hpp"
 #include "workers/gw/input/header_checks.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
+#include "workers/gw/input/spinors/magnetisation.hpp"
 #include "workers/io/input_path.hpp"
 
 // Reads the binary files of BerkeleyGW: WFN, RHO, VXC, VSC and VKB (docs/theory/gw.md 1.1, 1.2).
@@ -53,19 +54,24 @@ void require_kind(const Title& title, const std::vector<std::string>& accepted,
 /// Counts of record 2, in the order in which every header holds them.
 struct Counts {
   int n_spins = 1, n_g = 0, n_symmetries = 0, cell_symmetry = 0, n_atoms = 0;
+  int n_spinor = 1;  ///< 2 in files with nspin = 4, which have one spin
 };
 
 Counts take_counts(FortranRecord& record, const std::string& file) {
   const auto v = record.take<std::int32_t>(5);
-  if (v[0] == 4)
-    throw InvalidInput("'" + file +
-                       "' holds two-component spinors (nspin = 4), which are not supported yet; "
-                       "rerun the mean field without spin-orbit coupling");
-  require_in_range(v[0], 1, 2, "number of spins", file);
+  const bool spinors = v[0] == 4;
+  if (!spinors) require_in_range(v[0], 1, 2, "number of spins", file);
   require_in_range(v[1], 1, kMaxPlaneWaves, "number of G-vectors", file);
   require_in_range(v[2], 1, kMaxSymmetries, "number of symmetry operations", file);
   require_in_range(v[4], 1, kMaxAtoms, "number of atoms", file);
-  return {v[0], v[1], v[2], v[3], v[4]};
+  return {spinors ? 1 : v[0], v[1], v[2], v[3], v[4], spinors ? 2 : 1};
+}
+
+void refuse_projectors_of_spinors(const Counts& counts, const std::string& file) {
+  if (counts.n_spinor == 2)
+    throw InvalidInput("'" + file +
+                       "' holds projectors of spinors (nspin = 4), which are not supported; leave "
+                       "out meanfield.vsc and vkb, and give wfnq for the limit q → 0");
 }
 
 /// Records 4 to 8: cell, reciprocal cell, group, translations, atoms.
@@ -128,16 +134,20 @@ std::vector<IVec3> read_g_list(FortranReader& file, std::int64_t expected,
   return list;
 }
 
-/// One data block: `expected` values for each of n_columns columns (spins).
+/// One data block: `expected` values for each of n_columns columns (spins, or components of
+/// spinors). 0: as many columns as the first record holds.
 std::vector<std::vector<Cplx>> read_data(FortranReader& file, std::int64_t expected, int n_columns,
                                          bool is_real, const std::string& what) {
-  std::vector<std::vector<Cplx>> columns(static_cast<std::size_t>(n_columns));
+  std::vector<std::vector<Cplx>> columns(static_cast<std::size_t>(std::max(1, n_columns)));
   const int n_records = record_count(file, what);
   for (int r = 0; r < n_records; ++r) {
     const int n = file.values<std::int32_t>(1, "length of a part of " + what)[0];
     require_in_range(n, 0, expected - static_cast<std::int64_t>(columns[0].size()),
                      "length of a part of " + what, file.path().string());
     FortranRecord record = file.record(what);
+    if (n_columns == 0 && r == 0)
+      columns.resize(components_in(record.size(), std::int64_t{is_real ? 8 : 16} * n,
+                                   "'" + file.path().string() + "': " + what));
     for (auto& column : columns) {
       if (is_real) {
         for (const double value : record.take<double>(n)) column.emplace_back(value, 0.0);
@@ -198,7 +208,12 @@ void read_point(FortranReader& file, int ik, std::int64_t n_pw, StateFile* state
       skip_data(file, what);
       continue;
     }
-    const auto columns = read_data(file, n_pw, w.header.n_spins, w.header.is_real, what);
+    auto columns =
+        read_data(file, n_pw, w.header.n_spins * w.header.n_spinor, w.header.is_real, what);
+    if (w.header.n_spinor == 2) {  // a state is the component ↑, then ↓
+      columns[0].insert(columns[0].end(), columns[1].begin(), columns[1].end());
+      columns.resize(1);
+    }
     for (std::size_t s = 0; s < columns.size(); ++s) {
       if (states == nullptr) {
         in_memory[s].insert(in_memory[s].end(), columns[s].begin(), columns[s].end());
@@ -227,6 +242,7 @@ Wavefunctions read_wavefunctions_binary(const std::filesystem::path& path,
   FortranRecord sizes = file.record("counts");
   const Counts counts = take_counts(sizes, name);
   w.header.n_spins = counts.n_spins;
+  w.header.n_spinor = counts.n_spinor;
   w.header.density_cutoff_ry = sizes.take<double>();
   const int n_k = sizes.take<std::int32_t>();
   w.n_bands = sizes.take<std::int32_t>();
@@ -260,7 +276,9 @@ Wavefunctions read_wavefunctions_binary(const std::filesystem::path& path,
   for (int ik = 0; ik < n_k; ++ik)
     require_in_range(n_pw[static_cast<std::size_t>(ik)], 1, max_pw,
                      "number of plane waves of k-point " + std::to_string(ik + 1), name);
-  const auto states = state_file_for(storage, path, w, {n_pw.begin(), n_pw.end()});
+  std::vector<std::int64_t> rows(n_pw.begin(), n_pw.end());
+  for (std::int64_t& row : rows) row *= w.header.n_spinor;
+  const auto states = state_file_for(storage, path, w, rows);
   for (int ik = 0; ik < n_k; ++ik)
     read_point(file, ik, n_pw[static_cast<std::size_t>(ik)], states.get(), w);
   if (states != nullptr) take_mapped(*states, w);
@@ -302,7 +320,10 @@ PlaneWaveField read_field(const std::filesystem::path& path, const std::string& 
   read_crystal(file, counts, &field.header.crystal);
   field.header.g = read_g_list(file, counts.n_g, "master G-list");
   check_header(field.header, name);
-  field.values = read_data(file, counts.n_g, counts.n_spins, title.is_real, kind + " data");
+  field.header.n_spinor = counts.n_spinor;
+  const int n_columns = counts.n_spinor == 2 ? 0 : counts.n_spins;  // with or without magnetism
+  field.values = read_data(file, counts.n_g, n_columns, title.is_real, kind + " data");
+  if (n_columns == 0) field.values = without_magnetisation(std::move(field.values), name);
   return field;
 }
 
@@ -315,6 +336,7 @@ Projectors read_projectors(const std::filesystem::path& path) {
   FortranRecord sizes = file.record("counts");
   const Counts counts = take_counts(sizes, name);
   p.header.n_spins = counts.n_spins;
+  refuse_projectors_of_spinors(counts, name);
   p.header.density_cutoff_ry = sizes.take<double>();
   const int n_k = sizes.take<std::int32_t>();
   const int n_species = sizes.take<std::int32_t>();

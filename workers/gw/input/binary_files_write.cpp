@@ -78,9 +78,10 @@ void write_data(FortranWriter& file, const std::vector<const Cplx*>& columns, st
   file.end_record();
 }
 
-/// Begins the record of counts: spins, plane waves, operations, lattice type, atoms and cut-off.
+/// Begins the record of counts: spins (4 for spinors), plane waves, operations, lattice type, atoms
+/// and cut-off.
 void put_counts(FortranWriter& file, const MeanFieldHeader& header) {
-  file.put(to_int32(header.n_spins))
+  file.put(to_int32(header.n_spinor == 2 ? 4 : header.n_spins))
       .put(to_int32(header.g.size()))
       .put(to_int32(header.crystal.symmetries.size()))
       .put(to_int32(header.crystal.cell_symmetry))
@@ -127,7 +128,10 @@ void write_wavefunctions(const std::filesystem::path& path, const Wavefunctions&
     for (int band = 0; band < w.n_bands; ++band) {
       std::vector<const Cplx*> columns;
       for (const auto& c : waves.coefficients)
-        columns.push_back(c.data() + static_cast<std::size_t>(band) * waves.g.size());
+        for (int component = 0; component < w.header.n_spinor; ++component)
+          columns.push_back(c.data() +
+                            static_cast<std::size_t>(band * w.header.n_spinor + component) *
+                                waves.g.size());
       write_data(file, columns, waves.g.size(), is_real);
     }
   }

@@ -7,6 +7,7 @@
 #include "workers/gw/input/deck_pseudobands.hpp"
 #include "workers/gw/input/deck_sigma.hpp"
 #include "workers/gw/input/perturbation/deck_perturbation.hpp"
+#include "workers/gw/input/spinors/deck_spinors.hpp"
 #include "workers/io/renamed_keys.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -49,14 +50,13 @@ void read_crystal(TableReader& reader, EmpiricalCrystal& c) {
   c.cubic_cell = reader.choice("cell", 0, {"primitive", "cubic"}) == 1;
   if (c.cubic_cell && well_model(c.name) != nullptr)
     reader.fail("cell", "= \"cubic\" belongs to the crystals of diamond and zincblende; remove it");
+  read_spin_orbit(reader, c);
   c.repeats = grid_of(reader, "supercell", c.repeats);
   c.origin_shift = vector_of(reader, "origin_shift", c.origin_shift);
   c.disorder_bohr = reader.number("disorder_bohr", c.disorder_bohr, 0.0, 0.5);
   c.disorder_seed = reader.integer("disorder_seed", c.disorder_seed, 0, 2147483647);
   if (c.disorder_bohr > 0.0 && well_model(c.name) != nullptr)
-    reader.fail("disorder_bohr",
-                "displaces atoms with form factors, which \"monolayer\" has "
-                "not; remove it or choose another crystal");
+    reader.fail("disorder_bohr", "displaces atoms, \"monolayer\" has none; choose another crystal");
   if (c.disorder_bohr == 0.0 && reader.has("disorder_seed"))
     reader.fail("disorder_seed", "belongs to disorder_bohr; set that too, or remove the seed");
   c.wavefunction_cutoff_ry = reader.number("cutoff_ry", c.wavefunction_cutoff_ry, 0.5, 1000.0);
@@ -375,6 +375,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   check_across_tables(deck, where);
   check_pseudobands(deck, where);
   check_perturbation(deck, where);
+  check_spin_orbit(deck, where);
   return deck;
 }
 

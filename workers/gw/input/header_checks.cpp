@@ -187,9 +187,9 @@ void check_wavefunctions(const Wavefunctions& waves, const std::string& file) {
       const KPointWaves& wave = waves.waves[static_cast<std::size_t>(ik)];
       const auto& c = wave.coefficients[static_cast<std::size_t>(spin)];
       if (c.is_mapped()) continue;  // checked as it was read
+      const std::size_t row = wave.g.size() * static_cast<std::size_t>(waves.header.n_spinor);
       for (int band = 0; band < waves.n_bands; ++band)
-        check_norm({c.data() + static_cast<std::size_t>(band) * wave.g.size(), wave.g.size()}, band,
-                   ik, file);
+        check_norm({c.data() + static_cast<std::size_t>(band) * row, row}, band, ik, file);
     }
 }
 

@@ -83,12 +83,11 @@ MeanFieldHeader read_hdf5_header(const H5Reader& file, const std::string& name) 
   require_in_range(flavour, 1, 2, "/mf_header/flavor", name);
   h.is_real = flavour == 1;
   h.title = h.is_real ? "WFN-Real" : "WFN-Complex";
-  if (file.integer("/mf_header/kpoints/nspinor") != 1)
-    throw InvalidInput("'" + name +
-                       "' holds two-component spinors (nspinor = 2), which are not supported yet; "
-                       "rerun the mean field without spin-orbit coupling");
+  h.n_spinor =
+      to_int(file.integer("/mf_header/kpoints/nspinor"), "/mf_header/kpoints/nspinor", name);
+  require_in_range(h.n_spinor, 1, 2, "number of components of a state (nspinor)", name);
   h.n_spins = to_int(file.integer("/mf_header/kpoints/nspin"), "/mf_header/kpoints/nspin", name);
-  require_in_range(h.n_spins, 1, 2, "number of spins", name);
+  require_in_range(h.n_spins, 1, 3 - h.n_spinor, "number of spins", name);
   Crystal& c = h.crystal;
   c.volume_bohr3 = file.number("/mf_header/crystal/celvol");
   c.recvol_per_bohr3 = file.number("/mf_header/crystal/recvol");
@@ -169,13 +168,13 @@ struct ColumnsOfPoint {
   std::int64_t first = 0, n_pw = 0;
 };
 
-/// Reads bands [bands.first, bands.second) of one spin and k-point, [band][n_pw].
+/// Reads bands [bands.first, bands.second) of one spin and k-point, [band][n_spinor][n_pw].
 std::vector<Cplx> read_bands(const H5Reader& file, const Wavefunctions& w, int ik,
                              const ColumnsOfPoint& at, const std::pair<int, int>& bands,
                              const std::string& name) {
   const std::int64_t parts = w.header.is_real ? 1 : 2;
   const std::int64_t start[] = {bands.first, at.spin, at.first, 0};
-  const std::int64_t count[] = {bands.second - bands.first, 1, at.n_pw, parts};
+  const std::int64_t count[] = {bands.second - bands.first, w.header.n_spinor, at.n_pw, parts};
   const auto flat = file.slab("/wfns/coeffs", start, count);
   std::vector<Cplx> c(flat.size() / static_cast<std::size_t>(parts));
   for (std::size_t i = 0; i < c.size(); ++i)
@@ -189,7 +188,7 @@ void store_bands(const H5Reader& file, const Wavefunctions& w, int ik, ColumnsOf
                  StateFile& states, const std::string& name) {
   constexpr std::int64_t kBlock_bytes = std::int64_t{16} << 20;
   const int step = static_cast<int>(std::max<std::int64_t>(1, kBlock_bytes / (16 * at.n_pw)));
-  const auto n = static_cast<std::size_t>(at.n_pw);
+  const auto n = static_cast<std::size_t>(at.n_pw * w.header.n_spinor);
   const std::int64_t known = states.bands_written(ik);
   for (at.spin = 0; at.spin < w.header.n_spins; ++at.spin)
     for (int begin = static_cast<int>(
@@ -220,14 +219,17 @@ Wavefunctions read_wavefunctions_hdf5(const std::filesystem::path& path,
   const auto g = read_g(file, "/wfns/gvecs", total, name);
   const std::int64_t parts = w.header.is_real ? 1 : 2;
   const auto shape = file.shape("/wfns/coeffs");
-  const std::vector<std::int64_t> expected{w.n_bands, w.header.n_spins, total, parts};
+  const std::vector<std::int64_t> expected{w.n_bands, w.header.n_spins * w.header.n_spinor, total,
+                                           parts};
   if (shape != expected)
     throw InvalidInput(
         "'" + name +
         "': /wfns/coeffs has another shape than bands × spins × plane waves × parts = " +
-        std::to_string(w.n_bands) + " × " + std::to_string(w.header.n_spins) + " × " +
-        std::to_string(total) + " × " + std::to_string(parts));
-  const auto states = state_file_for(storage, path, w, n_pw);
+        std::to_string(w.n_bands) + " × " + std::to_string(w.header.n_spins * w.header.n_spinor) +
+        " × " + std::to_string(total) + " × " + std::to_string(parts));
+  std::vector<std::int64_t> rows(n_pw.begin(), n_pw.end());
+  for (std::int64_t& row : rows) row *= w.header.n_spinor;
+  const auto states = state_file_for(storage, path, w, rows);
   std::int64_t first = 0;
   for (int ik = 0; ik < w.n_k(); ++ik) {
     const std::int64_t n = n_pw[static_cast<std::size_t>(ik)];
@@ -254,7 +256,7 @@ void write_hdf5_header(H5Writer& file, const Wavefunctions& w) {
   write_int(file, "/mf_header/flavor", h.is_real ? 1 : 2);
   const std::string k = "/mf_header/kpoints/";
   write_int(file, k + "nspin", h.n_spins);
-  write_int(file, k + "nspinor", 1);
+  write_int(file, k + "nspinor", h.n_spinor);
   write_int(file, k + "nrk", w.n_k());
   write_int(file, k + "mnband", w.n_bands);
   std::vector<std::int32_t> n_pw;
@@ -327,15 +329,18 @@ void write_wavefunctions_hdf5(const std::filesystem::path& path, const Wavefunct
   file.write("/wfns/gvecs", g, {total, 3}, "1");
   std::vector<double> flat;
   for (int band = 0; band < w.n_bands; ++band)
-    for (int spin = 0; spin < w.header.n_spins; ++spin)
+    for (int column = 0; column < w.header.n_spins * w.header.n_spinor; ++column)
       for (const KPointWaves& waves : w.waves)
         for (std::size_t i = 0; i < waves.g.size(); ++i) {
-          const Cplx c = waves.coefficients[static_cast<std::size_t>(spin)]
-                                           [static_cast<std::size_t>(band) * waves.g.size() + i];
+          const auto spin = static_cast<std::size_t>(column / w.header.n_spinor);
+          const auto row =
+              static_cast<std::size_t>(band * w.header.n_spinor + column % w.header.n_spinor);
+          const Cplx c = waves.coefficients[spin][row * waves.g.size() + i];
           flat.push_back(c.real());
           if (!w.header.is_real) flat.push_back(c.imag());
         }
-  file.write("/wfns/coeffs", flat, {w.n_bands, w.header.n_spins, total, w.header.is_real ? 1 : 2},
+  file.write("/wfns/coeffs", flat,
+             {w.n_bands, w.header.n_spins * w.header.n_spinor, total, w.header.is_real ? 1 : 2},
              "1");
   file.commit();
 }

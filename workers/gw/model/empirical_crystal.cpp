@@ -26,6 +26,7 @@ constexpr FormFactors kTable[] = {
     {"germanium", 10.6930, {-0.238, 0.0, 0.004, 0.068}, {0, 0, 0, 0}, {32, 32}},
     {"gaas", 10.6770, {-0.23, 0.0, 0.01, 0.055}, {0.07, 0.05, 0.0, 0.01}, {31, 33}},
     {"zns", 10.2233, {-0.22, 0.0, 0.03, 0.07}, {0.24, 0.14, 0.0, 0.04}, {30, 16}},
+    {"insb", 12.2454, {-0.20, 0.0, 0.0, 0.04}, {0.06, 0.05, 0.0, 0.01}, {49, 51}},
 };
 
 constexpr WellModel kMonolayer{.name = "monolayer",
@@ -44,7 +45,7 @@ const FormFactors& form_factors(const std::string& name) {
   for (const FormFactors& entry : kTable)
     if (name == entry.name) return entry;
   throw InvalidInput("meanfield.crystal = \"" + name +
-                     "\" has no form factors; choose silicon, germanium, gaas or zns");
+                     "\" has no form factors; choose silicon, germanium, gaas, zns or insb");
 }
 
 double interpolated_form_factor(const FormFactors& factors, double lattice_bohr, double g2,

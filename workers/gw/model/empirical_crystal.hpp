@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,9 @@ struct EmpiricalCrystal {
   /// Form factors between the shells are then taken from interpolated_form_factor().
   double disorder_bohr = 0.0;
   int disorder_seed = 1;  ///< of the directions
+  /// Spin–orbit strengths λ of both kinds of atoms, Ry Bohr² (docs/theory/gw.md 15.1). With
+  /// them the states are spinors, even if both are 0.
+  std::optional<std::array<double, 2>> spin_orbit_ry_bohr2;
   double wavefunction_cutoff_ry = 11.0;
   IVec3 k_grid{1, 1, 1};
   int bands = 20;
@@ -34,6 +39,12 @@ struct EmpiricalCrystal {
   /// True: q → 0 by k·p, which is exact because H is local. False: q → 0 by a second set of states.
   bool by_velocity = false;
   EigensolverOptions eigensolver;
+
+  int n_spinor() const { return spin_orbit_ry_bohr2 ? 2 : 1; }
+  /// True if H acts on spins.
+  bool couples_spins() const {
+    return spin_orbit_ry_bohr2 && *spin_orbit_ry_bohr2 != std::array<double, 2>{};
+  }
 };
 
 /// Form factors of one crystal, Ry, at |G|² = 3, 4, 8, 11 in units of (2π/a)²: the symmetric and

@@ -19,16 +19,20 @@ struct MeanFieldHeader {
   std::string title;     ///< "WFN-Complex", "RHO-Real", …
   bool is_real = false;  ///< coefficients are stored as reals (inversion about the origin)
   int n_spins = 1;
+  int n_spinor = 1;  ///< components of a state; 2: spinors, with n_spins = 1 (docs/theory/gw.md 15)
   Crystal crystal;
   double density_cutoff_ry = 0.0;
   IVec3 fft_grid{};
   std::vector<IVec3> g;  ///< master list, in the writer's order
+
+  /// Returns the electrons of one occupied band: two, or one if spins or spinors are told apart.
+  double electrons_per_band() const { return n_spins * n_spinor == 1 ? 2.0 : 1.0; }
 };
 
 /// Plane-wave coefficients of all bands at one k-point.
 struct KPointWaves {
   std::vector<IVec3> g;                         ///< [n_pw], in the writer's order
-  std::vector<StateCoefficients> coefficients;  ///< [spin] → [n_bands][n_pw]
+  std::vector<StateCoefficients> coefficients;  ///< [spin] → [n_bands][n_spinor][n_pw], ↑ first
 };
 
 struct Wavefunctions {

@@ -83,13 +83,15 @@ class PairBlock {
 ///
 ///   M_ln(G) = 1/N_r Σ_r u*_l(r) u_n(r) e^{+iGr}.
 ///
-/// One instance and the objects that it makes serve one thread at a time. Bands, sphere and box of
-/// one product must belong together.
+/// The product of spinors is summed over their components, u*_l↑ u_n↑ + u*_l↓ u_n↓. One
+/// instance and the objects that it makes serve one thread at a time. Bands, sphere and box of one
+/// product must belong together.
 class PairProductKernels {
  public:
   virtual ~PairProductKernels() = default;
   /// Copies the wavefunctions of some bands to the device. @param coefficients  c_n(G),
-  /// [n_bands][n_pw];  box_index  position of each G, [n_pw]
+  /// [n_bands][n_pw], or [n_bands][2 n_pw] with both components of spinors;  box_index  position of
+  /// each G, [n_pw]
   virtual std::unique_ptr<const LoadedBands> load_bands(const FftBox& box,
                                                         View<const Cplx, 2> coefficients,
                                                         View<const std::int32_t, 1> box_index) = 0;

@@ -23,18 +23,25 @@ bool all_real(const std::vector<Cplx>& values) {
 
 std::int64_t box_size(const FftBox& box) { return std::int64_t{1} * box[0] * box[1] * box[2]; }
 
+/// Returns a* b by real numbers, without the test for infinities of the operator.
+Cplx conjugate_product(const Cplx& a, const Cplx& b) {
+  return {a.real() * b.real() + a.imag() * b.imag(), a.real() * b.imag() - a.imag() * b.real()};
+}
+
 /// Compares the flops of a matrix product with those of an FFT and its product on the box. The
 /// gather of the convolution matrix is divided among the bands that use it.
 bool convolution_is_cheaper(const CpuBands& right, const CpuSphere& sphere, std::int64_t n_right) {
   constexpr double kProductOverTransformSpeed = 4.0;
   constexpr double kGatherFlops = 40.0;
-  const double matrix = static_cast<double>(right.n_pw) * static_cast<double>(sphere.n_g());
+  const double matrix =
+      static_cast<double>(right.n_pw * right.n_spinor) * static_cast<double>(sphere.n_g());
   const double n = static_cast<double>(box_size(sphere.box));
   const double transform = (5.0 * std::log2(n) + 8.0) * n * kProductOverTransformSpeed;
   return matrix * (8.0 + kGatherFlops / static_cast<double>(n_right)) < transform;
 }
 
-/// The convolution matrix of one left band: row G holds c*_l(G'+G) times the factor of G.
+/// The convolution matrix of one left band: row G holds c*_l(G'+G) times the factor of G, for each
+/// component of the band.
 ///
 /// The box holds products on the whole sphere, so a sum G' + G never wraps around onto another
 /// plane wave. Box positions therefore add, each axis modulo its edge.
@@ -45,21 +52,29 @@ class ConvolutionMatrix {
         sphere_(sphere),
         box_(sphere.box),
         boxed_wave_(static_cast<std::size_t>(box_size(box_))),
-        matrix_(static_cast<std::size_t>(sphere.n_g() * right.n_pw)) {
+        matrix_(static_cast<std::size_t>(sphere.n_g() * right.n_spinor * right.n_pw)) {
     for (const std::int32_t at : right.box_index) waves_.push_back(split(at));
   }
-  /// Returns the matrix of left band l, [n_g][n_pw].
+  /// Returns the matrix of left band l, [n_g][n_spinor][n_pw].
   const Cplx* matrix_of_band(std::int64_t l) {
+    for (std::int64_t component = 0; component < left_.n_spinor; ++component)
+      fill_component(l, component);
+    return matrix_.data();
+  }
+
+ private:
+  void fill_component(std::int64_t l, std::int64_t component) {
     const auto n_pw = static_cast<std::int64_t>(waves_.size());
+    const std::int64_t of_state = l * left_.n_spinor + component;
     std::fill(boxed_wave_.begin(), boxed_wave_.end(), Cplx{});
     for (std::int64_t p = 0; p < left_.n_pw; ++p)
       boxed_wave_[static_cast<std::size_t>(left_.box_index[static_cast<std::size_t>(p)])] =
-          std::conj(left_.coefficients[static_cast<std::size_t>(l * left_.n_pw + p)]);
+          std::conj(left_.coefficients[static_cast<std::size_t>(of_state * left_.n_pw + p)]);
 #pragma omp parallel for schedule(static)
     for (std::int64_t g = 0; g < sphere_.n_g(); ++g) {
       const std::array<int, 3> shift = split(sphere_.box_index[static_cast<std::size_t>(g)]);
       const Cplx factor = sphere_.factor[static_cast<std::size_t>(g)];
-      Cplx* row = matrix_.data() + g * n_pw;
+      Cplx* row = matrix_.data() + (g * left_.n_spinor + component) * n_pw;
       for (std::int64_t p = 0; p < n_pw; ++p) {
         std::array<int, 3> at = waves_[static_cast<std::size_t>(p)];
         for (std::size_t i = 0; i < 3; ++i) {
@@ -70,10 +85,7 @@ class ConvolutionMatrix {
                  boxed_wave_[static_cast<std::size_t>((at[0] * box_[1] + at[1]) * box_[2] + at[2])];
       }
     }
-    return matrix_.data();
   }
-
- private:
   std::array<int, 3> split(std::int32_t at) const {
     return {at / (box_[1] * box_[2]), at / box_[2] % box_[1], at % box_[2]};
   }
@@ -88,7 +100,8 @@ void fill_by_convolution(const BandSelection& left, const BandSelection& right,
                          const CpuSphere& sphere, Cplx* products) {
   const CpuBands& l_side = bands_of(left);
   const CpuBands& r_side = bands_of(right);
-  const std::int64_t n_g = sphere.n_g(), n_pw = r_side.n_pw, n_right = right.range.size();
+  const std::int64_t n_g = sphere.n_g(), n_pw = r_side.n_pw * r_side.n_spinor,
+                     n_right = right.range.size();
   ConvolutionMatrix matrix(l_side, r_side, sphere);
   const Cplx one{1.0, 0.0}, zero{};
   const ThreadedBlas threads(8.0 * static_cast<double>(n_right * n_g) * static_cast<double>(n_pw));
@@ -107,7 +120,8 @@ std::unique_ptr<const LoadedBands> CpuPairProductKernels::load_bands(
   auto bands = std::make_unique<CpuBands>();
   bands->box = box;
   bands->n_bands = coefficients.extent[0];
-  bands->n_pw = coefficients.extent[1];
+  bands->n_pw = box_index.extent[0];
+  bands->n_spinor = coefficients.extent[1] / std::max<std::int64_t>(1, bands->n_pw);
   bands->coefficients.assign(coefficients.data, coefficients.data + coefficients.size());
   bands->box_index.assign(box_index.data, box_index.data + box_index.extent[0]);
   bands->real = all_real(bands->coefficients);
@@ -131,6 +145,8 @@ void CpuPairProductKernels::fill(const BandSelection& left, const BandSelection&
   const auto& kept = dynamic_cast<const CpuSphere&>(sphere);
   if (bands_of(left).box != kept.box || bands_of(right).box != kept.box)
     throw std::logic_error("bands and sphere of a pair product are on different boxes");
+  if (bands_of(left).n_spinor != bands_of(right).n_spinor)
+    throw std::logic_error("a pair product of a spinor with a state of one component");
   Cplx* products =
       dynamic_cast<CpuPairBlock&>(block).resize(left.range.size(), right.range.size(), kept.n_g());
   if (convolution_is_cheaper(bands_of(right), kept, right.range.size())) {
@@ -150,9 +166,10 @@ void CpuPairProductKernels::use_box(const FftBox& box) {
 
 void CpuPairProductKernels::make_waves(const CpuBands& bands) const {
   if (bands.waves.size() > 0) return;
-  bands.waves = FftArray(bands.n_bands * stride());
+  const std::int64_t n_waves = bands.n_bands * bands.n_spinor;
+  bands.waves = FftArray(n_waves * stride());
 #pragma omp parallel for schedule(static)
-  for (std::int64_t n = 0; n < bands.n_bands; ++n) {
+  for (std::int64_t n = 0; n < n_waves; ++n) {
     Cplx* u = bands.waves.data() + n * stride();
     std::fill(u, u + stride(), Cplx{});
     const Cplx* c = bands.coefficients.data() + n * bands.n_pw;
@@ -169,7 +186,7 @@ void CpuPairProductKernels::fill_by_transform(const BandSelection& left, const B
   make_waves(l_side);
   make_waves(r_side);
   const double scale = 1.0 / static_cast<double>(n_r_);
-  const std::int64_t n_right = right.range.size(), n_g = sphere.n_g();
+  const std::int64_t n_right = right.range.size(), n_g = sphere.n_g(), n_spinor = r_side.n_spinor;
 #pragma omp parallel
   {
     FftArray work(stride());
@@ -177,11 +194,12 @@ void CpuPairProductKernels::fill_by_transform(const BandSelection& left, const B
 #pragma omp for schedule(static) collapse(2)
     for (std::int64_t l = left.range.begin; l < left.range.end; ++l)
       for (std::int64_t n = right.range.begin; n < right.range.end; ++n) {
-        const Cplx* ul = l_side.waves.data() + l * stride();
-        const Cplx* un = r_side.waves.data() + n * stride();
-        for (std::int64_t r = 0; r < n_r_; ++r)
-          f[r] = {ul[r].real() * un[r].real() + ul[r].imag() * un[r].imag(),
-                  ul[r].real() * un[r].imag() - ul[r].imag() * un[r].real()};
+        const Cplx* ul = l_side.waves.data() + l * n_spinor * stride();
+        const Cplx* un = r_side.waves.data() + n * n_spinor * stride();
+        for (std::int64_t r = 0; r < n_r_; ++r) f[r] = conjugate_product(ul[r], un[r]);
+        if (n_spinor == 2)
+          for (std::int64_t r = 0; r < n_r_; ++r)
+            f[r] += conjugate_product(ul[stride() + r], un[stride() + r]);
         sphere.to_sphere.run(f);
         Cplx* m = products + ((l - left.range.begin) * n_right + (n - right.range.begin)) * n_g;
         for (std::int64_t g = 0; g < n_g; ++g)

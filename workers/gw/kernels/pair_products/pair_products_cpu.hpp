@@ -16,10 +16,11 @@ namespace quasi::gw {
 struct CpuBands final : LoadedBands {
   FftBox box{};
   std::int64_t n_bands = 0, n_pw = 0;
+  std::int64_t n_spinor = 1;            ///< components of a band
   bool real = false;                    ///< every coefficient is real
-  std::vector<Cplx> coefficients;       ///< [n_bands][n_pw]
+  std::vector<Cplx> coefficients;       ///< [n_bands][n_spinor][n_pw]
   std::vector<std::int32_t> box_index;  ///< [n_pw]
-  mutable FftArray waves;               ///< u_n(r), empty before the first use
+  mutable FftArray waves;  ///< u_n(r), [n_bands][n_spinor][n_r]; empty before the first use
 };
 
 /// Plane waves of pair products in host memory.
@@ -37,7 +38,8 @@ struct CpuSphere final : LoadedSphere {
 ///
 ///   transform:    product on the box, one FFT of the lines that reach the sphere, gather
 ///                                                                   ~ 5 N_r log₂ N_r flops a pair
-///   convolution:  M_ln(G) = Σ_G' c*_l(G'+G) c_n(G'), for one l a matrix product over all n
+///   convolution:  M_ln(G) = Σ_G' c*_l(G'+G) c_n(G'), for one l a matrix product over all n, where
+///                 the sum runs over both components of spinors
 ///                                                                   8 N_pw N_G flops a pair
 ///
 /// FFTs of small boxes run at about an eighth of the speed of matrix products. Leaving out lines

@@ -26,17 +26,29 @@ __global__ void scatter(const double2* c, const std::int32_t* index, std::int64_
   if (g < n_pw) box[blockIdx.y * n_r + index[g]] = c[blockIdx.y * n_pw + g];
 }
 
-/// Computes f[b][r] = conj(u_l(r)) u_b(r), b = blockIdx.y.
+/// Returns conj(a) b.
+__device__ double2 conjugate_product(const double2& a, const double2& b) {
+  return {fma(a.x, b.x, a.y * b.y), fma(a.x, b.y, -a.y * b.x)};
+}
+
+/// Returns conj(a) b + c.
+__device__ double2 add_conjugate_product(const double2& a, const double2& b, const double2& c) {
+  return {fma(a.x, b.x, fma(a.y, b.y, c.x)), fma(a.x, b.y, fma(-a.y, b.x, c.y))};
+}
+
+/// Computes f[b][r] = conj(u_l(r)) u_b(r), b = blockIdx.y, or the sum of both components.
+template <int kSpinor>
 __global__ void form_products(const double2* left, const double2* right, std::int64_t n_r,
                               double2* f) {
   const std::int64_t r = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (r >= n_r) return;
-  const double2 a = left[r];
-  const double2 b = right[blockIdx.y * n_r + r];
-  f[blockIdx.y * n_r + r] = {fma(a.x, b.x, a.y * b.y), fma(a.x, b.y, -a.y * b.x)};
+  const double2* b = right + blockIdx.y * kSpinor * n_r + r;
+  double2 sum = conjugate_product(left[r], b[0]);
+  if constexpr (kSpinor == 2) sum = add_conjugate_product(left[n_r + r], b[n_r], sum);
+  f[blockIdx.y * n_r + r] = sum;
 }
 
-/// Computes f[r] = Σ_n |u_n(r)|².
+/// Computes f[r] = Σ_n |u_n(r)|² of all components of all bands.
 __global__ void add_squares(const double2* waves, std::int64_t n_bands, std::int64_t n_r,
                             double2* f) {
   const std::int64_t r = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -71,20 +83,25 @@ struct DropImaginary {
   __device__ void operator()(std::int64_t i) const { values[i].y = 0.0; }
 };
 
-/// Computes f[b][r] = conj(u_l(r)) [u_2b(r) + i u_2b+1(r)]. M of both is real, so they appear as
-/// real and imaginary part.
+/// Computes f[b][r] = conj(u_l(r)) [u_2b(r) + i u_2b+1(r)], or the sum of both components. M of
+/// both is real, so they appear as real and imaginary part.
+template <int kSpinor>
 __global__ void form_two_products(const double2* left, const double2* right, std::int64_t n_right,
                                   std::int64_t n_r, double2* f) {
   const std::int64_t r = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (r >= n_r) return;
-  const double2 a = left[r];
   const std::int64_t n = 2 * std::int64_t{blockIdx.y};
-  double2 b = right[n * n_r + r];
-  if (n + 1 < n_right) {
-    const double2 c = right[(n + 1) * n_r + r];
-    b = {b.x - c.y, b.y + c.x};
-  }
-  f[blockIdx.y * n_r + r] = {fma(a.x, b.x, a.y * b.y), fma(a.x, b.y, -a.y * b.x)};
+  const auto pair_of = [&](std::int64_t component) {
+    double2 b = right[(n * kSpinor + component) * n_r + r];
+    if (n + 1 < n_right) {
+      const double2 c = right[((n + 1) * kSpinor + component) * n_r + r];
+      b = {b.x - c.y, b.y + c.x};
+    }
+    return b;
+  };
+  double2 sum = conjugate_product(left[r], pair_of(0));
+  if constexpr (kSpinor == 2) sum = add_conjugate_product(left[n_r + r], pair_of(1), sum);
+  f[blockIdx.y * n_r + r] = sum;
 }
 
 /// Given values of M for the first plane waves, which replace those of the transform.
@@ -202,14 +219,17 @@ void PairProductTransforms::fill_weighted(const WeightedRows& wanted, cudaStream
   use_box(sphere.box);
   const std::int64_t rows = wanted.right.size(), boxes = wanted.real ? (rows + 1) / 2 : rows;
   double2* work = work_of(boxes);
-  const double2* left = wanted.left_bands.waves.data() + wanted.left * n_r_;
-  const double2* right = wanted.right_bands.waves.data() + wanted.right.begin * n_r_;
+  const std::int64_t n_spinor = wanted.left_bands.n_spinor;
+  const auto form = n_spinor == 2 ? form_products<2> : form_products<1>;
+  const auto form_two = n_spinor == 2 ? form_two_products<2> : form_two_products<1>;
+  const double2* left = wanted.left_bands.waves.data() + wanted.left * n_spinor * n_r_;
+  const double2* right = wanted.right_bands.waves.data() + wanted.right.begin * n_spinor * n_r_;
   const dim3 box_grid(blocks_for(n_r_), static_cast<unsigned>(boxes)),
       sphere_grid(blocks_for(sphere.n_g()), static_cast<unsigned>(boxes));
   if (wanted.real)
-    form_two_products<<<box_grid, kThreads, 0, stream>>>(left, right, rows, n_r_, work);
+    form_two<<<box_grid, kThreads, 0, stream>>>(left, right, rows, n_r_, work);
   else
-    form_products<<<box_grid, kThreads, 0, stream>>>(left, right, n_r_, work);
+    form<<<box_grid, kThreads, 0, stream>>>(left, right, n_r_, work);
   check_launch(kWhat);
   plan(static_cast<int>(boxes)).run(work, stream);
   const Heads heads{wanted.head, wanted.n_heads, wanted.head_stride};
@@ -229,14 +249,16 @@ void PairProductTransforms::fill(const BandSelection& left, const BandSelection&
   const BandRange l_range = left.range, n_range = right.range;
   const std::int64_t batch = std::min<std::int64_t>(largest_batch(n_r_), n_range.size());
   work_of(batch);
+  const std::int64_t n_spinor = bands_of(right).n_spinor;
+  const auto form = n_spinor == 2 ? form_products<2> : form_products<1>;
   const SphereInBox gathered{sphere.box_index.data(), sphere.factor.data(), sphere.n_g(), n_r_};
   for (std::int64_t l = l_range.begin; l < l_range.end; ++l)
     for (std::int64_t n = n_range.begin; n < n_range.end; n += batch) {
       const std::int64_t count = std::min(batch, n_range.end - n);
       const auto many = static_cast<unsigned>(count);
-      form_products<<<dim3(blocks_for(n_r_), many), kThreads, 0, stream>>>(
-          bands_of(left).waves.data() + l * n_r_, bands_of(right).waves.data() + n * n_r_, n_r_,
-          work_.data());
+      form<<<dim3(blocks_for(n_r_), many), kThreads, 0, stream>>>(
+          bands_of(left).waves.data() + l * n_spinor * n_r_,
+          bands_of(right).waves.data() + n * n_spinor * n_r_, n_r_, work_.data());
       check_launch(kWhat);
       plan(static_cast<int>(count)).run(work_.data(), stream);
       gather<<<dim3(blocks_for(sphere.n_g()), many), kThreads, 0, stream>>>(
@@ -250,8 +272,10 @@ void PairProductTransforms::sum_squares(const BandSelection& bands, const CudaSp
                                         double2* products, cudaStream_t stream) {
   use_box(sphere.box);
   double2* work = work_of(1);
+  const std::int64_t n_spinor = bands_of(bands).n_spinor;
   add_squares<<<blocks_for(n_r_), kThreads, 0, stream>>>(
-      bands_of(bands).waves.data() + bands.range.begin * n_r_, bands.range.size(), n_r_, work);
+      bands_of(bands).waves.data() + bands.range.begin * n_spinor * n_r_,
+      bands.range.size() * n_spinor, n_r_, work);
   check_launch(kWhat);
   plan(1).run(work, stream);
   gather<<<dim3(blocks_for(sphere.n_g()), 1), kThreads, 0, stream>>>(
@@ -263,10 +287,13 @@ std::unique_ptr<const LoadedBands> CudaPairProductKernels::load_bands(
     const FftBox& box, View<const Cplx, 2> coefficients, View<const std::int32_t, 1> box_index) {
   context_->use();
   const cudaStream_t stream = context_->stream();
-  const std::int64_t n_bands = coefficients.extent[0], n_pw = coefficients.extent[1],
-                     n_r = box_size(box);
+  // A component of a band is transformed like a band.
+  const std::int64_t n_pw = box_index.extent[0],
+                     n_spinor = coefficients.extent[1] / std::max<std::int64_t>(1, n_pw),
+                     n_bands = coefficients.extent[0] * n_spinor, n_r = box_size(box);
   auto bands = std::make_unique<CudaBands>();
   bands->box = box;
+  bands->n_spinor = n_spinor;
   bands->waves =
       DeviceBuffer<double2>(static_cast<std::size_t>(n_bands * n_r), "wavefunctions on the box");
   DeviceBuffer<std::int32_t> index(static_cast<std::size_t>(n_pw), kWhat);
@@ -325,6 +352,8 @@ void CudaPairProductKernels::fill(const BandSelection& left, const BandSelection
   const auto& kept = dynamic_cast<const CudaSphere&>(sphere);
   if (bands_of(left).box != kept.box || bands_of(right).box != kept.box)
     throw std::logic_error("bands and sphere of a pair product are on different boxes");
+  if (bands_of(left).n_spinor != bands_of(right).n_spinor)
+    throw std::logic_error("a pair product of a spinor with a state of one component");
   double2* products =
       dynamic_cast<CudaPairBlock&>(block).resize(left.range.size(), right.range.size(), kept.n_g());
   transforms_->fill(left, right, kept, products, context_->stream());

@@ -13,7 +13,8 @@ namespace quasi::gw::cuda {
 /// Wavefunctions of some bands on the box, in device memory.
 struct CudaBands final : LoadedBands {
   FftBox box{};
-  quasi::cuda::DeviceBuffer<double2> waves;  ///< u_n(r), [n_bands][n_r]
+  quasi::cuda::DeviceBuffer<double2> waves;  ///< u_n(r), [n_bands][n_spinor][n_r]
+  std::int64_t n_spinor = 1;                 ///< components of a band
   bool real = false;                         ///< every coefficient is real
 };
 

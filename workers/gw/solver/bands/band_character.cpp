@@ -118,7 +118,8 @@ CharacterCarrier::CharacterCarrier(const MeanField& field, const BandWindow& win
 
 DenseStates CharacterCarrier::states_at(const Vec3& k) const {
   const auto available = static_cast<int>(
-      make_g_sphere(field_.crystal().bdot, k, field_.waves.wavefunction_cutoff_ry).size());
+      make_g_sphere(field_.crystal().bdot, k, field_.waves.wavefunction_cutoff_ry).size() *
+      field_.n_spinor());
   const int end = window_.band_begin + window_.n_bands;
   return states_(k, window_.spin, std::max(end, std::min(end + kStatesAboveWindow, available)));
 }
@@ -134,9 +135,9 @@ CharacterCarrier::CarriedOperators CharacterCarrier::carried_operators(const Vec
     const GridStates::Entry& entry = grid_.at(neighbour.k);
     const std::vector<double>& delta = correction_ev_[static_cast<std::size_t>(entry.irreducible)];
     carried.outside_ev += neighbour.weight * delta[group.upward ? group.end - 1 : group.begin];
-    const auto n_pw = entry.waves.g.size();
+    const auto row = static_cast<std::size_t>(entry.waves.coefficients.extent[1]);
     const auto o = overlaps(
-        now, whole, {entry.waves.g, entry.waves.coefficients.data + group.begin * n_pw, known});
+        now, whole, {entry.waves.g, entry.waves.coefficients.data + group.begin * row, known});
     for (std::size_t a = 0; a < m; ++a)
       for (std::size_t b = 0; b < m; ++b)
         for (std::size_t c = 0; c < known; ++c) {

@@ -87,7 +87,7 @@ std::vector<std::size_t> BandFollower::follow(const DenseStates& now, std::size_
                                               std::size_t n_bands) {
   std::vector<std::size_t> band(n_bands);
   std::iota(band.begin(), band.end(), std::size_t{0});
-  const std::size_t n_g = now.sphere.g.size();
+  const std::size_t n_g = now.row(), before = rows_.size() / n_bands;
   std::vector<Cplx> rows(n_bands * n_g);
   for (const BandGroup& group : groups_) {
     const std::size_t n = group.size();
@@ -96,7 +96,7 @@ std::vector<std::size_t> BandFollower::follow(const DenseStates& now, std::size_
     for (std::size_t i = 0; i < n; ++i) turn[i * n + i] = 1.0;
     if (!g_.empty() && n > 0) {
       std::vector<std::size_t> state;
-      turn = continued_rows(now, absolute, {g_, rows_.data() + group.begin * g_.size(), n}, state);
+      turn = continued_rows(now, absolute, {g_, rows_.data() + group.begin * before, n}, state);
       for (std::size_t r = 0; r < n; ++r) band[group.begin + r] = group.begin + state[r];
     }
     for (std::size_t r = 0; r < n; ++r)

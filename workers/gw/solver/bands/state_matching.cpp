@@ -44,13 +44,14 @@ std::vector<Cplx> inverse_root(const std::vector<Cplx>& a, std::size_t n) {
 }
 
 std::vector<Cplx> overlaps(const DenseStates& a, const BandGroup& bands, const PeriodicParts& b) {
-  const std::size_t n_a = bands.size(), n_b = b.n_bands, n_g = a.sphere.g.size();
+  const std::size_t n_a = bands.size(), n_b = b.n_bands, n_g = a.row(),
+                    n_s = static_cast<std::size_t>(a.n_spinor), n_pw = a.sphere.g.size();
   const GIndex index(a.sphere.g);
   std::vector<Cplx> gathered(n_b * n_g);
   for (std::size_t i = 0; i < b.g.size(); ++i)
     if (const std::int32_t at = index.find(b.g[i]); at >= 0)
-      for (std::size_t m = 0; m < n_b; ++m)
-        gathered[m * n_g + static_cast<std::size_t>(at)] = b.coefficients[m * b.g.size() + i];
+      for (std::size_t m = 0; m < n_b * n_s; ++m)  // each component of each band
+        gathered[m * n_pw + static_cast<std::size_t>(at)] = b.coefficients[m * b.g.size() + i];
   std::vector<Cplx> conjugate(n_a * n_g);
   for (std::size_t i = 0; i < conjugate.size(); ++i)
     conjugate[i] = std::conj(a.coefficients[bands.begin * n_g + i]);

@@ -31,7 +31,7 @@ std::vector<Cplx> inverse_root(const std::vector<Cplx>& a, std::size_t n);
 /// Periodic parts of states on a list of plane waves.
 struct PeriodicParts {
   const std::vector<IVec3>& g;
-  const Cplx* coefficients;  ///< [n_bands][g]
+  const Cplx* coefficients;  ///< [n_bands][n_spinor][g]
   std::size_t n_bands = 0;
 };
 /// Calculates ⟨a_n|b_m⟩ of periodic parts, [n][m]. Both sides have plane waves of their own.

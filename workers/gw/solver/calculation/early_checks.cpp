@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "workers/backend/error.hpp"
 #include "workers/gw/solver/mean_field/empirical_structure.hpp"
 
 namespace quasi::gw {
@@ -14,7 +15,8 @@ namespace {
 bool may_be_real(const EmpiricalCrystal& crystal) {
   const auto is_zero = [](double x) { return x == 0.0; };
   const auto& shift = crystal.origin_shift;
-  if (crystal.disorder_bohr > 0.0 || !std::all_of(shift.begin(), shift.end(), is_zero))
+  if (crystal.disorder_bohr > 0.0 || crystal.couples_spins() ||
+      !std::all_of(shift.begin(), shift.end(), is_zero))
     return false;
   if (std::any_of(crystal.k_grid.begin(), crystal.k_grid.end(), [](int n) { return n > 2; }))
     return false;
@@ -51,6 +53,18 @@ void add_dense_states_to_plan(const Deck& deck, const Device& device, Calculatio
   run.plan.memory_bytes = std::max(run.plan.memory_bytes, memory.device_bytes);
   run.plan.host.mean_field = static_cast<double>(memory.host_bytes);
   run.plan.host_bytes = run.plan.host.peak();
+}
+
+void require_support_of_spinors(const Deck& deck, const MeanField& field) {
+  if (field.n_spinor() == 1) return;
+  if (deck.perturbation.wanted)
+    throw InvalidInput(
+        "[perturbation] is not allowed with the spinors of WFN (nspinor = 2): the first order of Σ "
+        "is built for states of one component; remove that table");
+  if (deck.pseudobands.wanted())
+    throw InvalidInput(
+        "pseudobands.vectors is not allowed with the spinors of WFN (nspinor = 2): random vectors "
+        "of two components are not built; remove the table [pseudobands]");
 }
 
 std::string leave_out_forgotten_states(const MeanField& field, Deck& deck) {

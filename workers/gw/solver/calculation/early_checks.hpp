@@ -20,6 +20,11 @@ void require_room_of_crystal(const Deck& deck, const Workplace& place);
 /// when the plan is made.
 void add_dense_states_to_plan(const Deck& deck, const Device& device, Calculation& run);
 
+/// Refuses what states of two components from files do not have. check_spin_orbit() refuses the
+/// like for built-in crystals when the deck is read.
+/// @throws InvalidInput with key and remedy
+void require_support_of_spinors(const Deck& deck, const MeanField& field);
+
 /// Takes out of the deck of a validation what needs states that it has forgotten
 /// (StateStorage::forget). @return a note that says so; empty: no states are forgotten
 std::string leave_out_forgotten_states(const MeanField& field, Deck& deck);

@@ -263,6 +263,7 @@ Preparation prepare(const Deck& deck, const Workplace& place, Progress& progress
                     Calculation& run) {
   Preparation ready{.outer = load_outer_mean_field(deck.mean_field, run.field)};
   const MeanField* const outer = ready.outer ? &*ready.outer : nullptr;
+  require_support_of_spinors(deck, run.field);
   if (deck.pseudobands.wanted()) {
     const PhaseClock clock(&run.seconds["pseudobands"]);
     ready.given = replace_by_pseudobands(deck, place.team.first(), run);

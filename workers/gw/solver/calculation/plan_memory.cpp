@@ -81,7 +81,7 @@ double bytes_of_static_matrices(const Plan& plan, double matrix, bool stay) {
 /// Bytes of one band on the box of pair products on a sphere.
 double box_bytes_of(const MeanField& field, const GSphere& sphere) {
   const auto box = sum_box(field, sphere.g);
-  return 16.0 * box[0] * box[1] * box[2];
+  return 16.0 * box[0] * box[1] * box[2] * field.n_spinor();
 }
 double box_bytes_of(const MeanField& screening, const Plan& plan) {
   return box_bytes_of(screening,
@@ -153,11 +153,14 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
   return bytes;
 }
 
-/// True if the coefficients of the lowest state of every k are real. χ is real then.
+/// True if the coefficients of the lowest state of every k are real. χ is real then. All states of
+/// spinors are examined, because a lowest state may be real by chance.
 bool has_real_states(const Wavefunctions& waves) {
   for (const KPointWaves& at : waves.waves)
-    for (const auto& spin : at.coefficients)
-      if (!is_real(std::span(spin).first(at.g.size()))) return false;
+    for (const auto& spin : at.coefficients) {
+      const std::span<const Cplx> all(spin);
+      if (!is_real(waves.header.n_spinor == 2 ? all : all.first(at.g.size()))) return false;
+    }
   return true;
 }
 

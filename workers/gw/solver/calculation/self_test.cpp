@@ -82,7 +82,7 @@ void check_pair_products(const MeanField& field, const Chosen& at, const SigmaOp
   for (const auto& [begin, end] : {std::pair(0, lowest), std::pair(at.begin, at.end)}) {
     const auto n_l = static_cast<std::int64_t>(end - begin);
     const auto left = load(kernels, waves_at(field, k, 0, begin, end, box));
-    const std::int64_t box_bytes = std::int64_t{16} * box[0] * box[1] * box[2];
+    const std::int64_t box_bytes = std::int64_t{16} * box[0] * box[1] * box[2] * field.n_spinor();
     const auto step = static_cast<int>(
         std::min<std::int64_t>(bands, items_that_fit(options.memory_budget_bytes, box_bytes * n_l,
                                                      box_bytes + 16 * n_l * n_g, "self-test")));

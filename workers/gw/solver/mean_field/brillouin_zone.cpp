@@ -5,6 +5,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/physics/spinor.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -20,6 +21,20 @@ std::string text(const Vec3& v) {
   char buffer[80];
   std::snprintf(buffer, sizeof buffer, "(%.6f, %.6f, %.6f)", v[0], v[1], v[2]);
   return buffer;
+}
+
+/// Writes factor(G) U c(G) of some bands, [n_bands][2][n_pw].
+void rotate_spinors(const SpinMatrix& u, const std::vector<std::complex<double>>& factor,
+                    const std::complex<double>* c, std::vector<std::complex<double>>& to) {
+  const std::size_t n_pw = factor.size(), n_bands = to.size() / (2 * n_pw);
+#pragma omp parallel for schedule(static)
+  for (std::size_t n = 0; n < n_bands; ++n)
+    for (std::size_t i = 0; i < n_pw; ++i) {
+      const std::complex<double> up = factor[i] * c[2 * n * n_pw + i],
+                                 down = factor[i] * c[(2 * n + 1) * n_pw + i];
+      to[2 * n * n_pw + i] = u[0][0] * up + u[0][1] * down;
+      to[(2 * n + 1) * n_pw + i] = u[1][0] * up + u[1][1] * down;
+    }
 }
 
 }  // namespace
@@ -132,16 +147,23 @@ RotatedWaves rotated_waves(const Wavefunctions& waves,
     unchanged = unchanged && factor[i] == 1.0;
   }
   const auto n_bands = static_cast<std::size_t>(band_end - band_begin);
+  const std::size_t row = n_pw * static_cast<std::size_t>(waves.header.n_spinor);
   const std::complex<double>* c = from.coefficients[static_cast<std::size_t>(spin)].part(
-      static_cast<std::size_t>(band_begin) * n_pw, n_bands * n_pw);
-  if (!unchanged) {
+      static_cast<std::size_t>(band_begin) * row, n_bands * row);
+  const IMat3 identity{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+  if (waves.header.n_spinor == 2 && !(unchanged && s.rotation == identity)) {
+    result.own.resize(n_bands * row);
+    rotate_spinors(spin_rotation(cartesian_rotation(waves.header.crystal, s.rotation)), factor, c,
+                   result.own);
+    c = result.own.data();
+  } else if (!unchanged) {
     result.own.resize(n_bands * n_pw);
 #pragma omp parallel for schedule(static)
     for (std::size_t n = 0; n < n_bands; ++n)
       for (std::size_t i = 0; i < n_pw; ++i) result.own[n * n_pw + i] = factor[i] * c[n * n_pw + i];
     c = result.own.data();
   }
-  result.coefficients = {c, {static_cast<std::int64_t>(n_bands), static_cast<std::int64_t>(n_pw)}};
+  result.coefficients = {c, {static_cast<std::int64_t>(n_bands), static_cast<std::int64_t>(row)}};
   return result;
 }
 

@@ -71,12 +71,13 @@ std::vector<Orbit> orbits(const BrillouinZone& zone, const std::vector<int>& gro
                           const std::vector<char>& preferred = {});
 
 /// Coefficients at a rotated point: c_f(G) = e^{−i(G+g₀)·τ} c_{k_r}(S⁻¹(G+g₀)), as lists
-/// G = S G_r − g₀ with factors e^{−i(S G_r)·τ}.
+/// G = S G_r − g₀ with factors e^{−i(S G_r)·τ}. The components of spinors are multiplied by
+/// U(S) of physics/spinor.hpp.
 struct RotatedWaves {
   std::vector<IVec3> g;
-  View<const std::complex<double>, 2>
-      coefficients;  ///< [n_bands][n_pw]; those of `waves` themselves where every factor is 1
-  std::vector<std::complex<double>> own;  ///< the memory of `coefficients` elsewhere
+  View<const std::complex<double>, 2> coefficients;  ///< [n_bands][n_spinor · n_pw]; those of
+                                                     ///< `waves` themselves where every factor is 1
+  std::vector<std::complex<double>> own;             ///< the memory of `coefficients` elsewhere
 
   RotatedWaves() = default;
   RotatedWaves(RotatedWaves&&) = default;

@@ -47,8 +47,12 @@ std::vector<Cplx> dense_hamiltonian_at(const Crystal& crystal, const Vec3& k,
 struct DenseStates {
   GSphere sphere;
   std::vector<double> energy_ry;     ///< [n_bands]
-  std::vector<Cplx> coefficients;    ///< [n_bands][n_pw]
+  std::vector<Cplx> coefficients;    ///< [n_bands][n_spinor][n_pw]
   double largest_residual_ry = 0.0;  ///< of the iterative eigensolver; 0 if H was diagonalised
+  int n_spinor = 1;
+
+  /// Returns the number of coefficients of one state.
+  std::size_t row() const { return sphere.g.size() * static_cast<std::size_t>(n_spinor); }
 };
 /// The n_bands lowest states of a mean field at any k and spin.
 using StatesAt = std::function<DenseStates(const Vec3& k, int spin, int n_bands)>;

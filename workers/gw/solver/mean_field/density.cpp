@@ -19,9 +19,10 @@ std::vector<std::vector<Cplx>> summed_density(const Wavefunctions& waves, const 
   const auto sphere = pairs.load_sphere(box, view<const std::int32_t>(index, index.size()), {});
   // The box of both sides is large. Parts of the bands have a fixed number of them.
   const auto at_once = std::max<std::int64_t>(
-      1, kDensityBands_bytes / (std::int64_t{32} * box[0] * box[1] * box[2]));
+      1,
+      kDensityBands_bytes / (std::int64_t{32} * box[0] * box[1] * box[2] * waves.header.n_spinor));
   const std::size_t n_spins = n_occupied.size();
-  const double weight = 2.0 / static_cast<double>(n_spins) / static_cast<double>(zone.size());
+  const double weight = waves.header.electrons_per_band() / static_cast<double>(zone.size());
   std::vector<std::vector<Cplx>> density(n_spins, std::vector<Cplx>(g.size()));
   for (std::size_t spin = 0; spin < n_spins; ++spin)
     for (const ZonePoint& point : zone.points()) {
@@ -30,11 +31,12 @@ std::vector<std::vector<Cplx>> summed_density(const Wavefunctions& waves, const 
                         0, n_occupied[spin]);
       std::vector<std::int32_t> at;
       for (const IVec3& v : rotated.g) at.push_back(box_position(v, box));
-      const auto n_pw = static_cast<std::int64_t>(rotated.g.size());
+      const auto n_pw = static_cast<std::int64_t>(rotated.g.size()),
+                 row = rotated.coefficients.extent[1];
       for (std::int64_t first = 0; first < n_occupied[spin]; first += at_once) {
         const std::int64_t count = std::min(at_once, n_occupied[spin] - first);
         const auto bands =
-            pairs.load_bands(box, {rotated.coefficients.data + first * n_pw, {count, n_pw}},
+            pairs.load_bands(box, {rotated.coefficients.data + first * row, {count, row}},
                              view<const std::int32_t>(at, n_pw));
         pairs.add_density({*bands, {0, count}}, *sphere, weight,
                           view<Cplx>(density[spin], g.size()));

@@ -7,7 +7,8 @@
 
 namespace quasi::gw {
 
-/// Returns ρ(G) = (2/(n_s N_k)) Σ_kv ⟨v| e^{−iGr} |v⟩ over the full zone, electrons, [spin][n_g].
+/// Returns ρ(G) = (f/N_k) Σ_kv ⟨v| e^{−iGr} |v⟩ over the full zone, electrons, [spin][n_g],
+/// with the electrons f of a band: two, or one of spinors and of spin-polarised states.
 /// @param n_occupied  bands of each spin
 std::vector<std::vector<Cplx>> summed_density(const Wavefunctions& waves, const BrillouinZone& zone,
                                               const std::vector<int>& n_occupied,

@@ -304,9 +304,18 @@ PotentialElements empirical_potential(const EmpiricalCrystal& wanted) {
              : LocalPotential(structure, factors, crystal).values();
 }
 
+SpinOrbitTerm spin_orbit_term(const EmpiricalCrystal& wanted, const Crystal& crystal) {
+  const Structure structure = make_structure(wanted, lattice_of(wanted));
+  std::vector<double> strength;
+  for (const int kind : structure.kind)
+    strength.push_back((*wanted.spin_orbit_ry_bohr2)[static_cast<std::size_t>(kind)]);
+  return SpinOrbitTerm(crystal, std::move(strength), structure.position);
+}
+
 int occupied_bands_of(const EmpiricalCrystal& wanted, const Crystal& crystal) {
-  // An atom has four electrons, a well two, and a band holds two.
-  return (well_model(wanted.name) != nullptr ? 1 : 2) * static_cast<int>(crystal.atoms.size());
+  // An atom has four electrons, a well two, and a band holds two, or one if states are spinors.
+  return (well_model(wanted.name) != nullptr ? 1 : 2) * wanted.n_spinor() *
+         static_cast<int>(crystal.atoms.size());
 }
 
 }  // namespace quasi::gw

@@ -19,14 +19,23 @@ double fixed_operator(const IVec3& g) {
          0.43 * std::sin(0.29 * g[2] + 0.31 * g[0] + 0.3);
 }
 
+/// Returns the fixed operator of all components at all G, [n_spinor][n_pw].
+std::vector<double> fixed_operators(const std::vector<IVec3>& g, int n_spinor) {
+  std::vector<double> h;
+  for (const IVec3& v : g) h.push_back(fixed_operator(v));
+  // The axes change places for ↓, so that the operator has no symmetry of spin either.
+  for (std::size_t i = 0; n_spinor == 2 && i < g.size(); ++i)
+    h.push_back(0.6 - fixed_operator({g[i][2], g[i][0], g[i][1]}));
+  return h;
+}
+
 }  // namespace
 
 void fix_gauge(const std::vector<IVec3>& g, const std::vector<double>& energy_ry,
-               double tolerance_ry, std::vector<Cplx>& vectors) {
-  const std::size_t n_pw = g.size();
+               double tolerance_ry, std::vector<Cplx>& vectors, int n_spinor) {
+  const std::vector<double> h = fixed_operators(g, n_spinor);
+  const std::size_t n_pw = h.size();  // of both components
   const std::size_t n_bands = vectors.size() / n_pw;
-  std::vector<double> h(n_pw);
-  for (std::size_t i = 0; i < n_pw; ++i) h[i] = fixed_operator(g[i]);
   std::vector<std::pair<std::size_t, std::size_t>> groups;
   for (std::size_t first = 0; first < n_bands;) {
     std::size_t end = first + 1;

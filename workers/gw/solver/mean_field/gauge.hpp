@@ -16,8 +16,10 @@ inline constexpr double kDegenerateStates_ry = 1e-8;
 /// of largest modulus of each is made real and positive. Restarts and other machines thus agree on
 /// states.
 ///
-/// @param vectors  [n_bands][n_pw], rotated in place
+/// @param vectors   [n_bands][n_spinor][n_pw], rotated in place
+/// @param n_spinor  components of a vector. The fixed operator tells them apart, because time
+///                  reversal with inversion exchanges them at one G.
 void fix_gauge(const std::vector<IVec3>& g, const std::vector<double>& energy_ry,
-               double tolerance_ry, std::vector<std::complex<double>>& vectors);
+               double tolerance_ry, std::vector<std::complex<double>>& vectors, int n_spinor = 1);
 
 }  // namespace quasi::gw

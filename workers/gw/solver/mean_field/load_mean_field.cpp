@@ -76,7 +76,7 @@ PlaneWaveField uniform_density(const Wavefunctions& waves) {
     auto& values = density.values.emplace_back(waves.header.g.size());
     const auto zero = std::find(waves.header.g.begin(), waves.header.g.end(), IVec3{});
     values[static_cast<std::size_t>(zero - waves.header.g.begin())] =
-        2.0 / static_cast<double>(n_spins) * waves.last_occupied[spin * waves.k.size()];
+        waves.header.electrons_per_band() * waves.last_occupied[spin * waves.k.size()];
   }
   return density;
 }
@@ -157,6 +157,10 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
     shifted = read_wavefunctions(source.wfnq, of_shifted);
   }
   Wavefunctions waves = read_wavefunctions(source.wfn, demand.states);
+  if (waves.header.n_spinor == 2 && !source.vsc.empty())
+    throw InvalidInput("meanfield.vsc = '" + source.vsc.filename().string() +
+                       "' is not allowed with the spinors of WFN, whose Hamiltonian is not made "
+                       "from files; remove vsc and vkb, and give wfnq for the limit q → 0");
   add_bands(source, demand, waves, kernels, progress);
   std::shared_ptr<const RadialProjectors> nonlocal;
   if ((source.long_wave != LongWave::kStates && demand.screening) || demand.shifts) {

@@ -30,23 +30,32 @@ std::vector<T> with_rows(const std::vector<T>& list, const std::vector<std::size
   return result;
 }
 
-/// Returns the states at −k of those at k.
-KPointWaves time_reversed(const KPointWaves& waves) {
+/// Returns the states at −k of those at k, c*(−G) or, of spinors, iσ_y c*(−G).
+KPointWaves time_reversed(const KPointWaves& waves, int n_spinor) {
   KPointWaves result = waves;
   for (IVec3& g : result.g) g = -g;
-  for (auto& spin : result.coefficients)
+  const auto n_pw = static_cast<std::ptrdiff_t>(result.g.size());
+  for (auto& spin : result.coefficients) {
     for (Cplx& c : spin) c = std::conj(c);
+    if (n_spinor == 1) continue;
+    for (auto up = spin.begin(); up != spin.end(); up += 2 * n_pw) {
+      const auto down = up + n_pw;
+      std::swap_ranges(up, down, down);  // (↑, ↓) → (↓, −↑)
+      std::transform(down, down + n_pw, down, [](const Cplx& c) { return -c; });
+    }
+  }
   return result;
 }
 
 /// Returns ⟨n|k + G|²|n⟩, Ry.
 double kinetic_energy_ry(const Wavefunctions& waves, int spin, int ik, int band) {
   const KPointWaves& at = waves.waves[static_cast<std::size_t>(ik)];
-  const Cplx* c = at.coefficients[static_cast<std::size_t>(spin)].part(
-      static_cast<std::size_t>(band) * at.g.size(), at.g.size());
+  const std::size_t n = at.g.size() * static_cast<std::size_t>(waves.header.n_spinor);
+  const Cplx* c =
+      at.coefficients[static_cast<std::size_t>(spin)].part(static_cast<std::size_t>(band) * n, n);
   double sum = 0.0;
-  for (std::size_t g = 0; g < at.g.size(); ++g) {
-    const Vec3 k = waves.k[static_cast<std::size_t>(ik)] + to_real(at.g[g]);
+  for (std::size_t g = 0; g < n; ++g) {
+    const Vec3 k = waves.k[static_cast<std::size_t>(ik)] + to_real(at.g[g % at.g.size()]);
     sum += std::norm(c[g]) * metric_dot(waves.header.crystal.bdot, k, k);
   }
   return sum;
@@ -73,7 +82,8 @@ int complete_by_time_reversal(Wavefunctions& waves, std::int64_t expected) {
   waves.occupation = with_rows(waves.occupation, rows, n_k, n_spins);
   waves.first_occupied = with_rows(waves.first_occupied, rows, n_k, n_spins);
   waves.last_occupied = with_rows(waves.last_occupied, rows, n_k, n_spins);
-  for (const std::size_t ik : rows) waves.waves.push_back(time_reversed(waves.waves[ik]));
+  for (const std::size_t ik : rows)
+    waves.waves.push_back(time_reversed(waves.waves[ik], waves.header.n_spinor));
   waves.k = std::move(k);
   waves.weight.assign(waves.k.size(), 0.0);
   for (const ZonePoint& point : completed.points())
@@ -82,8 +92,31 @@ int complete_by_time_reversal(Wavefunctions& waves, std::int64_t expected) {
   return static_cast<int>(rows.size());
 }
 
+namespace {
+
+/// Occupied levels of spinors at k ≡ −k come in Kramers pairs unless the crystal is magnetic.
+/// @throws InvalidInput with band, k-point and both energies
+void check_kramers_pairs(const Wavefunctions& waves, int n_occupied) {
+  for (int ik = 0; ik < waves.n_k(); ++ik) {
+    IVec3 g{};
+    if (!nearest_lattice_point(2.0 * waves.k[static_cast<std::size_t>(ik)], &g)) continue;
+    for (int band = 0; band < n_occupied; band += 2) {
+      const double a = waves.energy(0, ik, band);
+      const bool paired = band + 1 < n_occupied;
+      if (paired && std::abs(waves.energy(0, ik, band + 1) - a) <= kEqualEnergies_ry) continue;
+      throw InvalidInput("WFN: band " + std::to_string(band + 1) + " of spinors at k-point " +
+                         std::to_string(ik + 1) + " has the energy " + shown(a) +
+                         " Ry and no partner by time reversal within 1e-4 Ry: non-collinear "
+                         "magnetism is not supported; rerun the mean field without magnetisation");
+    }
+  }
+}
+
+}  // namespace
+
 void check_time_reversal(const Wavefunctions& waves, const BrillouinZone& zone,
                          const std::vector<int>& n_occupied) {
+  if (waves.header.n_spinor == 2) check_kramers_pairs(waves, n_occupied[0]);
   for (int ik = 0; ik < waves.n_k(); ++ik) {
     const std::int64_t at = zone.index_of(-1.0 * waves.k[static_cast<std::size_t>(ik)]);
     if (at < 0) continue;

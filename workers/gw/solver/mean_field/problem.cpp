@@ -12,6 +12,15 @@
 namespace quasi::gw {
 namespace {
 
+/// Requires states of as many components as WFN has.
+void require_components(const Wavefunctions& waves, const Wavefunctions& other,
+                        const std::string& name) {
+  if (waves.header.n_spinor != other.header.n_spinor)
+    throw InvalidInput("WFN has states of " + std::to_string(waves.header.n_spinor) +
+                       " component(s), " + name + " of " + std::to_string(other.header.n_spinor) +
+                       "; make both with or without spin–orbit coupling");
+}
+
 std::int64_t grid_points(const IVec3& grid) {
   return std::int64_t{1} * std::max(1, grid[0]) * std::max(1, grid[1]) * std::max(1, grid[2]);
 }
@@ -63,7 +72,7 @@ Vec3 shift_between(const Wavefunctions& waves, const BrillouinZone& zone,
 double MeanField::n_electrons() const {
   double n = 0.0;
   for (const int occupied : n_occupied_of_spin) n += occupied;
-  return n * (n_spins() == 1 ? 2.0 : 1.0);
+  return n * waves.header.electrons_per_band();
 }
 
 MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shifted,
@@ -103,6 +112,7 @@ MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shif
                        std::to_string(field.n_electrons()));
   if (shifted) {
     require_same_crystal(field.waves.header, "WFN", shifted->header, "WFNq");
+    require_components(field.waves, *shifted, "WFNq");
     if (std::abs(shifted->wavefunction_cutoff_ry - field.waves.wavefunction_cutoff_ry) > 1e-6)
       throw InvalidInput("WFN has a cut-off of " +
                          std::to_string(field.waves.wavefunction_cutoff_ry) + " Ry, WFNq of " +
@@ -128,6 +138,7 @@ MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shif
 
 MeanField make_outer_mean_field(const MeanField& field, Wavefunctions outer) {
   require_same_crystal(field.waves.header, "WFN", outer.header, "WFN_outer");
+  require_components(field.waves, outer, "WFN_outer");
   if (std::abs(outer.wavefunction_cutoff_ry - field.waves.wavefunction_cutoff_ry) > 1e-6)
     throw InvalidInput("WFN has a cut-off of " +
                        std::to_string(field.waves.wavefunction_cutoff_ry) + " Ry, WFN_outer of " +

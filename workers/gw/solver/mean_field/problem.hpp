@@ -19,6 +19,7 @@
 namespace quasi::gw {
 
 struct HamiltonianParts;
+class SpinOrbitTerm;
 
 /// Makes the occupied states and one more on the grid of a list of states shifted by any q.
 using ShiftedStates = std::function<Wavefunctions(const Wavefunctions& waves, const Vec3& q,
@@ -41,7 +42,9 @@ struct MeanField {
   Vec3 q0{};                 ///< reduced
   bool by_velocity = false;  ///< q → 0 by k·p from `waves` alone; `shifted` is then absent
   std::shared_ptr<const RadialProjectors>
-      nonlocal;            ///< non-local part of H, for by_velocity; null: H is local
+      nonlocal;  ///< non-local part of H, for by_velocity; null: H is local
+  /// Spin–orbit part of H, for by_velocity; null: H does not act on spins.
+  std::shared_ptr<const SpinOrbitTerm> spin_orbit;
   PlaneWaveField density;  ///< ρ(G); ρ(0) is the number of electrons
   int n_occupied = 0;      ///< occupied bands per spin, the same at every k
   std::vector<int> n_occupied_of_spin;
@@ -77,6 +80,7 @@ struct MeanField {
   const Crystal& crystal() const { return waves.header.crystal; }
   const BrillouinZone& transfers() const { return q_zone ? *q_zone : zone; }
   int n_spins() const { return waves.header.n_spins; }
+  int n_spinor() const { return waves.header.n_spinor; }
   double n_electrons() const;
   /// Ω N_k, the normalisation of every zone sum.
   double zone_volume_bohr3() const {

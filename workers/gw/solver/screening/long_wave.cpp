@@ -265,7 +265,7 @@ std::vector<Cplx> RadialProjectors::at(const std::vector<Vec3>& k) const {
 
 namespace {
 
-/// The states of BandPairs, [n_v][n_pw] and [n_c][n_pw].
+/// The states of BandPairs, [n_v][n_pw] and [n_c][n_pw]; n_pw counts both components of spinors.
 struct PairStates {
   const KPointWaves& at;
   int n_v, n_c;
@@ -277,23 +277,23 @@ struct PairStates {
       : at(waves.waves[static_cast<std::size_t>(pairs.k_index)]),
         n_v(static_cast<int>(pairs.left.size())),
         n_c(static_cast<int>(pairs.right.size())),
-        n_pw(at.g.size()) {
+        n_pw(at.g.size() * static_cast<std::size_t>(waves.header.n_spinor)) {
     const StateCoefficients& all = at.coefficients[static_cast<std::size_t>(pairs.spin)];
-    const std::int64_t n = at.g.size();
+    const auto n = static_cast<std::int64_t>(n_pw);
     of_v = all.part(pairs.left.begin * n, pairs.left.size() * n);
     of_c = all.part(pairs.right.begin * n, pairs.right.size() * n);
   }
   int edge() const { return static_cast<int>(n_pw); }
 };
 
-/// Returns 2 (k+G)·d, [n_pw].
+/// Returns 2 (k+G)·d, [n_spinor][n_pw].
 std::vector<double> kinetic_slope(const Wavefunctions& waves, const BandPairs& pairs,
                                   const Vec3& direction) {
   const Vec3& k = waves.k[static_cast<std::size_t>(pairs.k_index)];
   const auto& g = waves.waves[static_cast<std::size_t>(pairs.k_index)].g;
-  std::vector<double> slope(g.size());
-  for (std::size_t i = 0; i < g.size(); ++i)
-    slope[i] = 2.0 * metric_dot(waves.header.crystal.bdot, k + to_real(g[i]), direction);
+  std::vector<double> slope(g.size() * static_cast<std::size_t>(waves.header.n_spinor));
+  for (std::size_t i = 0; i < slope.size(); ++i)
+    slope[i] = 2.0 * metric_dot(waves.header.crystal.bdot, k + to_real(g[i % g.size()]), direction);
   return slope;
 }
 

@@ -66,7 +66,8 @@ struct BandPairs {
 
 /// Calculates ⟨v| ∂H/∂λ |c⟩ of H(k + λ d) for each direction d, Ry, [direction][left][right]
 /// (docs/theory/gw.md 4.1). The kinetic part is 2 (k+G)·d. The local potential contributes
-/// nothing. The non-local potential is differenced over λ = ±1e-4.
+/// nothing. The non-local potential is differenced over λ = ±1e-4. The spin–orbit term is left
+/// to SpinOrbitTerm::add_slope().
 /// @param directions  d in reduced coordinates
 /// @param nonlocal    null if H is local
 std::vector<Cplx> velocity_matrices(const Wavefunctions& waves, const BandPairs& pairs,

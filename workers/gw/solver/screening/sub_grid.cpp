@@ -65,6 +65,7 @@ MeanField on_sub_grid(const MeanField& field, const IVec3& grid) {
       make_mean_field(selected(field.waves, grid, {}), std::move(shifted), field.density);
   coarse.by_velocity = field.by_velocity;
   coarse.nonlocal = field.nonlocal;
+  coarse.spin_orbit = field.spin_orbit;
   coarse.shifted_states = field.shifted_states;
   if (!coarse.shifted) coarse.q0 = field.q0;
   return coarse;

@@ -12,7 +12,7 @@ namespace {
 /// Times the diagonalisation of a smaller matrix and scales it to the order of H.
 double seconds_of_states(const MeanField& field, GwKernels& kernels) {
   constexpr std::int64_t kOrderOnCpu = 200, kOrderOnDevice = 1024;
-  const auto n = static_cast<std::int64_t>(field.waves.waves[0].g.size()),
+  const auto n = static_cast<std::int64_t>(field.waves.waves[0].g.size()) * field.n_spinor(),
              order = std::min(
                  n, kernels.device().backend == Backend::kCpu ? kOrderOnCpu : kOrderOnDevice);
   std::vector<Cplx> h(static_cast<std::size_t>(order * order), Cplx{0.01, 0.0}), states(h.size());

@@ -58,10 +58,12 @@ DenseStatesWork dense_work_of_crystal(const EmpiricalCrystal& crystal) {
   std::vector<Vec3> k;
   std::vector<double> weight;
   irreducible_points(crystal.k_grid, {}, made.symmetries, &k, &weight);
-  return {.n_pw = sphere.size(),
-          .n_bands = std::min<std::int64_t>(crystal.bands + 1, sphere.size()),
+  const std::int64_t order = sphere.size() * crystal.n_spinor();
+  return {.n_pw = order,
+          .n_bands = std::min<std::int64_t>(crystal.bands + 1, order),
           .n_lists = static_cast<std::int64_t>(k.size()),
-          .real = std::all_of(potential.begin(), potential.end(),
+          .real = !crystal.couples_spins() &&
+                  std::all_of(potential.begin(), potential.end(),
                               [](const auto& element) { return element.second.imag() == 0.0; })};
 }
 

@@ -10,7 +10,7 @@ namespace quasi::gw {
 
 /// Dense diagonalisations of H at a list of k-points, as far as their memory depends on them.
 struct DenseStatesWork {
-  std::int64_t n_pw = 0;     ///< plane waves, which are the order of H
+  std::int64_t n_pw = 0;     ///< plane waves of all components, the order of H
   std::int64_t n_bands = 0;  ///< lowest states that are kept
   std::int64_t n_lists = 1;  ///< k-points times spins, whose states are in memory together
   bool real = false;         ///< no element of H has an imaginary part

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "workers/gw/solver/mean_field/spinors/spin_orbit.hpp"
 #include "workers/gw/solver/screening/long_wave.hpp"
 #include "workers/gw/solver/screening/long_wave_tensor.hpp"
 
@@ -16,6 +17,23 @@ std::int64_t LongWaveDipoles::n_blocks(int spin) const {
   // Every block transfers the occupied states again.
   constexpr std::int64_t kFewestBands = 512, kMostBlocks = 4;
   return std::clamp<std::int64_t>(n_empty(spin) / kFewestBands, 1, kMostBlocks);
+}
+
+void LongWaveDipoles::add_spin_orbit(const BandPairs& pairs, const std::vector<Vec3>& directions,
+                                     std::vector<Cplx>& matrices) const {
+  const auto ik = static_cast<std::size_t>(pairs.k_index);
+  const KPointWaves& at = field_.waves.waves[ik];
+  const StateCoefficients& c = at.coefficients[static_cast<std::size_t>(pairs.spin)];
+  const auto row = static_cast<std::int64_t>(at.g.size()) * field_.n_spinor();
+  const auto states = [&](const BandRange& bands) {
+    return View<const Cplx, 2>{c.part(static_cast<std::size_t>(bands.begin * row),
+                                      static_cast<std::size_t>(bands.size() * row)),
+                               {bands.size(), row}};
+  };
+  for (std::size_t d = 0; d < directions.size(); ++d)
+    field_.spin_orbit->add_slope(
+        {field_.waves.k[ik], at.g, states(pairs.left), states(pairs.right)}, directions[d],
+        matrices.data() + static_cast<std::int64_t>(d) * pairs.left.size() * pairs.right.size());
 }
 
 void LongWaveDipoles::add_block(const Orbit& orbit, int spin, std::int64_t block,
@@ -34,8 +52,9 @@ void LongWaveDipoles::add_block(const Orbit& orbit, int spin, std::int64_t block
   const BandPairs pairs{rotation.irreducible, spin, {0, n_v}, {first_band, first_band + count}};
   std::vector<Vec3> directions;
   for (const Vec3& axis : axes) directions.push_back(multiply(inverse(s.rotation), axis));
-  const std::vector<Cplx> matrices =
+  std::vector<Cplx> matrices =
       velocity_matrices(field_.waves, pairs, directions, field_.nonlocal.get(), kernels);
+  if (field_.spin_orbit != nullptr) add_spin_orbit(pairs, directions, matrices);
   for (std::int64_t axis = 0; axis < 3; ++axis) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t v = 0; v < n_v; ++v)

@@ -39,6 +39,9 @@ class LongWaveDipoles {
   std::int64_t first_empty(int spin) const { return std::max(n_occupied(spin), empty_.begin); }
   std::int64_t n_empty(int spin) const { return empty_.end - first_empty(spin); }
   std::int64_t n_blocks(int spin) const;
+  /// Adds the spin–orbit part of q·∂H/∂k to matrices[direction of q][left][right].
+  void add_spin_orbit(const BandPairs& pairs, const std::vector<Vec3>& directions,
+                      std::vector<Cplx>& matrices) const;
   void add_block(const Orbit& orbit, int spin, std::int64_t block, GwKernels& kernels,
                  std::vector<Cplx>& to) const;
 

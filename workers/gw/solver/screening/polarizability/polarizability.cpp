@@ -136,7 +136,8 @@ ChiShape Polarizability::shape() const {
 
 bool Polarizability::fits_device() const {
   const auto edges = box();
-  const std::int64_t band_bytes = std::int64_t{16} * edges[0] * edges[1] * edges[2];
+  const std::int64_t band_bytes =
+      std::int64_t{16} * edges[0] * edges[1] * edges[2] * field_.n_spinor();
   return chi_sums_fit(shape().size(), band_bytes * options_.bands, options_.memory_budget_bytes);
 }
 

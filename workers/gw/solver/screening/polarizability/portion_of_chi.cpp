@@ -142,7 +142,7 @@ std::vector<Cplx> Polarizability::PortionSum::heads_of(const Unit& unit) {
 Polarizability::PortionSum::Weights Polarizability::PortionSum::weights_of(
     const Unit& unit, const Points& points) const {
   const MeanField& field = chi_.field_;
-  const double prefactor = 4.0 / (field.n_spins() * field.zone_volume_bohr3());
+  const double prefactor = 4.0 / (field.n_spins() * field.n_spinor() * field.zone_volume_bohr3());
   const std::int64_t n_v = unit.valence.size(), n_c = unit.conduction.size();
   const std::int64_t first_c = chi_.first_empty(unit.spin) + unit.conduction.begin;
   Weights weights;

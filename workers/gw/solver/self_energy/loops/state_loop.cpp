@@ -161,12 +161,12 @@ class StateLoop {
                     std::span(rotated).subspan(l * width, width));
     std::copy(rotated.begin(), rotated.end(), rows.begin());
   }
-  /// Coefficients of the outer states in plane waves, [n][plane waves].
+  /// Coefficients of the outer states in plane waves, [n][n_spinor · plane waves].
   std::span<Cplx> outer_coefficients(const SigmaMatrixAtK& sum) {
     KPointWaves& waves = field_.waves.waves[static_cast<std::size_t>(sum.k_index)];
-    const std::size_t n_pw = waves.g.size();
+    const std::size_t row = waves.g.size() * static_cast<std::size_t>(field_.waves.header.n_spinor);
     return std::span(waves.coefficients[static_cast<std::size_t>(sum.spin)])
-        .subspan(static_cast<std::size_t>(first_) * n_pw, n_ * n_pw);
+        .subspan(static_cast<std::size_t>(first_) * row, n_ * row);
   }
   /// Dipole matrix elements at q → 0 keep the mean field's H: E_l = ⟨l| H_mf |l⟩.
   void update_dipole_energies(const SigmaMatrixAtK& sum, const std::vector<Cplx>& u) {

@@ -38,7 +38,9 @@ class OuterProducts {
 
   const BandsAtK& outer() const { return outer_; }
   /// Bytes of one band in the box of the transforms.
-  std::int64_t band_bytes() const { return std::int64_t{16} * box_[0] * box_[1] * box_[2]; }
+  std::int64_t band_bytes() const {
+    return std::int64_t{16} * box_[0] * box_[1] * box_[2] * field_.n_spinor();
+  }
 
  private:
   const MeanField& field_;

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <complex>
+#include <vector>
+
+#include "workers/backend/view.hpp"
+#include "workers/gw/physics/crystal.hpp"
+
+// The folder workers/gw/solver/mean_field/spinors makes states of two components. Begin here: the
+// term that couples the components, which empirical_pseudopotential.cpp adds to H.
+namespace quasi::gw {
+
+/// The spin–orbit term of the built-in crystals between plane waves K = k+G (docs/theory/gw.md
+/// 15.1), Ry, after Chelikowsky and Cohen [chelikowsky1976]:
+///
+///   H_σσ'(K, K') = −i b(K) b(K') (1/N_at) Σ_a λ_a e^{−i(G−G')·τ_a} (K × K')·σ_σσ'
+///   b(K) = (1 + K²/κ²)⁻²,  κ² = 2 Ry
+///
+/// It is Hermitian and commutes with time reversal iσ_y K. Matrices are [2 n_pw][2 n_pw] with the
+/// components ↑ of all plane waves before those of ↓.
+class SpinOrbitTerm {
+ public:
+  /// @param strength_ry_bohr2  λ_a of each atom;  position  τ_a/2π of each atom, reduced
+  SpinOrbitTerm(const Crystal& crystal, std::vector<double> strength_ry_bohr2,
+                std::vector<Vec3> position);
+
+  /// True if every λ is 0, so that H does not act on spins.
+  bool vanishes() const;
+  /// Adds the term at one k to a matrix.
+  void add_to(const Vec3& k, const std::vector<IVec3>& g, std::complex<double>* h) const;
+  /// Returns its derivative with respect to x of k + x d. @param direction  d, reduced
+  std::vector<std::complex<double>> slope(const Vec3& k, const std::vector<IVec3>& g,
+                                          const Vec3& direction) const;
+
+  /// Two sets of states on the plane waves of one k, [n][2 n_pw].
+  struct Pairs {
+    const Vec3& k;
+    const std::vector<IVec3>& g;
+    View<const std::complex<double>, 2> left, right;
+  };
+  /// Adds ⟨l| slope |r⟩ of one direction to a matrix, [n_left][n_right].
+  void add_slope(const Pairs& pairs, const Vec3& direction, std::complex<double>* matrix) const;
+
+ private:
+  /// Calls add(i, j, −i (1/N_at) Σ_a …) for all pairs of plane waves, rows i in parallel.
+  template <typename Add>
+  void for_each_pair(const std::vector<IVec3>& g, const Add& add) const;
+  Vec3 cartesian(const Vec3& k) const;
+
+  Mat3 bvec_{};
+  double blat_per_bohr_ = 0.0;
+  std::vector<double> strength_;  ///< λ_a/N_at
+  std::vector<Vec3> position_;
+};
+
+}  // namespace quasi::gw
