@@ -78,13 +78,12 @@ std::int64_t changes_on_device(const Deck& deck, const Calculation& run) {
              ? all
              : 0;
 }
-/// Returns the bytes of a device for the first order of Σ: while it makes its share of the changes,
-/// and while bands are summed with all changes or with one range of their rows.
-double device_bytes_of_changes(const Deck& deck, const Calculation& run, int devices) {
+/// Returns the bytes of a device for the first order of Σ: while changes are made, and while bands
+/// are summed with all of them or with one range of their rows.
+double device_bytes_of_changes(const Deck& deck, const Calculation& run) {
   const double matrix = elements_of_w(run);
   const auto n_g = std::llround(std::sqrt(matrix));
-  const std::int64_t n_changes = deck.pseudobands.blocks + 1,
-                     kept = (changes_on_device(deck, run) + devices - 1) / devices;
+  const std::int64_t n_changes = deck.pseudobands.blocks + 1, kept = changes_on_device(deck, run);
   const bool folded = deck.coulomb.truncation == Truncation::kNone, real = has_real_changes(run);
   const auto ranges = static_cast<double>(
       count_of_ranges({n_g, n_changes, folded, real && folded}, run.plan.sigma));
@@ -149,8 +148,7 @@ void plan_memory_of_blocks(const Deck& deck, double given, int devices, Calculat
   if (plan.epsilon.frequencies_ry.size() > 1) return;
   const PseudobandPlan& p = *run.pseudobands;
   const double n_c = std::max(p.kept - run.field.n_occupied, p.bands() - p.kept);
-  const double changes =
-      takes_first_order(deck, run) ? device_bytes_of_changes(deck, run, devices) : 0.0;
+  const double changes = takes_first_order(deck, run) ? device_bytes_of_changes(deck, run) : 0.0;
   plan.memory_bytes =
       std::max({bytes_of_static_sums(run.field, plan, n_c), static_cast<std::int64_t>(changes),
                 static_cast<std::int64_t>((has_real_changes(run) ? 16.0 : 48.0) * matrix)});
