@@ -75,7 +75,8 @@ double norm(const std::vector<Cplx>& matrix) {
 }
 
 // g_ml(k+q, −q) = conj g_lm(k, q), with the energies of bra and ket exchanged. Time reversal
-// gives the same sizes for (−k, −q). The elements are those of GaAs, where −k is no image of k.
+// gives the same sizes for (−k, −q). The elements are those of GaAs, where −k is no image
+// of k.
 TEST(WaveVectorJob, ElementsAreHermitianAndReversible) {
   const Calculation run =
       run_deck(kChain + "[perturbation]\nq = [[0.3333, 0, 0], [-0.3333, 0, 0]]\n");
@@ -209,7 +210,8 @@ TEST(WaveVectorJob, ModesAtQAreSumsOverAtoms) {
   for (std::size_t k = 0; k < 3; ++k) {
     std::vector<Cplx> g(n), sigma(n);
     for (std::size_t d = 0; d < 6; ++d) {
-      // √(ħ²/(2M ħω)) in Bohr for M in amu and ħω in eV; ħ²/(amu Bohr²) = 0.0149276198 eV.
+      // The length is √(ħ²/(2M ħω)) in Bohr for M in amu and ħω in eV, with
+      // ħ²/(amu Bohr²) = 0.0149276198 eV.
       const double mass = d < 3 ? 69.723 : 74.9216;
       const Cplx u =
           std::sqrt(0.0149276198 / (2.0 * mass * 0.030)) * modes_at_third().eigenvector[mode][d];

@@ -76,8 +76,8 @@ struct CellAndSupercell {
   }
 };
 
-/// Compares ∂V and ∂Σ of a displacement with wave vector p in the cell with their values in the
-/// supercell. These are Σ_R e^{ip·R} over the displacements of the images of the atom.
+/// Compares ∂V and ∂Σ of a displacement with wave vector p in the cell with their values in
+/// the supercell. These are Σ_R e^{ip·R} over the displacements of the images of the atom.
 void compare(CellAndSupercell& both, SigmaOptions options, const std::vector<Cplx>& frequencies,
              double limit_ry) {
   SilentProgress silent;

@@ -92,8 +92,8 @@ inline Wavefunctions folded_waves(const StatesToFold& from, const MeanFieldHeade
   return w;
 }
 
-/// The supercell N₁ × N₂ × N₃ at Γ. It has the states and the density of a primitive cell on its
-/// grid N₁ × N₂ × N₃.
+/// Returns the supercell N₁ × N₂ × N₃ at Γ with the states and the density of a primitive
+/// cell on its grid N₁ × N₂ × N₃.
 /// @param crystal  the crystal of `primitive`
 inline MeanField folded_supercell(SmallSilicon& primitive, EmpiricalCrystal crystal, int n_bands) {
   const IVec3 grid = crystal.k_grid;
@@ -102,8 +102,8 @@ inline MeanField folded_supercell(SmallSilicon& primitive, EmpiricalCrystal crys
   crystal.bands = 5 * grid[0] * grid[1] * grid[2];
   MeanField header_only = primitive.make(crystal);
   const MeanField& p = primitive.field;
-  // The body of ε⁻¹ at q₀ depends on the direction of q₀ and is averaged over the operations. In
-  // the supercell those of the primitive cell act on k·N and have translations in its units.
+  // The body of ε⁻¹ at q₀ depends on the direction of q₀ and is averaged over the operations.
+  // In the supercell those of the primitive cell act on k·N and have translations in its units.
   std::vector<SymmetryOperation> operations = p.crystal().symmetries;
   for (SymmetryOperation& s : operations)
     for (int i = 0; i < 3; ++i) {

@@ -59,8 +59,8 @@ void require_support_of_spinors(const Deck& deck, const MeanField& field) {
   if (field.n_spinor() == 1) return;
   if (deck.perturbation.wanted)
     throw InvalidInput(
-        "[perturbation] is not allowed with the spinors of WFN (nspinor = 2): the first order of Σ "
-        "is built for states of one component; remove that table");
+        "[perturbation] is not allowed with the spinors of WFN (nspinor = 2): the first order of "
+        "Σ is built for states of one component; remove that table");
   if (deck.pseudobands.wanted())
     throw InvalidInput(
         "pseudobands.vectors is not allowed with the spinors of WFN (nspinor = 2): random vectors "
