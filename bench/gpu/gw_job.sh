@@ -8,6 +8,7 @@
 #   BLOCKS=4     pseudobands by polynomials of H in place of all bands, with the error bars of four
 #                blocks of vectors; 0: without error bars. BANDS is then the number of lowest states
 #   VECTORS=12   random vectors of each window of pseudobands, a multiple of BLOCKS
+#   SIGMA_FACTOR=4  vectors of Σ over those of χ, 1 by default
 #   SUMS=exact   repeats Σ for each block in place of its first order
 #   CUTOFF=4.0   of ε in Ry, 8 by default
 #   WAVES=16.0   cut-off of the states in Ry, 11 by default
@@ -33,6 +34,7 @@ if [ -n "${BLOCKS:-}" ]; then
   sed -i "s/^bands = $bands/&\nsolver = \"operator\"/" "$out/deck.toml"
   printf '[pseudobands]\nvectors = %s\nprotected_ry = 0.25\n' "${VECTORS:-12}" >> "$out/deck.toml"
   [ "$BLOCKS" = 0 ] || echo "blocks = $BLOCKS" >> "$out/deck.toml"
+  [ -z "${SIGMA_FACTOR:-}" ] || echo "sigma_factor = $SIGMA_FACTOR" >> "$out/deck.toml"
   [ -z "${SUMS:-}" ] || echo "block_sums = \"$SUMS\"" >> "$out/deck.toml"
 fi
 SECONDS=0

@@ -137,6 +137,52 @@ INSTANTIATE_TEST_SUITE_P(Meshes, EquilibriumTable,
                                   std::to_string(static_cast<int>(one.param.vgs_v * 10));
                          });
 
+/// Potentials of a quasi-equilibrium by Newton's iteration and with a kept matrix.
+struct FieldsOfBias {
+  std::vector<double> newton_v, kept_v;
+  std::vector<double> steps_v;  ///< of the second one
+};
+
+FieldsOfBias fields_of(double vgs_v, const std::vector<double>& start_v, KeptMatrix* kept) {
+  const Deck deck = test::default_deck(33, 33);
+  const Structure s = make_structure(deck);
+  const Equilibrium contact = solve_contact(deck, s, 0);
+  const BiasPoint bias{vgs_v, 0.1};
+  QuasiEquilibriumStart start{.fermi_ev = quasi_fermi_ev(deck, s, bias.vds_v), .potential_v = {}};
+  FieldsOfBias found;
+  found.newton_v = solve_quasi_equilibrium(deck, s, bias, contact, contact, start).potential_v;
+  start = {.fermi_ev = start.fermi_ev, .potential_v = start_v, .tolerance_v = 1e-5, .kept = kept};
+  const Equilibrium state = solve_quasi_equilibrium(deck, s, bias, contact, contact, start);
+  found.kept_v = state.potential_v;
+  found.steps_v = state.newton_v;
+  return found;
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double largest = 0.0;
+  for (std::size_t k = 0; k < a.size(); ++k) largest = std::max(largest, std::fabs(a[k] - b[k]));
+  return largest;
+}
+
+// A kept matrix gives the potential of Newton's iteration, to the square of its tolerance over kT
+// (4e-9 V): from afar, where it is renewed, and 2 mV of the gate away, where it serves for every
+// step. With a matrix of its own every step would fall with the square of the last one.
+TEST(KeptMatrix, GivesThePotentialOfNewton) {
+  KeptMatrix kept;
+  const FieldsOfBias far = fields_of(0.5, {}, &kept);
+  ASSERT_TRUE(kept.matrix);
+  EXPECT_LT(largest_difference(far.newton_v, far.kept_v), 1e-8);
+  const std::vector<double> blocks = kept.matrix->blocks();
+  const FieldsOfBias near = fields_of(0.502, far.kept_v, &kept);
+  EXPECT_LT(largest_difference(near.newton_v, near.kept_v), 1e-8);
+  EXPECT_EQ(kept.matrix->blocks(), blocks);
+  ASSERT_GE(near.steps_v.size(), 2u);
+  EXPECT_LT(near.steps_v[1], 0.25 * near.steps_v[0]);
+  const FieldsOfBias farther = fields_of(0.8, near.kept_v, &kept);
+  EXPECT_LT(largest_difference(farther.newton_v, farther.kept_v), 1e-8);
+  EXPECT_NE(kept.matrix->blocks(), blocks);
+}
+
 // The kernel over all states keeps Newton quadratic with two transported subbands. A sum truncated
 // to those two enters a limit cycle.
 TEST(ContactColumn, TwoSubbandsConvergeToo) {

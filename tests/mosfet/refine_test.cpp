@@ -182,6 +182,62 @@ TEST(MeshStudy, AMissingAxisLeavesNoSum) {
   EXPECT_TRUE(points[0].numbers.contains("mesh_nw_error_a_per_m"));
 }
 
+// Small-signal figures with a known error of every axis. ΔH and κ are halved twice. x and z are
+// halved once, since a quarter of 64 cells misses the gate edges and a quarter of 16 the oxides.
+// The current, whose error is known too, does not depend on the frequencies. Sweeps of the study
+// have the two lowest frequencies and no noise.
+TEST(MeshStudy, SmallSignalFiguresHaveMeshErrors) {
+  const Deck deck = test::default_deck(65, 17,
+                                       {{"run.scheme", "beam"},
+                                        {"mesh.dh_ev", "0.0125"},
+                                        {"mesh.nkappa", "16"},
+                                        {"run.converge", "true"},
+                                        {"bias.points", "[[0.4, 0.3], [0.5, 0.3]]"},
+                                        {"small_signal.frequencies_hz", "[0.0, 1e9, 1e10, 1e12]"},
+                                        {"small_signal.noise", "true"}});
+  // Errors of the axes at the mesh of the deck, of orders two, one, two and two.
+  const auto error = [](const Mesh& m, double dh, double kappa, double x, double z) {
+    return dh * std::pow(m.dh_ev / 0.0125, 2.0) + kappa * (16.0 / m.n_kappa) +
+           x * std::pow(64.0 / (m.nx - 1), 2.0) + z * std::pow(16.0 / (m.nz - 1), 2.0);
+  };
+  SilentProgress silent;
+  int sweeps = 0;
+  const auto points_of = [&](const Deck& other, const auto&) {
+    EXPECT_EQ(other.small_signal.frequencies_hz, (std::vector<double>{0.0, 1e9}));
+    EXPECT_FALSE(other.small_signal.noise);
+    ++sweeps;
+    std::vector<PointResult> points(2);
+    for (PointResult& point : points) {
+      point.numbers["current_a_per_m"] = 500.0 + error(other.mesh, 4.0, 3.0, 2.0, 1.0);
+      point.numbers["transconductance_s_per_m"] =
+          9000.0 + error(other.mesh, 40.0, 30.0, 20.0, 10.0);
+      point.numbers["output_conductance_s_per_m"] = 700.0 - error(other.mesh, 8.0, 6.0, 4.0, 2.0);
+      point.numbers["gate_capacitance_f_per_m"] = 1e-9;
+    }
+    points[0].numbers["cutoff_extrapolated_hz"] = 1e12 + error(other.mesh, 0.0, 0.0, 0.0, 1e10);
+    return points;
+  };
+  std::vector<PointResult> points = points_of(
+      [&] {
+        Deck lowest = deck;
+        lowest.small_signal = {.frequencies_hz = {0.0, 1e9}, .noise = false};
+        return lowest;
+      }(),
+      0);
+  StudyRunner runner({}, one_rank(), silent);
+  add_mesh_study(deck, points_of, runner, silent, &points);
+  EXPECT_GT(sweeps, 5);
+  for (const PointResult& point : points) {
+    EXPECT_NEAR(point.numbers.at("mesh_error_a_per_m"), 10.0, 1e-9);
+    EXPECT_NEAR(point.numbers.at("transconductance_mesh_error_s_per_m"), 100.0, 1e-9);
+    EXPECT_NEAR(point.numbers.at("output_conductance_mesh_error_s_per_m"), 20.0, 1e-9);
+    EXPECT_NEAR(point.numbers.at("gate_capacitance_mesh_error_f_per_m"), 0.0, 1e-20);
+  }
+  // The second point has no f_T on any mesh, so that it has no error of it.
+  EXPECT_NEAR(points[0].numbers.at("cutoff_extrapolated_mesh_error_hz"), 1e10, 1.0);
+  EXPECT_FALSE(points[1].numbers.contains("cutoff_extrapolated_mesh_error_hz"));
+}
+
 // A sweep with every axis refined has one current per axis.
 TEST(MeshStudy, StatesTheErrorOfEveryAxis) {
   const Deck deck = steady_deck({{"mesh.nw", "24"},

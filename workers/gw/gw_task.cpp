@@ -13,6 +13,8 @@
 #include "workers/gw/output/result_file.hpp"
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/output/summary.hpp"
+#include "workers/gw/output/vertex_files.hpp"
+#include "workers/gw/output/wave_vector_results.hpp"
 #include "workers/gw/solver/calculation/convergence_study.hpp"
 #include "workers/gw/solver/calculation/cost/cost_estimate.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
@@ -100,9 +102,14 @@ class GwTask : public Task {
           CoulombInteraction(run.field.crystal(), run.field.waves.k_grid, deck.coulomb));
     if (!deck.stop_after_epsilon) write_energies(options.output_directory, run);
     write_sigma_tables(options.output_directory, run);
-    if (run.phonons)
+    if (run.phonons) {
       write_mode_table(options.output_directory / "modes.dat", *run.phonons, *run.displacements,
                        run.field);
+      write_vertices(options.output_directory, *run.phonons, *run.displacements, run.field);
+    }
+    if (!run.wave_vectors.empty() && run.wave_vectors.front().phonons)
+      write_wave_vector_table(options.output_directory / "modes_at_q.dat", run.wave_vectors,
+                              run.field);
     write_result(options.output_directory / "result.h5", run, study, options.inputs);
     nlohmann::json summary = summary_of(run, options.devices.front(), team.size());
     if (study) summary["convergence"] = summarise_study(run, *study);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,27 @@ TEST(FilteredPseudobandJobs, AgreeWithAllBandsAndHaveTheSameBitsOnThreeDevices) 
   EXPECT_LE(summary.at("given_bands").get<int>(), 70);
   EXPECT_GT(summary.at("degree").get<int>(), 100);
   EXPECT_LE(summary.at("identity_error").get<double>(), 1e-3);
+}
+
+// More vectors in Σ leave χ as it is, bit by bit. The half-widths hold the noise of both.
+TEST(FilteredPseudobandJobs, MoreVectorsInSigmaNarrowTheIntervals) {
+  const std::string wanted = "[pseudobands]\nvectors = 8\nblocks = 8\n";
+  const Calculation one = run(70, "operator", wanted),
+                    eight = run(70, "operator", wanted + "sigma_factor = 8\n");
+  EXPECT_EQ(eight.epsilon[0].inverse, one.epsilon[0].inverse);
+  EXPECT_EQ(summary_of(eight, find_device("cpu"), 1).at("pseudobands").at("sigma_vectors"), 64);
+  // The noise of χ alone is about a half of the whole (docs/performance/methods.md).
+  double narrow = 0.0, wide = 0.0;
+  for (std::size_t i = 0; i < one.quasiparticles.size(); ++i) {
+    narrow += std::pow(eight.pseudoband_errors.value().half_width_ev[i], 2);
+    wide += std::pow(one.pseudoband_errors.value().half_width_ev[i], 2);
+  }
+  std::printf("squares of half-widths fall to %.2f\n", narrow / wide);
+  EXPECT_LT(narrow, 0.7 * wide);
+  EXPECT_NE(refusal_of(70, "operator", wanted + "sigma_factor = 65\n").find("sigma_factor"),
+            std::string::npos);
+  EXPECT_NE(refusal_of(70, "operator", "[pseudobands]\nsigma_factor = 2\n").find("without vectors"),
+            std::string::npos);
 }
 
 TEST(FilteredPseudobandJobs, TheBiasOfJacksonDampedSlicesIsPrinted) {

@@ -67,7 +67,8 @@ struct Comparison {
 // The energies of the job are the same bits. First order leaves out terms of the order 1/N_ξ
 // beside those of N_ξ^−½: with eight vectors in four blocks half-widths deviate by 1 to 6 %,
 // and by 9 % with the poles of Godby and Needs, which are quotients of small differences.
-// Estimates, which are free of the bias, deviate by less than a tenth of a half-width.
+// Estimates, which are free of the bias, deviate by less than a tenth of a half-width. First order
+// takes the window width from one block, here two of eight vectors: it deviates by up to 5.3 %.
 void expect_close(const Deck& deck, double largest_deviation, double of_estimate = 0.1) {
   const Comparison found(deck);
   found.expect_same_energies();
@@ -79,7 +80,7 @@ void expect_close(const Deck& deck, double largest_deviation, double of_estimate
   for (std::size_t i = 0; i < exact.half_width_ev.size(); ++i) {
     EXPECT_NEAR(first.estimate_ev[i], exact.estimate_ev[i], of_estimate * exact.half_width_ev[i]);
     EXPECT_NEAR(first.window_width_ev[i], exact.window_width_ev[i],
-                0.05 * exact.window_width_ev[i]);
+                0.08 * exact.window_width_ev[i]);
   }
 }
 TEST(FirstOrderBlocks, Silicon) { expect_close(deck_of(), 0.08); }
@@ -130,9 +131,19 @@ TEST(FirstOrderBlocks, SameBitsOnThreeDevicesAndAfterInterruptions) {
   test::expect_same_bars_on_any_devices_and_after_interruptions(deck_of());
 }
 
+/// The mean of the values of a multiplet, and of their absolute values.
+struct Mean {
+  double mean = 0.0, absolute = 0.0;
+  void add(double value, int count) {
+    mean += value / count;
+    absolute += std::abs(value) / count;
+  }
+};
+
 // The exact Σ with χ of a block weighted by 1 ± h against the response of its poles. The
 // quotient of differences errs by h² = 1e-6 and by elements whose ω̃² changes its sign inside
-// ±h. Changes are rounded to single precision. Deviations of 2e-7 were found; the limit is 1e-5.
+// ±h. Changes are rounded to single precision. Deviations of 2e-7 were found; the limit is 1e-5 of
+// the mean absolute value. States of a multiplet get its mean.
 TEST(FirstOrderBlocks, DerivativeByTheWeightOfABlock) {
   constexpr double kStep = 1e-3;
   test::WeightedBlocks blocks;
@@ -154,26 +165,35 @@ TEST(FirstOrderBlocks, DerivativeByTheWeightOfABlock) {
   const auto total = [&](std::size_t side, std::size_t l) {
     return (exact[side][0].ch_ry[0][l] + exact[side][0].sx_ry[0][l]).real();
   };
-  for (std::size_t l = 0; l < found[0][0].total_ry.size(); ++l) {
-    const double expected = (total(1, l) - total(0, l)) / (2.0 * kStep),
-                 slope = (exact[1][0].slope[l] - exact[0][0].slope[l]).real() / (2.0 * kStep);
-    EXPECT_GT(std::abs(expected), 1e-5);
-    EXPECT_NEAR((found[1][0].total_ry[l] - found[0][0].total_ry[l]) / (2.0 * kStep), expected,
-                1e-5 * std::abs(expected))
-        << l;
-    EXPECT_NEAR((found[1][0].slope[l] - found[0][0].slope[l]) / (2.0 * kStep), slope,
-                1e-5 * std::abs(slope))
-        << l;
+  const int first = blocks.options.band_min - 1;
+  std::size_t l = 0;
+  for (const auto& [begin, end] :
+       multiplets(blocks.of_sigma.waves, 0, 0, first, blocks.options.band_max)) {
+    Mean value, slope;
+    for (std::size_t m = l; m < l + static_cast<std::size_t>(end - begin); ++m) {
+      value.add((total(1, m) - total(0, m)) / (2.0 * kStep), end - begin);
+      slope.add((exact[1][0].slope[m] - exact[0][0].slope[m]).real() / (2.0 * kStep), end - begin);
+    }
+    EXPECT_GT(std::abs(value.mean), 1e-5);
+    for (int m = begin; m < end; ++m, ++l) {
+      EXPECT_NEAR((found[1][0].total_ry[l] - found[0][0].total_ry[l]) / (2.0 * kStep), value.mean,
+                  1e-5 * value.absolute)
+          << l;
+      EXPECT_NEAR((found[1][0].slope[l] - found[0][0].slope[l]) / (2.0 * kStep), slope.mean,
+                  1e-5 * slope.absolute)
+          << l;
+    }
   }
+  EXPECT_EQ(l, found[0][0].total_ry.size());
   // Changes that do not fit a device together are summed one after another.
   SigmaOptions little = blocks.options;
   little.memory_budget_bytes = little.memory_limit_bytes = 1;
   const auto alone =
       sigma_responses(blocks.of_sigma, at, 2, little, whole, {blocks.context, loaded}).changes;
   for (std::size_t c = 0; c < 2; ++c)
-    for (std::size_t l = 0; l < found[c][0].total_ry.size(); ++l) {
-      EXPECT_NEAR(alone[c][0].total_ry[l], found[c][0].total_ry[l], 1e-15);
-      EXPECT_NEAR(alone[c][0].slope[l], found[c][0].slope[l], 1e-15);
+    for (std::size_t i = 0; i < found[c][0].total_ry.size(); ++i) {
+      EXPECT_NEAR(alone[c][0].total_ry[i], found[c][0].total_ry[i], 1e-15);
+      EXPECT_NEAR(alone[c][0].slope[i], found[c][0].slope[i], 1e-15);
     }
 }
 

@@ -47,7 +47,7 @@ struct Coverage {
 
 // Valence top, conduction bottom and gap are compared with the job of all bands. The seeds are
 // fixed, so that the counts are fixed too.
-void expect_coverage(const std::string& crystal, int blocks) {
+void expect_coverage(const std::string& crystal, int blocks, int sigma_factor = 1) {
   const Calculation all = run(crystal, "");
   const auto occupied = static_cast<std::size_t>(all.field.n_occupied - 14);
   Coverage top{.truth = all.quasiparticles.at(occupied).sigma_ev},
@@ -56,7 +56,8 @@ void expect_coverage(const std::string& crystal, int blocks) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     const Calculation found =
         run(crystal, "[pseudobands]\nvectors = 8\nprotected_ry = 0.3\nblocks = " +
-                         std::to_string(blocks) + "\nseed = " + std::to_string(seed) + "\n");
+                         std::to_string(blocks) + "\nseed = " + std::to_string(seed) +
+                         "\nsigma_factor = " + std::to_string(sigma_factor) + "\n");
     const PseudobandErrors& errors = found.pseudoband_errors.value();
     top.add(errors.estimate_ev[occupied], errors.half_width_ev[occupied]);
     bottom.add(errors.estimate_ev[occupied + 1], errors.half_width_ev[occupied + 1]);
@@ -71,6 +72,7 @@ TEST(IntervalCoverage, GalliumArsenideFourBlocks) { expect_coverage("gaas", 4); 
 // More blocks of the same vectors have a smaller Student's factor.
 TEST(IntervalCoverage, SiliconEightBlocks) { expect_coverage("silicon", 8); }
 TEST(IntervalCoverage, GalliumArsenideEightBlocks) { expect_coverage("gaas", 8); }
+TEST(IntervalCoverage, SiliconMoreVectorsInSigma) { expect_coverage("silicon", 8, 4); }
 
 }  // namespace
 }  // namespace quasi::gw

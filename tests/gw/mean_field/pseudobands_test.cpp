@@ -88,6 +88,39 @@ TEST_F(Pseudobands, ProtectedStatesAndTheirOrthogonalComplementStay) {
   }
 }
 
+// Σ with three times the vectors of χ has three times the random bands, in blocks of equal size.
+// A replaced state n still has Σ_kr |⟨n|ξ_kr⟩|² = 1, exactly, because θ is ±1 here.
+TEST_F(Pseudobands, SigmaTakesAMultipleOfTheVectors) {
+  const test::SmallSilicon silicon(eight_atoms());
+  PseudobandOptions options{.vectors = 4, .sigma_factor = 3, .blocks = 4};
+  const PseudobandPlan of_chi = plan_pseudobands(silicon.field, options, true),
+                       of_sigma = plan_of_sigma(of_chi);
+  ASSERT_FALSE(of_chi.keeps_all());
+  EXPECT_EQ(of_sigma.kept, of_chi.kept);
+  EXPECT_EQ(of_sigma.bands() - of_sigma.kept, 3 * (of_chi.bands() - of_chi.kept));
+  EXPECT_EQ(of_sigma.bands_of_block(3).second, of_sigma.bands());
+  const Wavefunctions made = pseudobands(silicon.field.waves, of_sigma, PseudobandUse::kSelfEnergy);
+  ASSERT_EQ(made.n_bands, of_sigma.bands());
+  const std::size_t n_pw = made.waves[0].g.size();
+  const std::vector<Cplx> given = coefficients(silicon.field);
+  const StateCoefficients& now = made.waves[0].coefficients[0];
+  for (const int band : {of_sigma.kept - 1, of_sigma.kept, of_sigma.given - 1}) {
+    double sum = 0.0;
+    for (int row = of_sigma.kept; row < of_sigma.bands(); ++row) {
+      Cplx overlap;
+      for (std::size_t g = 0; g < n_pw; ++g)
+        overlap += std::conj(given[static_cast<std::size_t>(band) * n_pw + g]) *
+                   now[static_cast<std::size_t>(row) * n_pw + g];
+      sum += std::norm(overlap);
+    }
+    EXPECT_NEAR(sum, band < of_sigma.kept ? 0.0 : 1.0, 1e-11) << band;
+  }
+  options.left_out = 1;
+  const std::vector<int> without =
+      plan_of_sigma(plan_pseudobands(silicon.field, options, true)).chosen;
+  EXPECT_EQ(without, (std::vector<int>{0, 1, 2, 6, 7, 8, 9, 10, 11}));
+}
+
 // A slice with no more states than vectors is kept as it is, so that many vectors keep everything.
 TEST_F(Pseudobands, FullSlicesAreKeptExactly) {
   const test::SmallSilicon silicon(eight_atoms());

@@ -123,7 +123,7 @@ TEST(PhononModesRefused, BrokenModes) {
        "mode 4 has", "correct the unit of the frequencies"},
       {[](auto& m) { m.unit = "eV"; }, "frequency_unit = \"eV\" is not one of", "rad/ps"},
       {[](auto& m) { m.unit = ""; }, "frequency_unit is missing", "set \"meV\""},
-      {[](auto& m) { m.further = "q = [0.5, 0, 0]\n"; }, "q is not 0", "give those"},
+      {[](auto& m) { m.further = "q = [0.5, 0, 0]\n"; }, "q is not 0", "add this q"},
       {[](auto& m) { m.further = "frequencies = 1\n"; }, "frequencies", "modes"}};
   expect_refusals(cases);
 }

@@ -7,6 +7,9 @@
 
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/reference_data.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/mosfet/input/make_structure.hpp"
+#include "workers/mosfet/solver/beam/beam_point.hpp"
 #include "workers/mosfet/solver/beam/beam_start.hpp"
 #include "workers/mosfet/solver/sweep/sweep.hpp"
 
@@ -96,6 +99,52 @@ TEST(BeamStart, TheNumberOfDevicesDoesNotMatter) {
       }
     }
   }
+}
+
+/// Keeps the lines of a log.
+class KeptLog : public SilentProgress {
+ public:
+  void log(std::string_view line) override { text += std::string(line) + "\n"; }
+  std::string text;
+};
+
+// The way through lower V_DS ends in the point itself: 1e-6 V leave some 1e-5 of the current.
+TEST(BeamStart, APointIsReachedThroughLowerBias) {
+  const Deck deck = map_deck("0.6", "0.4");
+  const Structure s = make_structure(deck);
+  const TransportProblem problem = make_transport_problem(deck, s);
+  const ElasticTables elastic(deck, s);
+  const BeamDevice device{.model = deck,
+                          .structure = s,
+                          .problem = problem,
+                          .elastic = elastic,
+                          .contacts = {solve_contact(deck, s, 0), solve_contact(deck, s, s.nx - 1)},
+                          .mesh = {.dh_ev = deck.mesh.dh_ev,
+                                   .n_kappa = deck.mesh.n_kappa,
+                                   .window_ev = deck.mesh.window_ev}};
+  const auto kernels = make_beam_kernels(find_device("cpu"));
+  SilentProgress silent;
+  const BeamSteadyState direct = solve_beam_point(device, deck.points[0], *kernels, silent),
+                        led = solve_through_lower_bias(device, deck.points[0], *kernels, silent);
+  EXPECT_EQ(led.passed_on.bias.vds_v, 0.4);
+  EXPECT_NEAR(led.fluxes.current[16] / direct.fluxes.current[16], 1.0, 1e-4);
+}
+
+// No point reaches a tolerance below rounding. The log names each way that was tried, and the
+// error is that of the last one.
+TEST(BeamStart, FallbacksAreNamed) {
+  Deck deck = map_deck("0.3", "[0.1, 0.2]");
+  deck.run.tol_v = 1e-30;
+  KeptLog log;
+  try {
+    run_sweep(deck, {.devices = {find_device("cpu")}}, log);
+    FAIL();
+  } catch (const NotConverged& failure) {
+    EXPECT_NE(std::string(failure.what()).find("V_DS = 0.025 V"), std::string::npos)
+        << failure.what();
+  }
+  EXPECT_NE(log.text.find("V_DS = 0.1 V"), std::string::npos) << log.text;
+  EXPECT_NE(log.text.find("through points at lower V_DS again"), std::string::npos) << log.text;
 }
 
 }  // namespace

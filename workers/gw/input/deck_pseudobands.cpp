@@ -58,6 +58,7 @@ void read_target(TableReader& reader, PseudobandOptions& p) {
 void read_pseudobands(TableReader reader, Deck* deck) {
   PseudobandOptions& p = deck->pseudobands;
   p.vectors = reader.integer("vectors", 0, 1, kMaxBandCount);
+  p.sigma_factor = reader.integer("sigma_factor", p.sigma_factor, 1, 64);
   p.protected_ry = reader.number("protected_ry", p.protected_ry, 0.01, 1000.0);
   p.ratio = reader.number("ratio", p.ratio, 0.01, 1.0);
   p.seed = reader.integer("seed", p.seed, 0, 2147483647);
@@ -72,7 +73,7 @@ void read_pseudobands(TableReader reader, Deck* deck) {
   if (p.blocks > 0 && p.vectors % p.blocks != 0)
     reader.fail("blocks", "= " + std::to_string(p.blocks) + " does not divide vectors = " +
                               std::to_string(p.vectors) + "; blocks must be of equal size");
-  for (const char* key : {"protected_ry", "ratio", "seed", "blocks", "closure"})
+  for (const char* key : {"sigma_factor", "protected_ry", "ratio", "seed", "blocks", "closure"})
     if (!p.wanted() && reader.has(key))
       reader.fail(key, "has no effect without vectors, the random vectors of each window");
   reader.finish();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,14 +9,30 @@
 
 namespace quasi::gw {
 
+/// Folders with the files VSC, VKB and VXC of two crystals, in which one atom is displaced by +h
+/// and by −h along a Cartesian axis.
+struct DisplacedFolders {
+  std::filesystem::path forth, back;
+};
+
 /// Table [perturbation] of a deck: displacements whose first order of Σ the job calculates.
 struct PerturbationRequest {
   bool wanted = false;             ///< true if the deck has the table
   std::vector<int> atoms;          ///< counted from 1; empty: all atoms of the cell
   std::string directions = "xyz";  ///< letters of the Cartesian directions
   double check_step_bohr = 0.0;    ///< step of finite displacements that check ∂Σ; 0: no check
+  /// Displaced calculations of a mean field from files; empty: a built-in crystal is displaced.
+  std::vector<DisplacedFolders> folders;
+  /// True if first orders of states hold the states beyond the bands of Σ, by linear equations.
+  bool sternheimer = false;
+  double response_residual = 1e-11;  ///< largest relative residual of these equations
+  /// Wave vectors other than 0, differences of two k-points; reduced, in [0, 1).
+  std::vector<Vec3> wave_vectors;
+  bool at_gamma = true;      ///< true if the displacements at q = 0 are wanted
+  bool all_lengths = false;  ///< as in DisplacementWave (atom_displacement.hpp), for q = 0
   /// Phonon modes whose first order the job writes too; absent: none.
   std::optional<PhononModes> modes;
+  std::vector<PhononModes> modes_at_q;  ///< those of the other wave vectors, in their order
 };
 
 }  // namespace quasi::gw

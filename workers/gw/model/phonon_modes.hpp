@@ -15,13 +15,15 @@ struct VibratingAtom {
   Vec3 position{};  ///< in units of the lattice vectors
 };
 
-/// Phonon modes at q = 0 in the cell and the order of atoms of their file.
+/// Phonon modes at one q in the cell and the order of atoms of their file.
 struct PhononModes {
   std::string file;     ///< name for messages
+  Vec3 q{};             ///< in units of the reciprocal vectors of that lattice
   Mat3 lattice_bohr{};  ///< row i: lattice vector i
   std::vector<VibratingAtom> atoms;
   std::vector<double> energy_ev;  ///< ħω, [mode]; negative where ω² < 0
-  /// Eigenvectors of the dynamical matrix, that is √M u, [mode][3κ+α], of unit length.
+  /// Eigenvectors of the dynamical matrix, √M u, [mode][3κ+α], of unit length. The cell R moves
+  /// with the factor e^{iq·R}.
   std::vector<std::complex<double>> eigenvector;
 
   std::size_t n_modes() const { return energy_ev.size(); }

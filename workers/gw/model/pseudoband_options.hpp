@@ -25,6 +25,7 @@ enum class BlockSums {
 /// Table [pseudobands] of a deck (docs/theory/gw.md 9.3).
 struct PseudobandOptions {
   int vectors = 0;            ///< random vectors of each window; 0: no pseudobands
+  int sigma_factor = 1;       ///< vectors of Σ over those of χ
   double protected_ry = 0.5;  ///< states below midgap plus this energy are kept
   double ratio = 0.2;         ///< width of a window over its distance from midgap
   int seed = 1;               ///< key of the random numbers

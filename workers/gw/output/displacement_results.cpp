@@ -36,6 +36,13 @@ bool has_differences(const DisplacementElements& found) {
   return !found.at.empty() && !found.at[0].empty() && !found.at[0][0].difference.empty();
 }
 
+/// True if the crystal has V_xc, so that g^GW is known.
+bool has_vxc(const DisplacementElements& found) {
+  return !found.at.empty() && !found.at[0].empty() && !found.at[0][0].vxc.empty();
+}
+
+Cplx vxc_of(const ElementsAtK& at, std::size_t i) { return at.vxc[i]; }
+Cplx gw_of(const ElementsAtK& at, std::size_t i) { return at.gw(i); }
 Cplx mean_field_of(const ElementsAtK& at, std::size_t i) { return at.mean_field[i]; }
 Cplx sigma_of(const ElementsAtK& at, std::size_t i) { return at.sigma(i); }
 Cplx fixed_energies_of(const ElementsAtK& at, std::size_t i) { return at.fixed_energies[i]; }
@@ -74,6 +81,16 @@ void write_displacements(const DisplacementElements& found, const MeanField& fie
   write("sigma_ket", [](const ElementsAtK& at, std::size_t i) { return at.sigma_ket[i]; });
   write("sigma", sigma_of);
   write("sigma_fixed_energies", fixed_energies_of);
+  if (has_vxc(found)) {
+    write("vxc", vxc_of);
+    write("gw_bra", [](const ElementsAtK& at, std::size_t i) {
+      return at.mean_field[i] - at.vxc[i] + at.sigma_bra[i];
+    });
+    write("gw_ket", [](const ElementsAtK& at, std::size_t i) {
+      return at.mean_field[i] - at.vxc[i] + at.sigma_ket[i];
+    });
+    write("gw", gw_of);
+  }
   if (has_differences(found))
     write("sigma_difference",
           [](const ElementsAtK& at, std::size_t i) { return at.difference[i]; });
@@ -89,10 +106,15 @@ nlohmann::json summary_of_displacements(const DisplacementElements& found, const
                       {"mean_field_ev_per_bohr", norm_ev(at, mean_field_of)},
                       {"sigma_ev_per_bohr", norm_ev(at, sigma_of)},
                       {"sigma_fixed_energies_ev_per_bohr", norm_ev(at, fixed_energies_of)}});
+      if (!at.vxc.empty()) {
+        rows.back()["vxc_ev_per_bohr"] = norm_ev(at, vxc_of);
+        rows.back()["gw_ev_per_bohr"] = norm_ev(at, gw_of);
+      }
       if (!at.difference.empty())
         rows.back()["largest_deviation_ev_per_bohr"] = largest_deviation_ry(at) * kRydberg_ev;
     }
   return {{"rows", rows},
+          {"has_vxc", has_vxc(found)},
           {"band_min", found.band_min},
           {"band_max", found.band_max},
           {"acoustic_mean_field_ev_per_bohr", in_ev(found.acoustic_mean_field_ry)},
@@ -116,6 +138,25 @@ std::string deviations_of(const nlohmann::json& summary) {
 
 }  // namespace
 
+namespace {
+
+/// Formats g^GW = g − ⟨∂V_xc⟩ + ⟨∂Σ⟩ of each displacement.
+std::string table_of_gw(const nlohmann::json& summary) {
+  std::string text = " displaced             dV_xc       g GW   g GW/g\n";
+  for (const auto& row : summary.at("rows")) {
+    const double g = row.at("mean_field_ev_per_bohr").get<double>(),
+                 gw = row.at("gw_ev_per_bohr").get<double>();
+    char line[120];
+    std::snprintf(line, sizeof line, " %-15s %11.6f %10.6f %8.4f\n",
+                  row.at("name").get<std::string>().c_str(),
+                  row.at("vxc_ev_per_bohr").get<double>(), gw, g > 0.0 ? gw / g : 0.0);
+    text += line;
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string table_of_displacements(const nlohmann::json& summary) {
   char line[200];
   std::snprintf(line, sizeof line,
@@ -124,6 +165,7 @@ std::string table_of_displacements(const nlohmann::json& summary) {
                 "fixed E_n\n",
                 summary.at("band_min").get<int>(), summary.at("band_max").get<int>());
   std::string text = line;
+  const bool with_gw = summary.at("has_vxc").get<bool>();
   for (const auto& row : summary.at("rows")) {
     const auto& k = row.at("k");
     std::snprintf(line, sizeof line, " %-15s %9.6f %9.6f %9.6f   %14.6f %10.6f %10.6f\n",
@@ -134,7 +176,10 @@ std::string table_of_displacements(const nlohmann::json& summary) {
     text += line;
   }
   text += deviations_of(summary);
-  text += "g of GW and its enhancement need dV_xc, which the built-in crystals lack\n";
+  if (with_gw)
+    text += table_of_gw(summary);
+  else
+    text += "g of GW and its enhancement need dV_xc, which the built-in crystals lack\n";
   if (summary.at("acoustic_mean_field_ev_per_bohr").is_null())
     return text + "acoustic sums are not examined, since not all atoms are displaced\n";
   std::snprintf(line, sizeof line,

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <fstream>
 #include <limits>
+#include <optional>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/mean_field/problem.hpp"
@@ -39,9 +40,16 @@ std::vector<Cplx> all_elements(const ModeElements& phonons, const ElementAxes& a
   return values;
 }
 
+/// True if the crystal has V_xc, so that g^GW is known.
+bool has_gw(const ModeElements& phonons) {
+  return !phonons.couplings.empty() && phonons.couplings.front().gw_ev.has_value();
+}
+
 /// Returns a mean over sets for every mode, k, bra and ket, meV.
+/// @param size_ev  returns the mean of a coupling, eV
+template <typename Size>
 std::vector<double> all_sizes(const ModeElements& phonons, const DisplacementElements& displaced,
-                              double ModeCoupling::*size_ev) {
+                              const Size& size_ev) {
   const ElementAxes axes(phonons, displaced);
   std::vector<double> values(axes.size(), kNone);
   const auto n = static_cast<std::size_t>(axes.bands), n_k = static_cast<std::size_t>(axes.k);
@@ -51,7 +59,7 @@ std::vector<double> all_sizes(const ModeElements& phonons, const DisplacementEle
       for (int bra = c.bra.first; bra <= c.bra.second; ++bra)
         for (int ket = c.ket.first; ket <= c.ket.second; ++ket)
           values[((m * n_k + c.k) * n + static_cast<std::size_t>(bra - displaced.band_min)) * n +
-                 static_cast<std::size_t>(ket - displaced.band_min)] = 1e3 * c.*size_ev;
+                 static_cast<std::size_t>(ket - displaced.band_min)] = 1e3 * size_ev(c);
     }
   return values;
 }
@@ -85,16 +93,21 @@ nlohmann::json zero_point_rows(const ModeElements& phonons, const DisplacementEl
     for (const auto& [begin, end] : multiplets(field.waves, 0, displaced.k_index[k],
                                                displaced.band_min - 1, displaced.band_max)) {
       double fan_ev = 0.0, debye_waller_ev = 0.0;
+      std::optional<double> gw_ev;
       const auto band = static_cast<std::size_t>(begin - displaced.band_min + 1);
       for (const auto& of_mode : phonons.shifts) {
         fan_ev += of_mode[k].fan_ev[band];
         debye_waller_ev += of_mode[k].debye_waller_ev[band];
+        if (!of_mode[k].fan_gw_ev.empty())
+          gw_ev = gw_ev.value_or(0.0) + of_mode[k].fan_gw_ev[band] +
+                  of_mode[k].debye_waller_gw_ev[band];
       }
       rows.push_back({{"k", field.waves.k[static_cast<std::size_t>(displaced.k_index[k])]},
                       {"bands", {begin + 1, end}},
                       {"fan_mev", 1e3 * fan_ev},
                       {"debye_waller_mev", 1e3 * debye_waller_ev},
                       {"shift_mev", 1e3 * (fan_ev + debye_waller_ev)}});
+      if (gw_ev) rows.back()["shift_gw_mev"] = 1e3 * *gw_ev;
     }
   return rows;
 }
@@ -119,6 +132,13 @@ std::string table_of_shifts(const nlohmann::json& rows) {
                   row.at("debye_waller_mev").get<double>(), row.at("shift_mev").get<double>());
     text += line;
   }
+  for (const auto& row : rows)
+    if (row.contains("shift_gw_mev")) {
+      char line[120];
+      std::snprintf(line, sizeof line, " with g of GW between the outer bands: %7s %11.4f\n",
+                    bands_of(row.at("bands")).c_str(), row.at("shift_gw_mev").get<double>());
+      text += line;
+    }
   return text;
 }
 
@@ -177,13 +197,24 @@ void write_modes(const ModeElements& phonons, const DisplacementElements& displa
              {n, k, b, b}, "meV");
   file.write("/modes/sigma", all_elements(phonons, axes, &ModeElementsAtK::sigma_ev), {n, k, b, b},
              "meV");
-  file.write("/modes/mean_field_size", all_sizes(phonons, displaced, &ModeCoupling::mean_field_ev),
-             {n, k, b, b}, "meV");
-  file.write("/modes/sigma_size", all_sizes(phonons, displaced, &ModeCoupling::sigma_ev),
-             {n, k, b, b}, "meV");
+  const auto write_size = [&](const char* name, const auto& size_ev) {
+    file.write(name, all_sizes(phonons, displaced, size_ev), {n, k, b, b}, "meV");
+  };
+  write_size("/modes/mean_field_size", [](const ModeCoupling& c) { return c.mean_field_ev; });
+  write_size("/modes/sigma_size", [](const ModeCoupling& c) { return c.sigma_ev; });
+  if (has_gw(phonons)) {
+    file.write("/modes/gw", all_elements(phonons, axes, &ModeElementsAtK::gw_ev), {n, k, b, b},
+               "meV");
+    write_size("/modes/gw_size", [](const ModeCoupling& c) { return c.gw_ev.value_or(kNone); });
+  }
   file.write("/modes/fan_shift", all_shifts(phonons, &ZeroPointShifts::fan_ev), {n, k, b}, "meV");
   file.write("/modes/debye_waller_shift", all_shifts(phonons, &ZeroPointShifts::debye_waller_ev),
              {n, k, b}, "meV");
+  if (!has_gw(phonons)) return;
+  file.write("/modes/fan_shift_gw", all_shifts(phonons, &ZeroPointShifts::fan_gw_ev), {n, k, b},
+             "meV");
+  file.write("/modes/debye_waller_shift_gw",
+             all_shifts(phonons, &ZeroPointShifts::debye_waller_gw_ev), {n, k, b}, "meV");
 }
 
 void write_mode_table(const std::filesystem::path& path, const ModeElements& phonons,
@@ -192,16 +223,19 @@ void write_mode_table(const std::filesystem::path& path, const ModeElements& pho
   out << "# couplings of electrons and phonons at q = 0, averaged over degenerate modes and bands\n"
          "# modes, energy (meV), k (reduced), first and last band of the bra, of the ket,\n"
          "# |g| of the mean field (meV), |<dSigma>| (meV), Re(g* <dSigma>)/|g|^2 (nan where g "
-         "vanishes),\n# deformation potential (eV/Angstrom)\n";
+         "vanishes),\n# deformation potential (eV/Angstrom), |g| of GW (meV) and |g GW|/|g| (nan "
+         "without V_xc)\n";
   for (const ModeCoupling& c : phonons.couplings) {
     const Vec3& k = field.waves.k[static_cast<std::size_t>(displaced.k_index[c.k])];
-    char line[220];
+    char line[260];
     std::snprintf(line, sizeof line,
-                  "%s %.6f %12.9f %12.9f %12.9f %4d %4d %4d %4d %16.9e %16.9e %16.9e %16.9e\n",
+                  "%s %.6f %12.9f %12.9f %12.9f %4d %4d %4d %4d %16.9e %16.9e %16.9e %16.9e %16.9e "
+                  "%16.9e\n",
                   joined(members_of(phonons.modes, c.mode)).c_str(),
                   1e3 * phonons.modes.energy_ev[static_cast<std::size_t>(c.mode)], k[0], k[1], k[2],
                   c.bra.first, c.bra.second, c.ket.first, c.ket.second, 1e3 * c.mean_field_ev,
-                  1e3 * c.sigma_ev, c.ratio.value_or(kNone), c.potential_ev_per_angstrom);
+                  1e3 * c.sigma_ev, c.ratio.value_or(kNone), c.potential_ev_per_angstrom,
+                  1e3 * c.gw_ev.value_or(kNone), c.enhancement.value_or(kNone));
     out << line;
   }
   out.close();
@@ -227,11 +261,43 @@ nlohmann::json summary_of_modes(const ModeElements& phonons, const DisplacementE
                     {"sigma_mev", 1e3 * c.sigma_ev},
                     {"ratio", c.ratio ? nlohmann::json(*c.ratio) : nlohmann::json(nullptr)},
                     {"potential_ev_per_angstrom", c.potential_ev_per_angstrom}});
+    if (c.gw_ev) rows.back()["gw_mev"] = 1e3 * *c.gw_ev;
+    if (c.enhancement) {
+      rows.back()["enhancement"] = *c.enhancement;
+      rows.back()["potential_gw_ev_per_angstrom"] = *c.enhancement * c.potential_ev_per_angstrom;
+    }
   }
   return {{"sets", sets},
           {"rows", rows},
           {"zero_point_shifts", zero_point_rows(phonons, displaced, field)}};
 }
+
+namespace {
+
+/// Formats the enhancement of |g| by GW, one line for each set of modes and multiplet.
+std::string table_of_enhancements(const nlohmann::json& rows) {
+  std::string text =
+      "enhancement of couplings by GW (meV, eV/A)\n"
+      " modes           meV k                               bands         |g|     |g GW|   "
+      "|g GW|/|g| potential GW\n";
+  for (const auto& row : rows) {
+    if (!row.contains("enhancement") || row.at("mean_field_mev").get<double>() < kShown_mev)
+      continue;
+    const auto& k = row.at("k");
+    char line[200];
+    std::snprintf(
+        line, sizeof line, " %-9s %9.3f %9.6f %9.6f %9.6f %7s %11.4f %10.4f %12.4f %12.4f\n",
+        joined(row.at("modes").get<std::vector<int>>()).c_str(), row.at("energy_mev").get<double>(),
+        k[0].get<double>(), k[1].get<double>(), k[2].get<double>(),
+        bands_of(row.at("bands")).c_str(), row.at("mean_field_mev").get<double>(),
+        row.at("gw_mev").get<double>(), row.at("enhancement").get<double>(),
+        row.at("potential_gw_ev_per_angstrom").get<double>());
+    text += line;
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string table_of_modes(const nlohmann::json& summary) {
   std::string text =
@@ -251,6 +317,8 @@ std::string table_of_modes(const nlohmann::json& summary) {
               " are rigid shifts, which have no zero-point amplitude\n";
   if (left_out > 0) text += std::to_string(left_out) + " couplings below 0.001 meV are left out\n";
   text += "couplings between different multiplets are in modes.dat\n";
+  const auto& rows = summary.at("rows");
+  if (!rows.empty() && rows.front().contains("gw_mev")) text += table_of_enhancements(rows);
   return text + table_of_shifts(summary.at("zero_point_shifts"));
 }
 

@@ -9,6 +9,7 @@
 #include "workers/gw/output/mode_results.hpp"
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/output/summary.hpp"
+#include "workers/gw/output/wave_vector_results.hpp"
 #include "workers/io/dataset_descriptions.hpp"
 
 namespace quasi::gw {
@@ -123,6 +124,7 @@ void write_result(const std::filesystem::path& path, const Calculation& run,
   write_sigma_results(run, file);
   if (run.displacements) write_displacements(*run.displacements, run.field, file);
   if (run.phonons) write_modes(*run.phonons, *run.displacements, file);
+  if (!run.wave_vectors.empty()) write_wave_vectors(run.wave_vectors, run.field, file);
   if (run.pseudoband_errors) write_errors(*run.pseudoband_errors, file);
   write_error_rows(run.errors, file);
   if (study) write_study(run, *study, file);

@@ -7,6 +7,7 @@
 #include "workers/gw/output/error_report.hpp"
 #include "workers/gw/output/mode_results.hpp"
 #include "workers/gw/output/sigma_results.hpp"
+#include "workers/gw/output/wave_vector_results.hpp"
 #include "workers/gw/solver/calculation/convergence_study.hpp"
 
 namespace quasi::gw {
@@ -120,6 +121,7 @@ void add_pseudobands(const Calculation& run, nlohmann::json& summary) {
                             {"protected_bands", p.kept},
                             {"windows", p.used.size()},
                             {"vectors", p.vectors},
+                            {"sigma_vectors", p.sigma_factor * p.vectors},
                             {"seed", p.seed},
                             {"identity_error", p.identity_error},
                             {"statistical_error", "not examined"}};
@@ -217,6 +219,8 @@ nlohmann::json summary_of(const Calculation& run, const Device& device, int n_de
   if (run.displacements)
     summary["perturbations"] = summary_of_displacements(*run.displacements, run.field);
   if (run.phonons) summary["modes"] = summary_of_modes(*run.phonons, *run.displacements, run.field);
+  if (!run.wave_vectors.empty())
+    summary["perturbations_at_q"] = summary_of_wave_vectors(run.wave_vectors, run.field);
   summary["seconds"] = run.seconds;
   summary["seconds"]["epsilon_estimate"] = run.plan.epsilon_seconds;
   summary["seconds"]["sigma_estimate"] = run.plan.sigma_seconds;
@@ -231,6 +235,8 @@ std::string table_of(const nlohmann::json& summary) {
   if (summary.contains("perturbations"))
     text += table_of_displacements(summary.at("perturbations"));
   if (summary.contains("modes")) text += table_of_modes(summary.at("modes"));
+  if (summary.contains("perturbations_at_q"))
+    text += table_of_wave_vectors(summary.at("perturbations_at_q"));
   if (summary.contains("errors")) text += table_of_error_rows(summary.at("errors"));
   const auto& gap = summary.at("gap");
   if (summary.contains("self_test")) {

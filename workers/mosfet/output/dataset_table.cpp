@@ -96,6 +96,7 @@ constexpr DatasetDescription kDatasets[] = {
      "drain current by the drain voltage at the lowest frequency"},
     {"/points/*/numbers/gate_capacitance_f_per_m", "",
      "gate charge by the gate voltage at the lowest frequency above 0"},
+    {"/points/*/numbers/*_mesh_error_*", "", "mesh error of a small-signal figure"},
     {"/points/*/numbers/cutoff_hz", "", "frequency at which the current gain is 1"},
     {"/points/*/numbers/cutoff_extrapolated_hz", "",
      "frequency times current gain at the lowest frequency above 0"},

@@ -68,16 +68,21 @@ std::string mesh_error_line(const json& point) {
 std::string small_signal_line(const json& point) {
   if (!point.contains("transconductance_s_per_m")) return {};
   char part[120];
-  std::snprintf(part, sizeof part, "%20s g_m %.4g, g_ds %.4g S/m", "",
-                point["transconductance_s_per_m"].get<double>(),
-                point["output_conductance_s_per_m"].get<double>());
+  std::snprintf(part, sizeof part, "%20s ", "");
   std::string text = part;
   const auto add = [&](const char* name, double unit, const char* form) {
     if (!point.contains(name)) return;
     std::snprintf(part, sizeof part, form, point[name].get<double>() / unit);
     text += part;
   };
-  add("gate_capacitance_f_per_m", 1e-9, ", C_GG %.4g nF/m");
+  add("transconductance_s_per_m", 1.0, "g_m %.4g");
+  add("transconductance_mesh_error_s_per_m", 1.0, " ± %.2g");
+  add("output_conductance_s_per_m", 1.0, ", g_ds %.4g");
+  add("output_conductance_mesh_error_s_per_m", 1.0, " ± %.2g");
+  text += " S/m";
+  add("gate_capacitance_f_per_m", 1e-9, ", C_GG %.4g");
+  add("gate_capacitance_mesh_error_f_per_m", 1e-9, " ± %.2g");
+  if (point.contains("gate_capacitance_f_per_m")) text += " nF/m";
   add("cutoff_hz", 1e9, ", f_T %.4g GHz");
   if (!point.contains("cutoff_hz"))
     add("cutoff_extrapolated_hz", 1e9, ", f_T %.4g GHz (extrapolated)");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/deck_sigma.hpp"
@@ -12,6 +14,81 @@ namespace {
 
 /// Σ is exact to 1e-12 Ry, so that a central difference of this step is exact to 1e-7 eV/Bohr.
 constexpr double kSmallestStep_bohr = 1e-4;
+constexpr double kLargestCoordinate = 1.0;
+/// A wave vector may have four digits, such as 0.3333.
+constexpr double kCommensurate = 1e-3;
+
+/// Returns q as the difference of two points of a grid, folded into [0, 1).
+Vec3 on_grid(const TableReader& reader, const std::vector<double>& q, const IVec3& grid) {
+  Vec3 fitted{};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (std::abs(q[axis]) > kLargestCoordinate)
+      reader.fail("q", "holds " + std::to_string(q[axis]) +
+                           ", outside -1 … 1; give units of the reciprocal lattice vectors");
+    const int n = grid[axis], steps = static_cast<int>(std::lround(q[axis] * n));
+    if (std::abs(q[axis] * n - steps) > kCommensurate * n)
+      reader.fail("q", "holds " + std::to_string(q[axis]) + " along b" + std::to_string(axis + 1) +
+                           ", but k + q is a k-point only at multiples of 1/" + std::to_string(n) +
+                           " within 0.001; choose one, or change meanfield.k_grid");
+    fitted[axis] = static_cast<double>((steps % n + n) % n) / n;
+  }
+  return fitted;
+}
+
+/// Reads the wave vectors. A mean field from files has no displaced potential, which
+/// check_perturbation() refuses.
+void read_wave_vectors(TableReader& reader, const MeanFieldOptions& field, PerturbationRequest& p) {
+  const auto listed = reader.vectors("q", 3);
+  if (!listed || !field.empirical) return;
+  if (listed->empty()) reader.fail("q", "is an empty list; leave it out for q = 0");
+  p.at_gamma = false;
+  for (const std::vector<double>& entry : *listed) {
+    const Vec3 q = on_grid(reader, entry, field.crystal.k_grid);
+    auto& others = p.wave_vectors;
+    const bool gamma = q == Vec3{};
+    if (gamma ? p.at_gamma : std::find(others.begin(), others.end(), q) != others.end())
+      reader.fail("q",
+                  "names one wave vector twice, up to a reciprocal lattice vector; name it "
+                  "once");
+    if (gamma)
+      p.at_gamma = true;
+    else
+      others.push_back(q);
+  }
+}
+
+/// Reads the files of modes at the wave vectors other than 0.
+void read_modes_at_q(TableReader& reader, const std::filesystem::path& directory,
+                     const std::string& modes, PerturbationRequest& p) {
+  const auto files = reader.texts("modes_at_q");
+  if (files && p.wave_vectors.empty())
+    reader.fail("modes_at_q", "needs perturbation.q with a wave vector other than 0; add it");
+  if (p.wave_vectors.empty()) return;
+  std::vector<std::string> all = files.value_or(std::vector<std::string>{});
+  if (all.empty() && !modes.empty()) all.push_back(modes);
+  for (const std::string& file : all)
+    for (PhononModes& at : read_phonon_modes_at_q(directory / file))
+      p.modes_at_q.push_back(std::move(at));
+}
+
+/// Reads the pairs of folders of displaced calculations.
+void read_folders(TableReader& reader, const std::filesystem::path& directory,
+                  PerturbationRequest& p) {
+  const auto folders = reader.texts("displaced");
+  if (!folders) return;
+  if (folders->empty() || folders->size() % 2 != 0)
+    reader.fail("displaced", "holds " + std::to_string(folders->size()) +
+                                 " folders, but each displacement needs two; name the folder of +h "
+                                 "and then that of -h");
+  for (const char* key : {"atoms", "directions", "check_step_bohr", "state_response",
+                          "response_residual", "q", "modes_at_q", "form_factors"})
+    if (reader.has(key))
+      reader.fail(key,
+                  "is not allowed with perturbation.displaced, whose files say what is displaced "
+                  "and hold no potential at other displacements; remove it");
+  for (std::size_t i = 0; i < folders->size(); i += 2)
+    p.folders.push_back({directory / (*folders)[i], directory / (*folders)[i + 1]});
+}
 
 }  // namespace
 
@@ -44,14 +121,24 @@ void read_perturbation(TableReader reader, const std::filesystem::path& director
     reader.fail("check_step_bohr",
                 "is below 1e-4 Bohr, where differences of Sigma lose the digits "
                 "that the check compares; set 0.01, or 0 for no check");
-  if (const std::string modes = reader.text("modes", ""); !modes.empty()) {
+  p.sternheimer = reader.choice("state_response", 0, {"sum", "sternheimer"}) == 1;
+  if (reader.has("response_residual") && !p.sternheimer)
+    reader.fail("response_residual",
+                "has no meaning with state_response = \"sum\", which solves no equation; set "
+                "state_response = \"sternheimer\" or remove it");
+  p.response_residual = reader.number("response_residual", p.response_residual, 1e-13, 1e-6);
+  read_folders(reader, directory, p);
+  read_wave_vectors(reader, deck->mean_field, p);
+  p.all_lengths = reader.choice("form_factors", 0, {"lattice", "all-lengths"}) == 1;
+  const std::string modes = reader.text("modes", "");
+  if (!modes.empty() || reader.has("modes_at_q"))
     for (const char* key : {"atoms", "directions"})
       if (reader.has(key))
         reader.fail(key,
                     "is not allowed with perturbation.modes, which need all atoms along x, y "
                     "and z; remove it");
-    p.modes = read_phonon_modes(directory / modes);
-  }
+  if (!modes.empty() && p.at_gamma) p.modes = read_phonon_modes(directory / modes);
+  read_modes_at_q(reader, directory, modes, p);
   reader.finish();
 }
 
@@ -62,8 +149,13 @@ void check_perturbation(const Deck& deck, const std::string& where) {
       throw InvalidInput(where + ": the table [perturbation] is not allowed with " + key + ", " +
                          why);
   };
-  refuse_if(!deck.mean_field.empirical, "meanfield.source = \"files\"",
-            "which holds no potential of a displaced atom; set source = \"epm\"");
+  refuse_if(!deck.mean_field.empirical && deck.perturbation.folders.empty(),
+            "meanfield.source = \"files\" alone",
+            "which holds no potential of a displaced atom; name the folders of displaced "
+            "calculations in perturbation.displaced, or set source = \"epm\"");
+  refuse_if(deck.mean_field.empirical && !deck.perturbation.folders.empty(),
+            "perturbation.displaced and meanfield.source = \"epm\"",
+            "whose form factors give the displaced potentials; remove perturbation.displaced");
   refuse_if(deck.mean_field.crystal.deformation != EmpiricalCrystal{}.deformation,
             "meanfield.stretch", "because form factors are known at undeformed lengths alone");
   refuse_if(!has_first_order(deck.sigma.method),
@@ -81,6 +173,13 @@ void check_perturbation(const Deck& deck, const std::string& where) {
             "whose states and energies are not those of the displaced potential");
   refuse_if(deck.pseudobands.wanted(), "pseudobands.vectors",
             "which have no first order of Σ; leave them out");
+  refuse_if(!deck.perturbation.wave_vectors.empty() && deck.perturbation.sternheimer,
+            "perturbation.q other than 0 and state_response = \"sternheimer\"",
+            "which is built for q = 0; set state_response = \"sum\" with more bands");
+  refuse_if(!deck.perturbation.wave_vectors.empty() && deck.perturbation.check_step_bohr > 0.0,
+            "perturbation.q other than 0 and check_step_bohr",
+            "because a displaced atom has the period of the cell; remove check_step_bohr, or "
+            "check in a supercell (meanfield.supercell) at q = 0");
   refuse_if(deck.stop_after_epsilon, "stop_after = \"epsilon\"", "which calculates no Σ");
   refuse_if(deck.study.wanted, "--converge", "which repeats the energies alone");
 }

@@ -116,26 +116,40 @@ void read_thermal_crystal(const H5Reader& file, const std::filesystem::path& pat
   }
 }
 
-PhononModes read_thermal_result(const std::filesystem::path& path) {
-  const H5Reader file(path);
-  PhononModes modes{.file = path.filename().string()};
-  require_thermal_result(file, modes.file);
-  read_thermal_crystal(file, path, modes);
-  const std::vector<double> points = file.doubles("/mesh/qpoint");
-  const std::int64_t gamma = point_at_gamma(points, modes.file);
-  const auto n_q = static_cast<std::int64_t>(points.size() / 3),
-             n_b = static_cast<std::int64_t>(3 * modes.atoms.size());
-  require_shape(file, modes.file, "/modes/omega", {n_q, n_b});
-  require_shape(file, modes.file, "/modes/eigenvector", {n_q, n_b, n_b, 2});
-  for (const double omega : file.slab("/modes/omega", std::vector<std::int64_t>{gamma, 0},
-                                      std::vector<std::int64_t>{1, n_b}))
-    modes.energy_ev.push_back(omega * kRadPerPs_ev);
-  const std::vector<double> e =
-      file.slab("/modes/eigenvector", std::vector<std::int64_t>{gamma, 0, 0, 0},
-                std::vector<std::int64_t>{1, n_b, n_b, 2});
-  for (std::size_t i = 0; i < e.size(); i += 2) modes.eigenvector.emplace_back(e[i], e[i + 1]);
-  return modes;
-}
+/// Reads the modes of a thermal job at one q or at all of them.
+class ThermalResult {
+ public:
+  explicit ThermalResult(const std::filesystem::path& path)
+      : file_(path), crystal_{.file = path.filename().string()} {
+    require_thermal_result(file_, crystal_.file);
+    read_thermal_crystal(file_, path, crystal_);
+    points_ = file_.doubles("/mesh/qpoint");
+    n_b_ = static_cast<std::int64_t>(3 * crystal_.atoms.size());
+    require_shape(file_, crystal_.file, "/modes/omega", {n_q(), n_b_});
+    require_shape(file_, crystal_.file, "/modes/eigenvector", {n_q(), n_b_, n_b_, 2});
+  }
+  std::int64_t n_q() const { return static_cast<std::int64_t>(points_.size() / 3); }
+  std::int64_t gamma() const { return point_at_gamma(points_, crystal_.file); }
+
+  PhononModes modes_at(std::int64_t q) const {
+    PhononModes modes = crystal_;
+    for (std::size_t i = 0; i < 3; ++i) modes.q[i] = points_[3 * static_cast<std::size_t>(q) + i];
+    for (const double omega : file_.slab("/modes/omega", std::vector<std::int64_t>{q, 0},
+                                         std::vector<std::int64_t>{1, n_b_}))
+      modes.energy_ev.push_back(omega * kRadPerPs_ev);
+    const std::vector<double> e =
+        file_.slab("/modes/eigenvector", std::vector<std::int64_t>{q, 0, 0, 0},
+                   std::vector<std::int64_t>{1, n_b_, n_b_, 2});
+    for (std::size_t i = 0; i < e.size(); i += 2) modes.eigenvector.emplace_back(e[i], e[i + 1]);
+    return modes;
+  }
+
+ private:
+  const H5Reader file_;
+  PhononModes crystal_;  ///< without modes
+  std::vector<double> points_;
+  std::int64_t n_b_ = 0;
+};
 
 // --- modes file
 
@@ -180,6 +194,14 @@ void read_mode(TableReader reader, double unit_ev, PhononModes& modes) {
   reader.finish();
 }
 
+Vec3 read_wave_vector(TableReader& reader) {
+  const auto found = reader.numbers("q", -100.0, 100.0);
+  if (!found) return {};
+  if (found->size() != 3)
+    reader.fail("q", "must hold three numbers, in units of the reciprocal lattice vectors");
+  return {(*found)[0], (*found)[1], (*found)[2]};
+}
+
 PhononModes read_modes_file(const std::string& text, const std::string& where) {
   const toml::table root = parse_toml(text, where, {});
   TableReader reader(&root, "", where);
@@ -189,9 +211,7 @@ PhononModes read_modes_file(const std::string& text, const std::string& where) {
   if (!reader.has("frequency_unit"))
     reader.fail("frequency_unit", R"(is missing; set "meV", "THz", "cm-1" or "rad/ps")");
   const double unit_ev = kUnits[reader.choice("frequency_unit", 0, names)].ev;
-  for (const double q : reader.numbers("q", -100.0, 100.0).value_or(std::vector<double>{}))
-    if (std::abs(q) > kAtGamma)
-      reader.fail("q", "is not 0, and only modes at q = 0 couple the states of one k; give those");
+  modes.q = read_wave_vector(reader);
   const auto lattice =
       required(reader, "lattice_bohr", reader.vectors("lattice_bohr", 3), 3, "axis");
   for (std::size_t i = 0; i < 9; ++i) {
@@ -211,18 +231,39 @@ PhononModes read_modes_file(const std::string& text, const std::string& where) {
   return modes;
 }
 
-}  // namespace
-
-PhononModes read_phonon_modes(const std::filesystem::path& path) {
+/// Returns true if the first bytes of a file are those of HDF5.
+bool is_hdf5(const std::filesystem::path& path) {
   std::ifstream in(input_file(path), std::ios::binary);
   if (!in)
     throw InvalidInput("perturbation.modes: '" + path.string() +
                        "' does not exist or cannot be read");
   char signature[8] = {};
   in.read(signature, sizeof signature);
-  if (std::string_view(signature, sizeof signature) == "\x89HDF\r\n\x1a\n")
-    return read_thermal_result(path);
-  return read_modes_file(read_deck_text(path).text, path.filename().string());
+  return std::string_view(signature, sizeof signature) == "\x89HDF\r\n\x1a\n";
+}
+
+}  // namespace
+
+PhononModes read_phonon_modes(const std::filesystem::path& path) {
+  if (is_hdf5(path)) {
+    const ThermalResult result(path);
+    return result.modes_at(result.gamma());
+  }
+  PhononModes modes = read_modes_file(read_deck_text(path).text, path.filename().string());
+  for (const double q : modes.q)
+    if (std::abs(q) > kAtGamma)
+      throw InvalidInput(modes.file +
+                         ": q is not 0, but without perturbation.q only modes at q = 0 couple the "
+                         "states of the job; add this q to perturbation.q, or give modes at q = 0");
+  return modes;
+}
+
+std::vector<PhononModes> read_phonon_modes_at_q(const std::filesystem::path& path) {
+  if (!is_hdf5(path)) return {read_modes_file(read_deck_text(path).text, path.filename().string())};
+  const ThermalResult result(path);
+  std::vector<PhononModes> list;
+  for (std::int64_t q = 0; q < result.n_q(); ++q) list.push_back(result.modes_at(q));
+  return list;
 }
 
 }  // namespace quasi::gw

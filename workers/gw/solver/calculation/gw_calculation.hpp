@@ -15,8 +15,7 @@
 #include "workers/gw/solver/calculation/self_test.hpp"
 #include "workers/gw/solver/mean_field/load_mean_field.hpp"
 #include "workers/gw/solver/mean_field/pseudobands.hpp"
-#include "workers/gw/solver/perturbation/displacement_elements.hpp"
-#include "workers/gw/solver/perturbation/mode_elements.hpp"
+#include "workers/gw/solver/perturbation/wave_vector/wave_vector_elements.hpp"
 #include "workers/gw/solver/self_energy/dyson.hpp"
 #include "workers/gw/solver/self_energy/graphical.hpp"
 #include "workers/gw/solver/self_energy/outer_loop.hpp"
@@ -68,8 +67,9 @@ struct Calculation {
       dyson;  ///< solutions of the Dyson equation, in the order of `quasiparticles`
   OffDiagonalReport matrix_report;
   OuterLoopReport outer;
-  std::optional<DisplacementElements> displacements;  ///< absent: no table [perturbation]
+  std::optional<DisplacementElements> displacements;  ///< at q = 0; absent: not wanted
   std::optional<ModeElements> phonons;                ///< absent: no perturbation.modes
+  std::vector<WaveVectorElements> wave_vectors;       ///< at the other q of perturbation.q
   std::vector<PathBands> mean_field_bands;            ///< along sigma.band_path, one of each spin
   std::vector<PathBands> quasiparticle_bands;         ///< along sigma.band_path, one of each spin
   /// CharacterBands::share, [spin][band][point]; empty: bands are ordered by rank.

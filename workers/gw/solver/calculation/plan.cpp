@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/solver/perturbation/displacement_elements.hpp"
+#include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
 #include "workers/gw/solver/screening/long_wave_tensor.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -188,8 +188,21 @@ bool splits_outer(const MeanField& field, const std::vector<int>& kpoints, int n
   return false;
 }
 
+/// Lists the points of the outer states: those of Σ, and k + q of the displacements at q.
+std::vector<int> outer_points(const PerturbationRequest& displaced, const MeanField& field,
+                              const std::vector<int>& kpoints) {
+  std::vector<int> points = kpoints;
+  for (const Vec3& q : displaced.wave_vectors)
+    for (const int ik : kpoints)
+      points.push_back(
+          field.zone.rotation_to(field.waves.k[static_cast<std::size_t>(ik)] + q).irreducible);
+  return points;
+}
+
 /// Sets the window of outer bands, extended at both ends so that it splits no multiplet.
-void plan_outer_bands(const SigmaRequest& wanted, const MeanField& field, Plan* plan) {
+/// @param points  of all outer states
+void plan_outer_bands(const SigmaRequest& wanted, const std::vector<int>& points,
+                      const MeanField& field, Plan* plan) {
   SigmaOptions& s = plan->sigma;
   s.band_min = wanted.band_min;
   const int wanted_max =
@@ -207,12 +220,12 @@ void plan_outer_bands(const SigmaRequest& wanted, const MeanField& field, Plan* 
                        " but the wavefunctions hold " + std::to_string(field.waves.n_bands) +
                        " bands; lower it");
   s.band_max = wanted_max;
-  while (splits_outer(field, s.kpoints, s.band_max)) ++s.band_max;
+  while (splits_outer(field, points, s.band_max)) ++s.band_max;
   if (s.band_max != wanted_max)
     plan->notes.push_back("sigma.band_max = " + std::to_string(wanted_max) +
                           " splits a multiplet; states up to band " + std::to_string(s.band_max) +
                           " are calculated");
-  while (splits_outer(field, s.kpoints, s.band_min - 1)) --s.band_min;
+  while (splits_outer(field, points, s.band_min - 1)) --s.band_min;
   if (s.band_min != wanted.band_min)
     plan->notes.push_back("sigma.band_min = " + std::to_string(wanted.band_min) +
                           " splits a multiplet; states from band " + std::to_string(s.band_min) +
@@ -275,14 +288,19 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
                          " listed ones");
   const MeanField& field = outer != nullptr ? *outer : screening;
   check_displacements(deck.perturbation, field.crystal());
+  if (!deck.perturbation.folders.empty()) {
+    const auto displaced = file_displacements(deck.perturbation.folders, field);
+    if (deck.perturbation.modes) require_all_displacements(displaced, field.crystal());
+  }
   plan_epsilon(deck, screening, &plan);
   plan.epsilon.memory_budget_bytes = memory_budget_bytes;
   SigmaOptions& s = plan.sigma;
   s.method = deck.sigma.method;
   s.bands = band_count(field, deck.sigma.bands, top_is_whole(deck), "sigma.bands", &plan);
+  check_response(deck.perturbation, field, s.bands);
   plan_cutoffs(deck, field, &plan);
   s.kpoints = plan_kpoints(deck.sigma.kpoints, field, &plan);
-  plan_outer_bands(deck.sigma, field, &plan);
+  plan_outer_bands(deck.sigma, outer_points(deck.perturbation, field, s.kpoints), field, &plan);
   s.invalid = deck.sigma.invalid;
   s.rules = deck.sigma.rules;
   s.subspace = deck.sigma.subspace;

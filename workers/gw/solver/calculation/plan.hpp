@@ -18,7 +18,7 @@ namespace quasi::gw {
 struct ErrorBarWork {
   int blocks = 0;            ///< 0: no error bars, or repeated jobs that are not estimated
   bool first_order = false;  ///< Σ of blocks to first order (docs/theory/gw.md 9.3)
-  int random_bands = 0;      ///< random vectors of Σ
+  int random_bands = 0;      ///< random vectors of χ, at all windows
 };
 
 /// Estimates of the memory of the host in the phases of a job, bytes. Where a CPU is the device,

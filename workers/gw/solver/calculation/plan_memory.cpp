@@ -110,20 +110,26 @@ struct FirstOrderBytes {
 };
 FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, const Plan& plan,
                                      double n_screened) {
-  constexpr double kScratch_bytes = 2147483648.0, kKetsOfPart = 32.0, kKetsInWork = 16.0;
+  constexpr double kScratch_bytes = 2147483648.0, kKetsOfPart = 32.0, kKetsInWork = 16.0,
+                   kRightSides = 512.0;
   const SigmaOptions& s = plan.sigma;
   const bool contour = s.method == SigmaMethod::kContour;
-  const auto n_p = static_cast<double>(displacements_of(deck.perturbation, field.crystal()).size());
+  const auto n_p =
+      static_cast<double>(deck.perturbation.folders.empty()
+                              ? displacements_of(deck.perturbation, field.crystal()).size()
+                              : deck.perturbation.folders.size());
   const auto n_bare =
       static_cast<double>(make_g_sphere(field.crystal().bdot, {}, s.bare_cutoff_ry).size());
+  // With a wave vector the states of k and of k + q have products and energies of their own.
+  const double sides = deck.perturbation.wave_vectors.empty() ? 1.0 : 2.0;
   const double n_l = s.band_max - s.band_min + 1, n_b = s.bands,
-               n_e = s.method == SigmaMethod::kCohsex ? 1.0 : n_l,
+               n_e = s.method == SigmaMethod::kCohsex ? 1.0 : sides * n_l,
                n_pw = static_cast<double>(field.waves.waves.front().g.size()),
                of_sum = 16.0 * n_p * n_e * n_l * n_l,
                states = 16.0 * n_b * n_pw + (plan.on_cpu ? 32.0 : 16.0) * n_b * n_pw,
                z = 16.0 * n_l * n_b * n_l,
                n_f = contour ? static_cast<double>(plan.epsilon.frequencies_ry.size()) : 0.0;
-  FirstOrderBytes bytes{.products = 16.0 * n_l * n_b * (n_screened + n_bare) + states};
+  FirstOrderBytes bytes{.products = sides * (16.0 * n_l * n_b * (n_screened + n_bare) + states)};
   bytes.sums =
       16.0 * n_p * n_b * kKetsOfPart + 4.0 * of_sum + 8.0 * n_e * (n_b + kKetsOfPart) * n_f;
   if (plan.on_cpu) {
@@ -133,9 +139,17 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
   } else {
     bytes.kernel = std::min(kScratch_bytes, n_e * kKetsOfPart * (z + 16.0 * n_l * n_screened));
   }
+  if (deck.perturbation.sternheimer) {
+    // Right sides solved together, five vectors of each, and their products on host and device.
+    const double columns = std::min(kRightSides, n_p * kKetsOfPart);
+    bytes.kernel +=
+        80.0 * columns * n_pw + (plan.on_cpu ? 32.0 : 16.0) * columns * n_l * (n_screened + n_bare);
+  }
   const double n_parts =
       std::max(1.0, std::floor(n_b / kKetsOfPart)) * static_cast<double>(field.zone.size());
   bytes.results = n_parts * (2.0 * of_sum + 16.0 * n_p * n_l * n_l);
+  // All couplings of a wave vector are made on the host, from one matrix of plane waves at a time.
+  if (sides > 1.0) bytes.results += 16.0 * (n_p * n_b * n_b + n_pw * (n_pw + 2.0 * n_b));
   return bytes;
 }
 

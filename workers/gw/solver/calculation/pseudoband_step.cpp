@@ -12,6 +12,7 @@
 #include "workers/gw/solver/mean_field/filtered_pseudobands.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
 #include "workers/gw/solver/pseudoband_errors/first_order_blocks.hpp"
+#include "workers/gw/solver/self_energy/sigma_sum.hpp"
 #include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
@@ -31,7 +32,8 @@ double bytes_of_complement(const Calculation& run) {
   const double radius = std::sqrt(waves.wavefunction_cutoff_ry) +
                         std::sqrt(run.plan.sigma.screened_cutoff_ry),
                per_k = run.field.crystal().volume_bohr3 * std::pow(radius, 3) / (6.0 * kPi * kPi);
-  return 16.0 * per_k * waves.n_k() * run.field.n_spins() * run.pseudobands->vectors;
+  return 16.0 * per_k * waves.n_k() * run.field.n_spins() * run.pseudobands->vectors *
+         run.pseudobands->sigma_factor;
 }
 
 /// Returns the number of elements of a matrix between the plane waves of W.
@@ -77,21 +79,38 @@ std::int64_t changes_on_device(const Deck& deck, const Calculation& run) {
              ? all
              : 0;
 }
-/// Returns the bytes of a device for the first order of Σ: while changes are made, and while bands
-/// are summed with all of them or with one range of their rows.
-double device_bytes_of_changes(const Deck& deck, const Calculation& run) {
+/// Returns the bytes of the products of one block of bands with the outer states, and of the bands
+/// on the box of transforms (bands_at_a_time()).
+double bytes_of_products(const Calculation& run) {
+  const SigmaOptions& s = run.plan.sigma;
+  const GSphere sphere = make_g_sphere(run.field.crystal().bdot, {}, s.screened_cutoff_ry);
+  const auto box = sum_box(run.field, sphere.g);
+  const double on_box = 16.0 * box[0] * box[1] * box[2],
+               products = 16.0 * (s.band_max - s.band_min + 1) * static_cast<double>(sphere.size()),
+               room = 0.25 * static_cast<double>(s.memory_budget_bytes);
+  return std::min<double>(s.bands, std::max(64.0, room / (2.0 * products + on_box))) *
+         (products + on_box);
+}
+/// Returns the bytes of a device for the first order of Σ. They are those of making changes, or of
+/// summing bands with all changes or with one range of their rows.
+double device_bytes_of_changes(const Deck& deck, const Calculation& run, int devices) {
   const double matrix = elements_of_w(run);
   const auto n_g = std::llround(std::sqrt(matrix));
-  const std::int64_t n_changes = deck.pseudobands.blocks + 1, kept = changes_on_device(deck, run);
+  const std::int64_t n_changes = deck.pseudobands.blocks + 1, kept = changes_on_device(deck, run),
+                     // A device may take a change that another one has left.
+      kept_here = devices > 1 ? std::min(kept, kept / devices + 1) : kept;
   const bool folded = deck.coulomb.truncation == Truncation::kNone, real = has_real_changes(run);
-  const auto ranges = static_cast<double>(
-      count_of_ranges({n_g, n_changes, folded, real && folded}, run.plan.sigma));
-  const double summed =
-      static_cast<double>(bytes_of_model(n_g, real && folded)) +
-      (real && folded ? 4.0 : 6.0) * static_cast<double>(n_changes) * matrix / ranges;
+  const std::int64_t ranges =
+      count_of_ranges({n_g, n_changes, folded, real && folded}, run.plan.sigma);
+  const double changes = ranges == 1
+                             ? static_cast<double>(n_changes)
+                             : static_cast<double>(n_changes) / static_cast<double>(ranges) +
+                                   static_cast<double>(kept_here),
+               summed = static_cast<double>(bytes_of_model(n_g, real && folded)) +
+                        (real && folded ? 4.0 : 6.0) * changes * matrix + bytes_of_products(run);
   if (!devices_make_changes(deck, run)) return summed;
-  return std::max(summed, static_cast<double>(bytes_of_change(n_g, std::max<std::int64_t>(1, kept),
-                                                              has_real_changes(run))));
+  return std::max(summed, static_cast<double>(
+                              bytes_of_change(n_g, std::max<std::int64_t>(1, kept_here), real)));
 }
 
 /// Returns the bytes of a device that Σ with a closed sum cannot do without. These are the poles,
@@ -147,10 +166,19 @@ void plan_memory_of_blocks(const Deck& deck, double given, int devices, Calculat
   if (plan.epsilon.frequencies_ry.size() > 1) return;
   const PseudobandPlan& p = *run.pseudobands;
   const double n_c = std::max(p.kept - run.field.n_occupied, p.bands() - p.kept);
-  const double changes = takes_first_order(deck, run) ? device_bytes_of_changes(deck, run) : 0.0;
+  const double changes =
+      takes_first_order(deck, run) ? device_bytes_of_changes(deck, run, devices) : 0.0;
   plan.memory_bytes =
       std::max({bytes_of_static_sums(run.field, plan, n_c), static_cast<std::int64_t>(changes),
                 static_cast<std::int64_t>((has_real_changes(run) ? 16.0 : 48.0) * matrix)});
+}
+
+/// Sets the bands of Σ, whose vectors may be more than those of χ, and their memory.
+void plan_bands_of_sigma(Calculation& run) {
+  run.plan.sigma.bands = plan_of_sigma(*run.pseudobands).bands();
+  run.plan.host.states += bytes_of(run.field.waves) *
+                          (run.plan.sigma.bands - run.field.waves.n_bands) /
+                          run.field.waves.n_bands;
 }
 
 /// Says how the energies without a block are calculated.
@@ -197,6 +225,12 @@ void note_choice(const PseudobandOptions& options, Calculation& run) {
                              "half-widths ask for them");
 }
 
+/// Says how many vectors Σ has, if they are more than those of χ.
+std::string vectors_of_sigma(const PseudobandPlan& p) {
+  if (p.sigma_factor == 1) return {};
+  return " (" + std::to_string(p.sigma_factor * p.vectors) + " in Σ)";
+}
+
 /// Notes in the plan how pseudobands replace states.
 void note_pseudobands(const Deck& deck, Calculation& run) {
   const PseudobandPlan& p = *run.pseudobands;
@@ -208,7 +242,7 @@ void note_pseudobands(const Deck& deck, Calculation& run) {
                 " bands are kept, because there would be no fewer random vectors"
           : "pseudobands: " + std::to_string(p.kept) + " protected bands and " +
                 std::to_string(p.used.size()) + " windows of " + std::to_string(p.vectors) +
-                " random vectors stand for " +
+                " random vectors" + vectors_of_sigma(p) + " stand for " +
                 (p.filter != nullptr
                      ? stand_for(*p.filter, deck.pseudobands.windows)
                      : std::to_string(p.given) + " bands; the windows add up to 1 within " +
@@ -271,6 +305,7 @@ void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, int d
     run.plan.error_bars = {.blocks = deck.pseudobands.blocks,
                            .first_order = takes_first_order(deck, run),
                            .random_bands = run.pseudobands->bands() - run.pseudobands->kept};
+  plan_bands_of_sigma(run);
   note_pseudobands(deck, run);
   plan_closed_sum(deck, given, run);
   if (deck.pseudobands.blocks > 0) plan_memory_of_blocks(deck, bytes_of(given), devices, run);
@@ -280,6 +315,7 @@ void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, int d
 
 void take_pseudobands_of_sigma(Wavefunctions given, GwKernels& kernels, Calculation& run) {
   run.field.waves = std::move(given);
+  run.pseudobands = plan_of_sigma(std::move(*run.pseudobands));
   Wavefunctions made = made_for(run, PseudobandUse::kSelfEnergy, kernels);
   if (run.plan.sigma.closed_sum_x_ry)
     run.field.complement =

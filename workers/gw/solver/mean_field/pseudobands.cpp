@@ -195,6 +195,18 @@ std::vector<Cplx> complement_at(const Wavefunctions& given, const PseudobandPlan
 
 }  // namespace
 
+void PseudobandPlan::choose(PseudobandUse use) {
+  const int all = use == PseudobandUse::kSelfEnergy ? sigma_factor * vectors : vectors;
+  chosen.clear();
+  for (int r = 0; r < all; ++r)
+    if (left_out < 0 || r / (all / divisor) != left_out) chosen.push_back(r);
+}
+
+PseudobandPlan plan_of_sigma(PseudobandPlan plan) {
+  plan.choose(PseudobandUse::kSelfEnergy);
+  return plan;
+}
+
 int largest_count_below(const Wavefunctions& waves, double energy_ry, int given) {
   int most = 0;
   for_each_point(waves, [&](int spin, int ik) {
@@ -210,14 +222,15 @@ PseudobandPlan begin_plan(const MeanField& field, const PseudobandOptions& optio
   const Wavefunctions& waves = field.waves;
   PseudobandPlan plan{.given = waves.n_bands,
                       .vectors = options.vectors,
+                      .sigma_factor = options.sigma_factor,
+                      .left_out = options.left_out,
+                      .divisor = std::max(1, options.blocks),
                       .blocks = options.left_out < 0 ? std::max(1, options.blocks) : 1,
                       .seed = options.seed,
                       .moved_nodes = options.moved_nodes,
                       .filter = {},
                       .used = {}};
-  for (int r = 0; r < options.vectors; ++r)
-    if (options.left_out < 0 || r * options.blocks / options.vectors != options.left_out)
-      plan.chosen.push_back(r);
+  plan.choose(PseudobandUse::kScreening);
   if (!top_is_whole) {
     const auto whole = whole_band_counts(waves, field.n_occupied + 1, waves.n_bands - 1);
     if (!whole.empty()) plan.given = whole.back();

@@ -12,12 +12,19 @@
 
 namespace quasi::gw {
 
+/// Use of pseudobands. Their energies suit the poles of χ or of Σ, and their random vectors are
+/// independent of those of the other use. Equal vectors in W and G would add a large bias.
+enum class PseudobandUse { kScreening = 0, kSelfEnergy = 1 };
+
 /// Division of given states into protected ones and pseudobands (docs/theory/gw.md 9.3).
 struct PseudobandPlan {
   int given = 0;            ///< bands that the pseudobands stand for, protected ones included
   int kept = 0;             ///< protected bands, which are unchanged
   std::vector<int> chosen;  ///< numbers r of the vectors that are used; all but those of a block
-  int vectors = 0;          ///< random vectors of each window
+  int vectors = 0;          ///< random vectors of each window in χ
+  int sigma_factor = 1;     ///< vectors of Σ over those of χ
+  int left_out = -1;        ///< block of vectors that are not chosen; −1: none
+  int divisor = 1;          ///< number of blocks from which one is left out
   int blocks = 1;           ///< blocks of the chosen vectors, whose bands lie together
   int seed = 1;
   bool moved_nodes = true;  ///< energies of windows contain the excess of the second moment
@@ -56,13 +63,11 @@ struct PseudobandPlan {
     const auto each = static_cast<int>(used.size() * chosen.size()) / blocks;
     return {kept + block * each, kept + (block + 1) * each};
   }
+  /// Chooses all vectors of a use but those of the block that is left out.
+  void choose(PseudobandUse use);
   /// Number of bands of the states that pseudobands() returns.
   int bands() const { return kept + static_cast<int>(used.size() * chosen.size()); }
 };
-
-/// Use of pseudobands. Their energies suit the poles of χ or of Σ, and their random vectors are
-/// independent of those of the other use. Equal vectors in W and G would add a large bias.
-enum class PseudobandUse { kScreening = 0, kSelfEnergy = 1 };
 
 /// These are steps of plan_pseudobands() and of plan_filtered_pseudobands().
 ///
@@ -90,6 +95,9 @@ std::vector<double> energies_at_nodes(const Wavefunctions& made, PseudobandPlan 
 /// @throws InvalidInput if the windows do not add up to the identity
 PseudobandPlan plan_pseudobands(const MeanField& field, const PseudobandOptions& options,
                                 bool top_is_whole);
+
+/// Returns the plan of Σ for that of χ. It has PseudobandPlan::sigma_factor times the vectors.
+PseudobandPlan plan_of_sigma(PseudobandPlan plan);
 
 /// Makes the states of a plan: the protected bands, then, in the order of
 /// PseudobandPlan::place_of(), for each window k and vector r the band

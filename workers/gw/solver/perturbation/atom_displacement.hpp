@@ -6,10 +6,18 @@
 
 namespace quasi::gw {
 
-/// Returns the displacement of one atom of every cell of a built-in crystal with the wave vector p
-/// = 0 (docs/theory/gw.md 14.1):
+/// Holds the wave of a displacement, u e^{ip·R} in cell R, and the lengths of the form factors.
+struct DisplacementWave {
+  Vec3 p{};  ///< wave vector, reduced
+  /// True: form factors of all |K| (form_factor_curve.hpp). False: those of the lattice alone, so
+  /// that ∂V of a supercell has the period of the primitive cell. A p other than 0 needs true.
+  bool all_lengths = false;
+};
+
+/// Returns the displacement of one atom of every cell of a built-in crystal (docs/theory/gw.md
+/// 14.1, 14.13). With K = p + G:
 ///
-///   ∂V(G) = −i (G·e) v_a(|G|²) e^{−iG·τ_a} / N_at, Ry/Bohr
+///   ∂V(K) = −i (K·e) v_a(|K|²) e^{−iK·τ_a} / N_at, Ry/Bohr
 ///
 /// v_a is the form factor of the atom, τ_a its position and N_at the number of atoms.
 /// @param wanted  request of the built-in crystal
@@ -17,16 +25,18 @@ namespace quasi::gw {
 /// @param atom  position in its list of atoms, from 0
 /// @param direction  e, a Cartesian unit vector
 /// @throws InvalidInput if the crystal lacks the atom or is deformed; form factors then do not
-/// follow from |G|
+/// follow from |K|
 Perturbation atom_displacement(const EmpiricalCrystal& wanted, const Crystal& crystal, int atom,
-                               const Vec3& direction);
+                               const Vec3& direction, const DisplacementWave& wave = {});
 
 /// Calculates V(G) in Ry of the crystal with one atom of every cell at τ_a + u. At u = 0 it has
-/// the elements of empirical_potential().
+/// the elements of empirical_potential(), and with all lengths zeros beside them.
 /// @param atom  position in its list of atoms, from 0
 /// @param displacement_bohr  u, Cartesian
+/// @param all_lengths  as in DisplacementWave
 /// @throws InvalidInput as atom_displacement() does
 PotentialElements displaced_potential(const EmpiricalCrystal& wanted, const Crystal& crystal,
-                                      int atom, const Vec3& displacement_bohr);
+                                      int atom, const Vec3& displacement_bohr,
+                                      bool all_lengths = false);
 
 }  // namespace quasi::gw

@@ -1,6 +1,7 @@
 #include "workers/gw/solver/perturbation/derivative_at_point.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
 #include "workers/gw/physics/pole_difference.hpp"
@@ -34,9 +35,9 @@ DerivativeAtPoint::DerivativeAtPoint(const DerivativeProblem& problem, const Der
   const Vec3 k = field.waves.k[static_cast<std::size_t>(point.k_index)];
   const BraPoint bra = bra_point(k, problem.perturbations.front().p);
   one_side_ = bra.k == k && bra.umklapp == IVec3{};
-  const Inner ket_states = inner(k - point.q);
+  const Inner ket_states = inner(k - point.q, problem.n_paired());
   std::optional<Inner> other;
-  if (!one_side_) other.emplace(inner(bra.k - point.q));
+  if (!one_side_) other.emplace(inner(bra.k - point.q, problem.n_paired()));
   const Inner& bra_states = other ? *other : ket_states;
   const WavesAtPoint ket_outer = problem.outer_waves(k), bra_outer = problem.outer_waves(bra.k);
   bra_ = bra_states.bands;
@@ -57,7 +58,7 @@ DerivativeAtPoint::DerivativeAtPoint(const DerivativeProblem& problem, const Der
         problem.box, view<const std::int32_t>(rotated.box_index, n_g),
         with_phases ? view<const Cplx>(rotated.factor, n_g) : View<const Cplx, 1>{});
   };
-  const auto screened = load_sphere(sphere_, true), unscreened = load_sphere(bare, false);
+  auto screened = load_sphere(sphere_, true), unscreened = load_sphere(bare, false);
   const auto fill = [&](const WavesAtPoint& outer, const Inner& inner,
                         std::unique_ptr<PairBlock>& with_w, std::unique_ptr<PairBlock>& projected,
                         std::unique_ptr<PairBlock>& bare_one) {
@@ -71,6 +72,13 @@ DerivativeAtPoint::DerivativeAtPoint(const DerivativeProblem& problem, const Der
   };
   fill(bra_outer, bra_states, screened_bra_, projected_bra_, bare_bra_);
   if (!one_side_) fill(ket_outer, ket_states, screened_ket_, projected_ket_, bare_ket_);
+  if (problem.response != nullptr) {
+    StatesOfPoint states = states_beyond(k - point.q, ket_outer);
+    states.screened = std::move(screened);
+    states.bare = std::move(unscreened);
+    beyond_ = std::make_unique<const TermsBeyondBands>(problem.perturbations, *problem.response,
+                                                       field.crystal(), std::move(states), kernels);
+  }
   clock.step("products");
 }
 
@@ -95,11 +103,27 @@ void DerivativeAtPoint::load_screening(const DerivativePoint& point,
   sphere_ = w.sphere();
 }
 
-DerivativeAtPoint::Inner DerivativeAtPoint::inner(const Vec3& k) const {
+StatesOfPoint DerivativeAtPoint::states_beyond(const Vec3& k, const WavesAtPoint& outer) const {
+  Inner all = inner(k, problem_.options.bands);
+  StatesOfPoint states{.k = k,
+                       .box = problem_.box,
+                       .inner = std::move(all.waves),
+                       .bands = std::move(all.bands),
+                       .outer = load(kernels_, outer),
+                       .n_outer = n_,
+                       .pseudobands = problem_.pseudobands,
+                       .weight = weight_};
+  if (problem_.pseudobands == nullptr) return states;
+  states.kept = waves_at(problem_.field, k, 0, 0, problem_.pseudobands->kept, problem_.box);
+  states.factors.waves = rotated_waves(problem_.factors, problem_.field.zone.operations(),
+                                       states.inner.rotation, 0, 0, problem_.factors.n_bands);
+  return states;
+}
+
+DerivativeAtPoint::Inner DerivativeAtPoint::inner(const Vec3& k, int n_bands) const {
   const MeanField& field = problem_.field;
-  Inner states{.waves = waves_at(field, k, 0, 0, problem_.options.bands, problem_.box),
-               .bands = {}};
-  for (int n = 0; n < problem_.options.bands; ++n) {
+  Inner states{.waves = waves_at(field, k, 0, 0, n_bands, problem_.box), .bands = {}};
+  for (int n = 0; n < n_bands; ++n) {
     states.bands.energy_ry.push_back(field.waves.energy(0, states.waves.rotation.irreducible, n));
     states.bands.occupation.push_back(n < field.n_occupied ? 1.0 : 0.0);
   }
@@ -110,7 +134,7 @@ std::unique_ptr<PairBlock> DerivativeAtPoint::products(const LoadedBands& outer,
                                                        const LoadedBands& inner,
                                                        const LoadedSphere& sphere) const {
   auto block = kernels_.pair_products().make_block();
-  kernels_.pair_products().fill({outer, {0, n_}}, {inner, {0, problem_.options.bands}}, sphere,
+  kernels_.pair_products().fill({outer, {0, n_}}, {inner, {0, problem_.n_paired()}}, sphere,
                                 *block);
   return block;
 }
@@ -190,15 +214,22 @@ std::vector<DerivativeSums> DerivativeAtPoint::part(BandRange bands) const {
   std::vector<DerivativeSums> sums(
       static_cast<std::size_t>(n_p_),
       {std::vector<Cplx>(all), std::vector<Cplx>(all), std::vector<Cplx>(size)});
-  couplings_->of_kets(bands, *of_kets_);
-  clock.step("couplings");
-  if (contour_ != nullptr)
-    add_contour(bands, sums);
-  else
-    add_poles(bands, sums);
-  clock.step("correlation");
-  add_exchange(bands, sums);
-  clock.step("exchange");
+  if (bands.begin < problem_.n_paired()) {
+    couplings_->of_kets(bands, *of_kets_);
+    clock.step("couplings");
+    if (contour_ != nullptr)
+      add_contour(bands, sums);
+    else
+      add_poles(bands, sums);
+    clock.step("correlation");
+    add_exchange(bands, sums);
+    clock.step("exchange");
+  }
+  if (beyond_ != nullptr) {
+    beyond_->add(bands, {poles_.get(), contour_.get(), mirrored_, coulomb_, problem_.energies_ry},
+                 sums);
+    clock.step("states_beyond");
+  }
   return sums;
 }
 

@@ -6,6 +6,7 @@
 
 #include "workers/gw/solver/perturbation/contour_first_order.hpp"
 #include "workers/gw/solver/perturbation/coupling_parts.hpp"
+#include "workers/gw/solver/perturbation/response/terms_beyond_bands.hpp"
 #include "workers/gw/solver/perturbation/screened_poles.hpp"
 #include "workers/gw/solver/perturbation/sigma_derivative.hpp"
 #include "workers/gw/solver/step_times.hpp"
@@ -22,7 +23,13 @@ struct DerivativeProblem {
   const std::vector<Perturbation>& perturbations;
   std::vector<double> energies_ry;  ///< E, common to all elements, [n_energies]
   FftBox box{};
+  const StateResponse* response = nullptr;  ///< null: without states beyond the bands
+  /// Plan of the filtered pseudobands among the inner states; null: all are eigenstates.
+  const PseudobandPlan* pseudobands = nullptr;
+  Wavefunctions factors = {};  ///< random vectors of pseudobands, vectors_of_filter()
 
+  /// Returns the number of inner states that are eigenstates. Their pairs are summed.
+  int n_paired() const { return pseudobands != nullptr ? pseudobands->kept : options.bands; }
   /// Returns the number of outer states on either side.
   std::int64_t n_outer() const { return options.band_max - options.band_min + 1; }
   /// Returns the plane waves of the exchange at an irreducible q.
@@ -59,7 +66,8 @@ class DerivativeAtPoint {
     WavesAtPoint waves;
     CoupledBands bands;
   };
-  Inner inner(const Vec3& k) const;
+  Inner inner(const Vec3& k, int n_bands) const;
+  StatesOfPoint states_beyond(const Vec3& k, const WavesAtPoint& outer) const;
   std::unique_ptr<PairBlock> products(const LoadedBands& outer, const LoadedBands& inner,
                                       const LoadedSphere& sphere) const;
   void load_screening(const DerivativePoint& point, const CoulombInteraction& coulomb);
@@ -90,6 +98,7 @@ class DerivativeAtPoint {
   std::unique_ptr<PairBlock> screened_bra_, screened_ket_, bare_bra_, bare_ket_;
   /// M on the vectors of the subspace of W; null without one.
   std::unique_ptr<PairBlock> projected_bra_, projected_ket_;
+  std::unique_ptr<const TermsBeyondBands> beyond_;  ///< null without a response of states
 };
 
 }  // namespace quasi::gw

@@ -20,12 +20,22 @@ struct ElementsAtK {
   std::vector<Cplx> fixed_energies;  ///< mean of ∂Σ at E_l and E_m without the shifts of E_n
   /// Mean of ∂Σ at E_l and E_m by finite displacements; empty if the request has no check.
   std::vector<Cplx> difference;
+  std::vector<Cplx> vxc;  ///< ⟨l|∂V_xc|m⟩; empty for a crystal without V_xc
 
   /// Returns the mean of ∂Σ at the energies of bra and ket for the element number i, Ry/Bohr.
   Cplx sigma(std::size_t i) const { return 0.5 * (sigma_bra[i] + sigma_ket[i]); }
+  /// Returns g^GW = g − ⟨∂V_xc⟩ + ⟨∂Σ⟩ of the element number i with that mean,
+  /// Ry/Bohr.
+  /// @pre `vxc` is not empty
+  Cplx gw(std::size_t i) const { return mean_field[i] - vxc[i] + sigma(i); }
 };
 
-/// Describes a displacement of one atom of every cell, with the wave vector p = 0.
+/// Takes the elements at the energies of bra and ket from those at all energies. The energies are
+/// those of the outer states, or those of the bras and then those of the kets. Static COHSEX has
+/// one.
+ElementsAtK at_bra_and_ket(const SigmaDerivativeAtK& all);
+
+/// Describes a displacement of one atom of every cell, with one wave vector.
 struct Displacement {
   int atom = 1;          ///< counted from 1
   char direction = 'x';  ///< Cartesian
@@ -37,6 +47,7 @@ struct Displacement {
 struct DisplacementElements {
   std::vector<Displacement> displacements;
   std::vector<int> k_index;                  ///< positions in the irreducible list
+  std::vector<int> bra_index;                ///< those of k + q; empty: q = 0
   int band_min = 1, band_max = 1;            ///< bands of bra and ket, counted from 1
   std::vector<std::vector<ElementsAtK>> at;  ///< [displacement][k]
   /// Largest diagonal elements of ∂V and of ∂Σ summed over all atoms, Ry/Bohr
@@ -50,6 +61,9 @@ struct DisplacementElements {
 /// none.
 double largest_deviation_ry(const ElementsAtK& at);
 
+/// Returns the unit vector along 'x', 'y' or 'z'.
+Vec3 unit_vector(char direction);
+
 /// Lists the displacements of a request, atom by atom.
 std::vector<Displacement> displacements_of(const PerturbationRequest& request,
                                            const Crystal& crystal);
@@ -58,11 +72,24 @@ std::vector<Displacement> displacements_of(const PerturbationRequest& request,
 /// @throws InvalidInput if the crystal lacks an atom of the request, and as zero_point_modes() does
 void check_displacements(const PerturbationRequest& request, const Crystal& crystal);
 
-/// Holds references to a built-in crystal and to the request that displaces its atoms.
+/// Checks that states beyond the bands of Σ exist where a request asks for their response.
+/// @param bands  inner bands of Σ
+/// @throws InvalidInput if the bands of Σ hold all plane waves of every k-point
+void check_response(const PerturbationRequest& request, const MeanField& field, int bands);
+
+struct FileDisplacement;
+
+/// Holds references to a crystal and to the request that displaces its atoms.
 struct DisplacedCrystal {
-  const EmpiricalCrystal& crystal;
+  const EmpiricalCrystal& crystal;  ///< not used with files
   const PerturbationRequest& request;
+  /// Displacements of a mean field from files; null: the crystal is a built-in one.
+  const std::vector<FileDisplacement>* files = nullptr;
 };
+
+/// Makes the perturbations of a request, or those of files.
+std::vector<Perturbation> perturbations_of(const DisplacedCrystal& displaced,
+                                           const Crystal& crystal);
 
 /// Calculates the first orders at every k of the options, at the energies of the outer states, on
 /// the devices of the team. The checkpoint keeps finished parts. All ranks call it together.

@@ -23,9 +23,11 @@ ModeElementsAtK elements_at(const ZeroPointModes& modes, std::size_t mode,
                                               static_cast<std::size_t>(along.direction - 'x'));
     elements.mean_field_ev.resize(from.mean_field.size());
     elements.sigma_ev.resize(from.mean_field.size());
+    elements.gw_ev.resize(from.vxc.size());
     for (std::size_t i = 0; i < from.mean_field.size(); ++i) {
       elements.mean_field_ev[i] += u_ev_per_ry * from.mean_field[i];
       elements.sigma_ev[i] += u_ev_per_ry * from.sigma(i);
+      if (!from.vxc.empty()) elements.gw_ev[i] += u_ev_per_ry * from.gw(i);
     }
   }
   return elements;
@@ -33,7 +35,7 @@ ModeElementsAtK elements_at(const ZeroPointModes& modes, std::size_t mode,
 
 /// Sums over the members of a set of modes and of two multiplets.
 struct CouplingSums {
-  double mean_field = 0.0, sigma = 0.0, product = 0.0;
+  double mean_field = 0.0, sigma = 0.0, product = 0.0, gw = 0.0;
   int count = 0;
 
   void add(const ModeElementsAtK& at, const ModeCoupling& of, int band_min, std::size_t n) {
@@ -44,6 +46,7 @@ struct CouplingSums {
         mean_field += std::norm(at.mean_field_ev[i]);
         sigma += std::norm(at.sigma_ev[i]);
         product += (std::conj(at.mean_field_ev[i]) * at.sigma_ev[i]).real();
+        if (!at.gw_ev.empty()) gw += std::norm(at.gw_ev[i]);
         ++count;
       }
   }
@@ -59,6 +62,11 @@ void average(const DisplacementElements& displaced, const ModeElements& elements
       sums.add(elements.at[m][coupling.k], coupling, displaced.band_min, n);
   coupling.mean_field_ev = std::sqrt(sums.mean_field / sums.count);
   coupling.sigma_ev = std::sqrt(sums.sigma / sums.count);
+  const bool has_vxc =
+      !elements.at[static_cast<std::size_t>(coupling.mode)][coupling.k].gw_ev.empty();
+  if (has_vxc) coupling.gw_ev = std::sqrt(sums.gw / sums.count);
+  if (has_vxc && coupling.mean_field_ev > kForbidden_ev)
+    coupling.enhancement = *coupling.gw_ev / coupling.mean_field_ev;
   if (coupling.mean_field_ev > kForbidden_ev) coupling.ratio = sums.product / sums.mean_field;
   coupling.potential_ev_per_angstrom =
       coupling.mean_field_ev / (kBohr_angstrom * elements.modes.cell_amplitude_bohr(
@@ -78,10 +86,13 @@ ModeElements mode_elements(ZeroPointModes modes, const DisplacementElements& dis
   for (std::size_t m = 0; m < found.modes.n_modes(); ++m) {
     if (found.modes.acoustic[m] || found.modes.first_of_set[m] != static_cast<int>(m)) continue;
     for (std::size_t k = 0; k < displaced.k_index.size(); ++k) {
-      const auto sets =
-          multiplets(waves, 0, displaced.k_index[k], displaced.band_min - 1, displaced.band_max);
-      for (const auto& bra : sets)
-        for (const auto& ket : sets) {
+      const auto sets_at = [&](int k_index) {
+        return multiplets(waves, 0, k_index, displaced.band_min - 1, displaced.band_max);
+      };
+      const int bra_index =
+          displaced.bra_index.empty() ? displaced.k_index[k] : displaced.bra_index[k];
+      for (const auto& bra : sets_at(bra_index))
+        for (const auto& ket : sets_at(displaced.k_index[k])) {
           found.couplings.push_back({.mode = static_cast<int>(m),
                                      .k = k,
                                      .bra = {bra.first + 1, bra.second},

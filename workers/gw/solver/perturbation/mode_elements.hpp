@@ -14,6 +14,7 @@ namespace quasi::gw {
 struct ModeElementsAtK {
   std::vector<Cplx> mean_field_ev;  ///< Σ_aα u_aα ⟨l|∂V/∂τ_aα|m⟩
   std::vector<Cplx> sigma_ev;       ///< Σ_aα u_aα ∂Σ_lm, mean at both energies
+  std::vector<Cplx> gw_ev;          ///< Σ_aα u_aα g^GW_aα,lm; empty for a crystal without V_xc
 };
 
 /// Holds the coupling of a degenerate set of modes to the multiplets of bra and ket at one k. The
@@ -27,6 +28,8 @@ struct ModeCoupling {
   double sigma_ev = 0.0;             ///< √ of the mean |⟨∂Σ⟩|²
   std::optional<double> ratio;       ///< Re Σ g* ⟨∂Σ⟩ / Σ|g|²; absent where g vanishes
   double potential_ev_per_angstrom = 0.0;  ///< |g|/√(ħ/(2Mω)) with the mass of the cell
+  std::optional<double> gw_ev;             ///< √ of the mean |g^GW|²; absent without V_xc
+  std::optional<double> enhancement;       ///< |g^GW|/|g|; absent where g vanishes or without V_xc
 };
 
 /// Holds the shifts of the mean-field energies by the zero-point motion of one mode at one k
@@ -35,14 +38,16 @@ struct ModeCoupling {
 struct ZeroPointShifts {
   std::vector<double> fan_ev;           ///< second order in ∂V
   std::vector<double> debye_waller_ev;  ///< first order in ∂²V, with rigid ions
+  /// Both with g^GW between the outer states; empty for a crystal without V_xc.
+  std::vector<double> fan_gw_ev, debye_waller_gw_ev;
 };
 
-/// Holds the first orders between the outer states in phonon modes at q = 0.
+/// Holds the first orders between the outer states in phonon modes at one q.
 struct ModeElements {
   ZeroPointModes modes;
   std::vector<std::vector<ModeElementsAtK>> at;           ///< [mode][k]
   std::vector<ModeCoupling> couplings;                    ///< couplings of optical modes
-  std::vector<std::vector<ZeroPointShifts>> shifts = {};  ///< [mode][k]
+  std::vector<std::vector<ZeroPointShifts>> shifts = {};  ///< [mode][k]; empty at other q than 0
 };
 
 /// Transforms the first orders g_aα in displacements of all atoms (Ry/Bohr) into first orders in
@@ -56,10 +61,11 @@ ModeElements mode_elements(ZeroPointModes modes, const DisplacementElements& dis
 
 /// Calculates the shifts of the outer states by all bands of the options. ∂²V acts on one atom
 /// at a time, and follows from ∂V because a rigid shift changes no energy. [mode][k]
-std::vector<std::vector<ZeroPointShifts>> zero_point_shifts(const ZeroPointModes& modes,
-                                                            const EmpiricalCrystal& crystal,
-                                                            const MeanField& field,
-                                                            const SigmaOptions& options,
-                                                            GwKernels& kernels);
+/// @param displacements  of all atoms along x, y and z, atom by atom
+/// @param displaced  their elements; those with V_xc give the shifts with g^GW too
+std::vector<std::vector<ZeroPointShifts>> zero_point_shifts(
+    const ZeroPointModes& modes, const std::vector<Perturbation>& displacements,
+    const MeanField& field, const SigmaOptions& options, const DisplacementElements& displaced,
+    GwKernels& kernels);
 
 }  // namespace quasi::gw

@@ -7,6 +7,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/part_runner.hpp"
 #include "workers/gw/solver/perturbation/derivative_at_point.hpp"
+#include "workers/gw/solver/perturbation/response/pseudoband_response.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -46,7 +47,7 @@ struct DerivativePart {
 
 /// Lists all parts at one k. The list depends on the problem alone.
 std::vector<DerivativePart> parts_at(const DerivativeProblem& problem, int k_index) {
-  const std::int64_t n_bands = problem.options.bands,
+  const std::int64_t n_bands = problem.n_paired(),
                      count = std::max<std::int64_t>(1, n_bands / kBandsOfPart);
   std::vector<DerivativePart> parts;
   for (std::size_t iq = 0; iq < problem.epsilon.size(); ++iq)
@@ -54,6 +55,9 @@ std::vector<DerivativePart> parts_at(const DerivativeProblem& problem, int k_ind
       if (point.irreducible != static_cast<int>(iq)) continue;
       for (std::int64_t b = 0; b < count; ++b)
         parts.push_back({{k_index, iq, point.k}, {b * n_bands / count, (b + 1) * n_bands / count}});
+      // All windows of a vector share their recursion, so that pseudobands are one part.
+      if (n_bands < problem.options.bands)
+        parts.push_back({{k_index, iq, point.k}, {n_bands, problem.options.bands}});
     }
   return parts;
 }
@@ -112,6 +116,8 @@ std::vector<DerivativeSums> sums_at(const DerivativeProblem& problem, int k_inde
   ProblemDigest names;
   for (const Perturbation& perturbation : problem.perturbations)
     names.add(perturbation.name.data(), perturbation.name.size());
+  if (problem.response != nullptr)
+    names.add(&problem.response->residual, sizeof problem.response->residual);
   PartedSum sum{.name = "first order of Σ " + std::to_string(names.value()) + " at k " +
                         std::to_string(k_index),
                 .phase = "first order of the self-energy",
@@ -154,11 +160,11 @@ std::vector<std::vector<Cplx>> outer_couplings(const DerivativeProblem& problem,
   return elements;
 }
 
-}  // namespace
-
-std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
-    const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
-    const SigmaOptions& options, const DerivativeRequest& wanted, const StepContext& context) {
+/// @param plan  of the pseudobands of the field; null: all bands are eigenstates
+std::vector<std::vector<SigmaDerivativeAtK>> derivatives(
+    const MeanField& field, const PseudobandPlan* plan,
+    const std::vector<DielectricMatrix>& epsilon, const SigmaOptions& options,
+    const DerivativeRequest& wanted, const StepContext& context) {
   const std::vector<Perturbation>& perturbations = wanted.perturbations;
   check(field, options, perturbations);
   DerivativeProblem problem{
@@ -167,7 +173,11 @@ std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
       options,
       perturbations,
       options.method == SigmaMethod::kCohsex ? std::vector<double>{0.0} : wanted.energies_ry,
-      {}};
+      {},
+      wanted.response,
+      plan};
+  if (plan != nullptr)
+    problem.factors = vectors_of_filter(field, *plan, PseudobandUse::kSelfEnergy);
   std::vector<IVec3> kept;
   for (std::size_t iq = 0; iq < epsilon.size(); ++iq)
     for (const IVec3& g : problem.bare_sphere(iq).g) kept.push_back(g);
@@ -184,6 +194,25 @@ std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
                             .sigma = std::move(sums[p])});
   }
   return results;
+}
+
+}  // namespace
+
+std::vector<std::vector<SigmaDerivativeAtK>> pseudoband_derivatives(
+    const MeanField& field, const PseudobandPlan& plan,
+    const std::vector<DielectricMatrix>& epsilon, const SigmaOptions& options,
+    const DerivativeRequest& wanted, const StepContext& context) {
+  if (plan.filter == nullptr || wanted.response == nullptr)
+    throw InvalidInput(
+        "the first order of pseudobands needs polynomials of H and the Sternheimer equation; set "
+        "meanfield.solver = \"operator\"");
+  return derivatives(field, &plan, epsilon, options, wanted, context);
+}
+
+std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
+    const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+    const SigmaOptions& options, const DerivativeRequest& wanted, const StepContext& context) {
+  return derivatives(field, nullptr, epsilon, options, wanted, context);
 }
 
 std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "workers/gw/model/sigma_options.hpp"
-#include "workers/gw/solver/mean_field/eigensolver/operator_states.hpp"
+#include "workers/gw/solver/perturbation/response/sternheimer.hpp"
 #include "workers/gw/solver/self_energy/sigma.hpp"
 #include "workers/gw/solver/step_times.hpp"
 
@@ -65,10 +65,13 @@ struct DerivativeRequest {
   const std::vector<Perturbation>& perturbations;
   const std::vector<double>& energies_ry;  ///< E of Σ_lm(E), common to all elements
   StepTimes* times = nullptr;              ///< receives the seconds of devices by step; may be null
+  /// First orders of states beyond the bands of Σ by linear equations; null: those of the bands.
+  const StateResponse* response = nullptr;
 };
 
 /// Calculates the first order of Σ between the outer states of the options at every k of their
 /// list, [perturbation][k]. All bands of the inner sum also enter the first order of the states.
+/// With a response the states beyond these bands enter it too (docs/theory/gw.md 14.10).
 /// Energies and the occupied bands at k + p are those of the mean field, which has one spin. The
 /// devices of the team share parts of the bands, and the checkpoint keeps finished parts. Bits do
 /// not depend on the number of devices, nor on an interruption. All ranks call it together.

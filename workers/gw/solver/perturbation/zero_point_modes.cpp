@@ -24,6 +24,8 @@ constexpr double kShiftLimit = 0.01;
 constexpr double kAcousticLimit_ev = 5e-3;
 constexpr double kSmallestOptical_ev = 1e-4;
 constexpr double kDegenerate_ev = 2e-5;
+/// Wave vectors may have four digits.
+constexpr double kSameWaveVector = 1e-3;
 /// Mω² of N2, the strongest known bond, is 4,600 N/m; that of diamond is 1,250 N/m.
 constexpr double kStiffnessLimit_n_m = 5000.0;
 
@@ -85,22 +87,29 @@ Vec3 reduced_position(const Crystal& crystal, std::size_t atom) {
   return multiply(crystal.bvec, crystal.atoms[atom].position_alat);
 }
 
+/// The place of an atom of the modes: an atom of the crystal, in one of its cells.
+struct AtomOfCell {
+  std::size_t atom;
+  IVec3 cell;  ///< lattice vector from the atom that the crystal lists to that place, reduced
+};
+
 /// Returns the atom of the crystal at each position plus a shift; empty if an atom is not found.
-std::vector<std::size_t> atoms_at(const PhononModes& modes, const std::vector<Vec3>& position,
-                                  const Vec3& shift, const Crystal& crystal) {
-  std::vector<std::size_t> found;
+std::vector<AtomOfCell> atoms_at(const PhononModes& modes, const std::vector<Vec3>& position,
+                                 const Vec3& shift, const Crystal& crystal) {
+  std::vector<AtomOfCell> found;
   for (std::size_t a = 0; a < position.size(); ++a)
     for (std::size_t b = 0; b < crystal.atoms.size(); ++b) {
       IVec3 cell{};
       if (modes.atoms[a].atomic_number == crystal.atoms[b].atomic_number &&
           nearest_lattice_point(position[a] + shift - reduced_position(crystal, b), &cell,
                                 kPositionLimit) &&
-          std::find(found.begin(), found.end(), b) == found.end()) {
-        found.push_back(b);
+          std::none_of(found.begin(), found.end(),
+                       [b](const AtomOfCell& other) { return other.atom == b; })) {
+        found.push_back({b, cell});
         break;
       }
     }
-  return found.size() == position.size() ? found : std::vector<std::size_t>{};
+  return found.size() == position.size() ? found : std::vector<AtomOfCell>{};
 }
 
 /// Lists the elements of a cell, such as "Ga As".
@@ -126,10 +135,21 @@ void check_elements(const PhononModes& modes, const Crystal& crystal) {
                       elements_of(crystal.atoms) + "; use the modes of the crystal of the job");
 }
 
+/// Returns the wave vector of the modes in units of the reciprocal vectors of the crystal. With
+/// lattice vectors A = W a of the modes, q·A_i = 2π (W q)_i.
+Vec3 wave_vector_in_crystal(const PhononModes& modes, const IMat3& whole) {
+  const IMat3 back = inverse(whole);
+  Vec3 q{};
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) q[i] += back[i][j] * modes.q[j];
+  return folded(q);
+}
+
 /// Place of the atoms of the modes in the crystal of the job.
 struct Placement {
-  std::vector<std::size_t> atom;  ///< atom of the crystal for each atom of the modes
-  double sign = 1.0;              ///< −1: the crystal is that of the modes after inversion
+  std::vector<AtomOfCell> atom;  ///< atom of the crystal for each atom of the modes
+  double sign = 1.0;             ///< −1: the crystal is that of the modes after inversion
+  Vec3 q{};                      ///< wave vector of the modes in the crystal, in [0, 1)
 };
 
 Placement placement(const PhononModes& modes, const Crystal& crystal) {
@@ -144,7 +164,7 @@ Placement placement(const PhononModes& modes, const Crystal& crystal) {
     for (std::size_t b = 0; b < crystal.atoms.size(); ++b) {
       const auto found =
           atoms_at(modes, position, reduced_position(crystal, b) - position[0], crystal);
-      if (!found.empty()) return {found, sign};
+      if (!found.empty()) return {found, sign, wave_vector_in_crystal(modes, whole)};
     }
   }
   refuse(modes, formatted("no shift of the origin brings its atoms to those of the job within "
@@ -262,24 +282,74 @@ double ZeroPointModes::cell_amplitude_bohr(std::size_t mode) const {
                                            energy_ev[mode]));
 }
 
+namespace {
+
+/// Returns an element of an eigenvector in the crystal. The listed atom lies `cell` before its
+/// place in the modes, which gives it the phase e^{−iq·cell}. Inversion turns a pattern of q
+/// into one of −q, whose complex conjugate has the wave vector q again.
+Cplx placed_element(const Cplx& element, const Placement& place, const IVec3& cell) {
+  const Cplx phase = std::polar(1.0, -2.0 * kPi * dot(place.q, to_real(cell)));
+  if (place.q == Vec3{}) return place.sign * element;
+  return place.sign > 0.0 ? element * phase : -std::conj(element) * phase;
+}
+
+/// True if a wave vector in [0, 1) is 0.
+bool is_gamma(const Vec3& q) {
+  IVec3 whole{};
+  return nearest_lattice_point(q, &whole, kSameWaveVector);
+}
+
+}  // namespace
+
 ZeroPointModes zero_point_modes(const PhononModes& modes, const Crystal& crystal) {
-  const auto& [atoms, sign] = placement(modes, crystal);
+  const Placement place = placement(modes, crystal);
+  const auto& atoms = place.atom;
   check_orthonormal(modes);
   const std::size_t n = modes.n_modes();
   ZeroPointModes found{.energy_ev = modes.energy_ev,
                        .mass_amu = std::vector<double>(atoms.size()),
-                       .eigenvector = std::vector<Cplx>(n * n)};
+                       .eigenvector = std::vector<Cplx>(n * n),
+                       .q = place.q};
   for (std::size_t a = 0; a < atoms.size(); ++a) {
-    found.mass_amu[atoms[a]] = modes.atoms[a].mass_amu;
+    found.mass_amu[atoms[a].atom] = modes.atoms[a].mass_amu;
     for (std::size_t m = 0; m < n; ++m)
       for (std::size_t axis = 0; axis < 3; ++axis)
-        found.eigenvector[m * n + 3 * atoms[a] + axis] =
-            sign * modes.eigenvector[m * n + 3 * a + axis];
+        found.eigenvector[m * n + 3 * atoms[a].atom + axis] =
+            placed_element(modes.eigenvector[m * n + 3 * a + axis], place, atoms[a].cell);
   }
-  find_acoustic(modes, found);
+  if (is_gamma(found.q))
+    find_acoustic(modes, found);
+  else
+    found.acoustic.assign(n, false);
   check_energies(modes, found);
   find_sets(found);
   return found;
+}
+
+ZeroPointModes zero_point_modes_at(const std::vector<PhononModes>& listed, const Vec3& q,
+                                   const Crystal& crystal) {
+  std::string files;
+  for (const PhononModes& modes : listed) {
+    check_counts(modes, crystal);
+    const Vec3 own = wave_vector_in_crystal(modes, lattice_in_crystal(modes, crystal));
+    IVec3 whole{};
+    if (!nearest_lattice_point(own - q, &whole, kSameWaveVector)) {
+      if (files.find(modes.file) == std::string::npos) files += " " + modes.file;
+      continue;
+    }
+    PhononModes exact = modes;
+    const IMat3 lattice = lattice_in_crystal(modes, crystal);
+    for (std::size_t i = 0; i < 3; ++i) {
+      exact.q[i] = 0.0;
+      for (std::size_t j = 0; j < 3; ++j) exact.q[i] += lattice[i][j] * q[j];
+    }
+    return zero_point_modes(exact, crystal);
+  }
+  throw InvalidInput(
+      formatted("perturbation.modes_at_q: no modes at q = (%.6f, %.6f, %.6f) in the "
+                "files%s; add a file with these modes, or remove that q from "
+                "perturbation.q",
+                q[0], q[1], q[2], files.c_str()));
 }
 
 }  // namespace quasi::gw

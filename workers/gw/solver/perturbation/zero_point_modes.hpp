@@ -7,13 +7,15 @@
 
 namespace quasi::gw {
 
-/// Holds the phonon modes at q = 0 of the crystal of a job, with its order of atoms.
+/// Holds the phonon modes at one q of the crystal of a job, with its order of atoms.
 struct ZeroPointModes {
   std::vector<double> energy_ev;  ///< ħω, [mode]
-  std::vector<bool> acoustic;     ///< rigid shifts, which have no zero-point amplitude, [mode]
+  std::vector<bool> acoustic;     ///< rigid shifts, which have no zero-point amplitude, [mode];
+                                  ///< none at q other than 0
   std::vector<int> first_of_set;  ///< first mode of the degenerate set, [mode]
   std::vector<double> mass_amu;   ///< [atom]
-  std::vector<Cplx> eigenvector;  ///< [mode][3·atom+α]
+  std::vector<Cplx> eigenvector;  ///< [mode][3·atom+α]; cell R has the factor e^{iq·R}
+  Vec3 q{};                       ///< reduced, in [0, 1)
 
   /// Returns the number of modes.
   std::size_t n_modes() const { return energy_ev.size(); }
@@ -32,5 +34,11 @@ struct ZeroPointModes {
 /// optical mode is unstable, or the frequencies do not fit the masses. The message gives file,
 /// field, value, limit and remedy.
 ZeroPointModes zero_point_modes(const PhononModes& modes, const Crystal& crystal);
+
+/// Returns the modes at the wave vector q, up to a reciprocal lattice vector.
+/// @param listed  modes at several wave vectors of their own cells
+/// @throws InvalidInput if the list holds no modes at q, and as zero_point_modes() does
+ZeroPointModes zero_point_modes_at(const std::vector<PhononModes>& listed, const Vec3& q,
+                                   const Crystal& crystal);
 
 }  // namespace quasi::gw

@@ -1,7 +1,7 @@
 #include <cmath>
+#include <optional>
 
 #include "workers/gw/solver/mean_field/problem.hpp"
-#include "workers/gw/solver/perturbation/atom_displacement.hpp"
 #include "workers/gw/solver/perturbation/coupling_parts.hpp"
 #include "workers/gw/solver/perturbation/mode_elements.hpp"
 
@@ -29,7 +29,10 @@ class CoupledStates {
     block->read(view<Cplx>(v_, n_p, n_bands, n_outer_));
     for (int n = 0; n < options.bands; ++n) energy_ry.push_back(field.waves.energy(0, k_index, n));
   }
-  Cplx v(std::size_t p, std::size_t m, std::size_t n) const {
+  const Cplx& v(std::size_t p, std::size_t m, std::size_t n) const {
+    return v_[(p * n_bands + m) * n_outer_ + n - first_];
+  }
+  Cplx& v(std::size_t p, std::size_t m, std::size_t n) {
     return v_[(p * n_bands + m) * n_outer_ + n - first_];
   }
 
@@ -58,47 +61,61 @@ std::vector<double> second_order(const CoupledStates& states, std::size_t begin,
   return t;
 }
 
+/// Adds the two terms of one mode, averaged over a multiplet, to lists with its members.
+/// @param t  from second_order()
+void append_shifts(const ZeroPointModes& modes, std::size_t mode, const std::vector<double>& t,
+                   std::size_t members, std::vector<double>& fan_ev,
+                   std::vector<double>& debye_waller_ev) {
+  const std::size_t n_p = modes.n_modes();
+  double fan = 0.0, debye_waller = 0.0;
+  for (std::size_t a = 0; a < n_p && !modes.acoustic[mode]; ++a)
+    for (std::size_t b = 0; b < n_p; ++b) {
+      const Cplx u_a = modes.displacement_bohr(mode, a / 3, a % 3);
+      const auto product = [&](std::size_t other) {
+        return (std::conj(u_a) * modes.displacement_bohr(mode, other / 3, other % 3)).real();
+      };
+      fan += product(b) * t[a * n_p + b];
+      debye_waller -= product(3 * (a / 3) + b % 3) * t[a * n_p + b];
+    }
+  fan_ev.insert(fan_ev.end(), members, kRydberg_ev * fan);
+  debye_waller_ev.insert(debye_waller_ev.end(), members, kRydberg_ev * debye_waller);
+}
+
+/// Replaces g between the outer states by g^GW. @param k  position in the list of k-points
+void take_gw(const DisplacementElements& displaced, std::size_t k, CoupledStates& states) {
+  const auto first = static_cast<std::size_t>(displaced.band_min - 1),
+             n = static_cast<std::size_t>(displaced.band_max) - first;
+  for (std::size_t p = 0; p < states.n_p; ++p)
+    for (std::size_t l = 0; l < n; ++l)
+      for (std::size_t m = 0; m < n; ++m)
+        states.v(p, first + l, first + m) = displaced.at[p][k].gw(l * n + m);
+}
+
 }  // namespace
 
-std::vector<std::vector<ZeroPointShifts>> zero_point_shifts(const ZeroPointModes& modes,
-                                                            const EmpiricalCrystal& crystal,
-                                                            const MeanField& field,
-                                                            const SigmaOptions& options,
-                                                            GwKernels& kernels) {
-  std::vector<Perturbation> perturbations;
-  for (std::size_t atom = 0; atom < field.crystal().atoms.size(); ++atom)
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      Vec3 unit{};
-      unit[axis] = 1.0;
-      perturbations.push_back(
-          atom_displacement(crystal, field.crystal(), static_cast<int>(atom), unit));
-    }
-  const std::size_t n_p = perturbations.size();
+std::vector<std::vector<ZeroPointShifts>> zero_point_shifts(
+    const ZeroPointModes& modes, const std::vector<Perturbation>& displacements,
+    const MeanField& field, const SigmaOptions& options, const DisplacementElements& displaced,
+    GwKernels& kernels) {
   std::vector<std::vector<ZeroPointShifts>> all(modes.n_modes());
-  for (const int ik : options.kpoints) {
-    const CoupledStates states(perturbations, field, options, ik, kernels);
+  for (std::size_t k = 0; k < options.kpoints.size(); ++k) {
+    const int ik = options.kpoints[k];
+    const CoupledStates states(displacements, field, options, ik, kernels);
+    std::optional<CoupledStates> with_gw;
+    if (!displaced.at.front()[k].vxc.empty()) take_gw(displaced, k, with_gw.emplace(states));
     for (auto& of_mode : all) of_mode.emplace_back();
     for (const auto& [begin, end] :
          multiplets(field.waves, 0, ik, options.band_min - 1, options.band_max)) {
-      const auto t =
-          second_order(states, static_cast<std::size_t>(begin), static_cast<std::size_t>(end));
-      for (std::size_t m = 0; m < modes.n_modes(); ++m) {
-        double fan = 0.0, debye_waller = 0.0;
-        for (std::size_t a = 0; a < n_p && !modes.acoustic[m]; ++a)
-          for (std::size_t b = 0; b < n_p; ++b) {
-            const Cplx u_a = modes.displacement_bohr(m, a / 3, a % 3);
-            const auto product = [&](std::size_t other) {
-              return (std::conj(u_a) * modes.displacement_bohr(m, other / 3, other % 3)).real();
-            };
-            fan += product(b) * t[a * n_p + b];
-            debye_waller -= product(3 * (a / 3) + b % 3) * t[a * n_p + b];
-          }
-        ZeroPointShifts& shifts = all[m].back();
-        const auto members = static_cast<std::size_t>(end - begin);
-        shifts.fan_ev.insert(shifts.fan_ev.end(), members, kRydberg_ev * fan);
-        shifts.debye_waller_ev.insert(shifts.debye_waller_ev.end(), members,
-                                      kRydberg_ev * debye_waller);
-      }
+      const auto first = static_cast<std::size_t>(begin), last = static_cast<std::size_t>(end);
+      const auto t = second_order(states, first, last);
+      for (std::size_t m = 0; m < modes.n_modes(); ++m)
+        append_shifts(modes, m, t, last - first, all[m].back().fan_ev,
+                      all[m].back().debye_waller_ev);
+      if (!with_gw) continue;
+      const auto t_gw = second_order(*with_gw, first, last);
+      for (std::size_t m = 0; m < modes.n_modes(); ++m)
+        append_shifts(modes, m, t_gw, last - first, all[m].back().fan_gw_ev,
+                      all[m].back().debye_waller_gw_ev);
     }
   }
   return all;

@@ -76,7 +76,10 @@ std::vector<ChangingPoles> FirstOrderBlocks::changing_poles() {
     return poles;
   };
   std::vector<ChangingPoles> all;
-  for (const DielectricMatrix& epsilon : run_.epsilon) all.push_back(poles_of(epsilon));
+  {
+    const PhaseClock of_poles(&run_.seconds["pseudoband_errors_poles"]);
+    for (const DielectricMatrix& epsilon : run_.epsilon) all.push_back(poles_of(epsilon));
+  }
   if (screening_ == nullptr) return all;
   const int blocks = run_.pseudobands->blocks;
   std::vector<std::vector<double>> weights;

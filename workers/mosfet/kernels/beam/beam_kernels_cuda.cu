@@ -171,10 +171,14 @@ class CudaBeamKernels : public BeamKernels {
   std::vector<double> sheet_density() override {
     const std::vector<double> states = to_host(states_, host_mean_.size(), "states");
     std::vector<double> sheet(static_cast<std::size_t>(tables_.n_states) * tables_.nx);
-    for (std::size_t at = 0; at < host_mean_.size(); ++at)
-      sheet[at / grid_.n_h] += density_factor_[at / grid_.n_h / grid_.nx] *
-                               grid_.boltzmann(static_cast<int>(at % grid_.n_h)) * states[at] *
-                               host_mean_[at];
+    for (std::size_t column = 0; column < sheet.size(); ++column) {
+      double sum = 0.0;
+      for (std::size_t k = 0; k < boltzmann_.size(); ++k) {
+        const std::size_t at = column * boltzmann_.size() + k;
+        sum += boltzmann_[k] * states[at] * host_mean_[at];
+      }
+      sheet[column] = density_factor_[column / grid_.nx] * sum;
+    }
     return sheet;
   }
 
@@ -241,14 +245,15 @@ class CudaBeamKernels : public BeamKernels {
   }
 
   void upload_grid(const BeamProblem& problem) {
-    std::vector<double> edge, centre, full, inverse, boltzmann, kappa;
+    std::vector<double> edge, centre, full, inverse, kappa;
+    boltzmann_.clear();
     for (int k = 0; k < grid_.n_h; ++k) {
       const BeamCell cell = grid_.cell(k, 0);
       edge.push_back(cell.h_low_ev);
       centre.push_back(cell.centre_ev);
       full.push_back(cell.full_ev);
       inverse.push_back(1.0 / cell.full_ev);
-      boltzmann.push_back(grid_.boltzmann(k));
+      boltzmann_.push_back(grid_.boltzmann(k));
     }
     edge.push_back(grid_.h_low_ev(grid_.n_h));
     for (int j = 0; j <= grid_.n_kappa; ++j) kappa.push_back(j * grid_.dkappa);
@@ -256,7 +261,7 @@ class CudaBeamKernels : public BeamKernels {
     upload(centre, &tables_.h_centre);
     upload(full, &tables_.h_full);
     upload(inverse, &tables_.h_inverse);
-    upload(boltzmann, &tables_.boltzmann);
+    upload(boltzmann_, &tables_.boltzmann);
     upload(kappa, &tables_.kappa_edge);
     upload(problem.inflow.source, &tables_.inflow_source);
     upload(problem.inflow.drain, &tables_.inflow_drain);
@@ -356,7 +361,7 @@ class CudaBeamKernels : public BeamKernels {
   BeamGrid grid_;
   BeamTables tables_;
   int n_processes_ = 0;
-  std::vector<double> density_factor_, host_mean_;
+  std::vector<double> density_factor_, boltzmann_, host_mean_;
   std::vector<double> host_tables_;                             ///< all tables of the problem
   std::vector<std::pair<const double**, std::size_t>> places_;  ///< addresses and offsets
   DeviceBuffer<double> device_tables_, current_, power_, volume_, area_, plus_, minus_, work_,

@@ -93,9 +93,10 @@ struct HostVectors {
 
 /// Solves A x = b by GMRES with restarts and Givens rotations [saad1986].
 ///
-/// The recurrence of a cycle can reach the tolerance while b − A x does not, since A x is rounded.
-/// If such a cycle does not halve b − A x, and it is below 100 tolerances, the solution counts as
-/// converged. A cycle of an iteration that is merely slow does not reach the tolerance.
+/// The recurrence of a cycle can fall while b − A x does not, since A x is rounded. If the
+/// recurrence falls to a tenth, or to the tolerance, and b − A x is not halved, rounding ends the
+/// iteration. The solution then counts as converged if b − A x is below 100 tolerances. The
+/// recurrence of an iteration that is merely slow does not fall so far.
 /// @param vectors  dot, orthogonalise, add and scale of the type of `b`, as HostVectors has them
 /// @param apply  returns A x for a vector x
 /// @param x  in: start, out: solution
@@ -112,8 +113,8 @@ GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vec
     report.converged = true;
     return report;
   }
-  double last = INFINITY;           // residual before the last cycle
-  bool recurrence_reached = false;  // the tolerance, in the last cycle
+  double last = INFINITY;        // residual before the last cycle
+  bool recurrence_fell = false;  // to a tenth or to the tolerance, in the last cycle
   while (report.products < max_products) {
     Vector residual = apply(*x);
     ++report.products;
@@ -121,24 +122,25 @@ GmresReport gmres(const Vectors& vectors, const Apply& apply, const typename Vec
     vectors.add(1.0, b, &residual);
     const double length = std::sqrt(vectors.dot(residual, residual));
     report.residual = length / scale;
-    const bool at_rounding = recurrence_reached && report.residual > 0.5 * last;
+    const bool at_rounding = recurrence_fell && report.residual > 0.5 * last;
     last = report.residual;
     report.converged =
         report.residual <= tolerance || (at_rounding && report.residual <= kRounding * tolerance);
-    if (report.converged || !(length > 0.0)) return report;
+    if (report.converged || at_rounding || !(length > 0.0)) return report;
     vectors.scale(1.0 / length, &residual);
     std::vector<Vector> basis;
     basis.push_back(std::move(residual));
     GmresCycle cycle(length);
-    recurrence_reached = false;
+    recurrence_fell = false;
     for (int k = 0; k < kRestart && report.products < max_products; ++k) {
       Vector next = apply(basis.back());
       ++report.products;
       std::vector<double> h = vectors.orthogonalise(basis, &next);
       const double norm = h.back();
       const double left = cycle.add_column(std::move(h));
-      recurrence_reached = left <= tolerance * scale;
-      if (recurrence_reached || !(norm > 0.0)) break;
+      const bool is_reached = left <= tolerance * scale;
+      recurrence_fell = is_reached || left <= 0.1 * length;
+      if (is_reached || !(norm > 0.0)) break;
       vectors.scale(1.0 / norm, &next);
       basis.push_back(std::move(next));
     }

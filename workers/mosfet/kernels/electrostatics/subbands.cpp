@@ -55,10 +55,13 @@ bool solve_levels(const Structure& s, const std::vector<double>& potential_v, bo
   return good;
 }
 
-Subbands solve_subbands(const Structure& s, const std::vector<double>& potential_v) {
+Subbands solve_subbands(const Structure& s, const std::vector<double>& potential_v,
+                        const Subbands& near) {
   const auto count = static_cast<std::size_t>(s.n_families()) * s.subbands * s.nx;
-  Subbands out{std::vector<double>(count), std::vector<double>(count * s.nz, 0.0)};
-  if (!solve_levels(s, potential_v, false, &out.energy_ev, &out.psi))
+  const bool warm = !near.energy_ev.empty();
+  Subbands out = near;
+  if (!warm) out = {std::vector<double>(count), std::vector<double>(count * s.nz, 0.0)};
+  if (!solve_levels(s, potential_v, warm, &out.energy_ev, &out.psi))
     throw NotConverged("a subband level failed its certificate by Sturm counts");
   return out;
 }

@@ -29,9 +29,11 @@ void all_states(const Structure& s, int family, const double* potential_v, doubl
 bool solve_levels(const Structure& s, const std::vector<double>& potential_v, bool warm,
                   std::vector<double>* energy_ev, std::vector<double>* psi);
 
-/// Computes the first `subbands` eigenpairs of every column with a cold start: bisection, then
-/// twisted Rayleigh quotients, certified by Sturm counts.
-Subbands solve_subbands(const Structure& s, const std::vector<double>& potential_v);
+/// Computes the first `subbands` eigenpairs of every column: twisted Rayleigh quotients, certified
+/// by Sturm counts, from levels nearby or from bisection.
+/// @param near  levels at a potential nearby; empty: none
+Subbands solve_subbands(const Structure& s, const std::vector<double>& potential_v,
+                        const Subbands& near = {});
 
 /// All eigenpairs of one column, by family: [interior] energies and [interior][interior] vectors of
 /// all_states().

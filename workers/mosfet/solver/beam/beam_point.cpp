@@ -21,12 +21,18 @@ namespace {
 constexpr int kMaxOuter = 80, kAndersonDepth = 8, kMaxSweeps = 400;
 // Both leave errors of the fluxes that are small against run.steady_tol.
 constexpr double kToleranceInElectrons = 1e-12, kToleranceInOccupation = 1e-11;
+// At large V_DS rounding keeps residuals near 1e-9. The spread of the current and the energy defect
+// of a point say what that means for its fluxes.
+constexpr double kLargestResidual = 1e-7;
 constexpr double kLargestMove_v = 0.05;
 // Before the last step transport and field are solved to an error that is small against the step of
 // V: the residual of transport to this share of the step over kT, at most kLoosest, and Newton's
 // last step to a tenth of it.
 constexpr double kShareOfStep = 1e-2, kLoosest = 1e-2, kNewtonShare = 0.1;
 constexpr double kExpectedFirstStep_v = 0.1;
+// Last Newton step of the first field. Under bias its error, of the square, is below the margins of
+// the grid.
+constexpr double kEquilibrium_v = 1e-11, kBiasedStart_v = 1e-4;
 
 /// An outer iteration: transport at fixed levels, then a Gummel step.
 struct OuterStep {
@@ -86,7 +92,7 @@ class BeamIteration {
   /// Solves transport at the levels of `field`.
   void transport(const Equilibrium& field, double tolerance) {
     const BeamMean found = kernels_.solve(tolerance, kMaxSweeps, load(field));
-    if (!found.converged)
+    if (!(found.converged || found.residual <= kLargestResidual))
       throw NotConverged(
           name_of(bias_) + ": GMRES did not converge; transport left a residual of " +
           shown(found.residual) + " after " + std::to_string(found.sweeps) + " line solves");
@@ -129,16 +135,26 @@ class BeamIteration {
   /// Returns the first field, of the predicted quasi-Fermi levels, or of the quasi-equilibrium of
   /// the bias if there are none.
   Equilibrium first_field(const BeamStart* start) {
-    // It is accurate, so that points without drain bias stay in equilibrium. With a predicted start
-    // it still chooses the grid, on which the current depends: a point has one grid for any start.
-    Equilibrium field = solve_equilibrium(device_.model, device_.structure, bias_,
-                                          device_.contacts.source, device_.contacts.drain);
+    // Points without drain bias start in equilibrium and stay there. With a predicted start the
+    // quasi-equilibrium still chooses the grid, on which the current depends: a point has one grid
+    // for any start.
+    const bool biased = bias_.vds_v != 0.0;
+    Equilibrium field = solve_quasi_equilibrium(
+        device_.model, device_.structure, bias_, device_.contacts.source, device_.contacts.drain,
+        {.fermi_ev = mosfet::quasi_fermi_ev(device_.model, device_.structure, bias_.vds_v),
+         .potential_v = start != nullptr ? start->potential_v : std::vector<double>{},
+         .tolerance_v = biased ? kBiasedStart_v : kEquilibrium_v,
+         .kept = biased ? &kept_ : nullptr});
     if (start == nullptr) return field;
     choose_grid(levels_of(field));
     constexpr double kTolerance_v = 1e-3;  // the first step is larger
     if (neutral_) shifts_ev_ = start->shifts_ev;
     return solve_field(device_.structure, boundary_, sheet_model(start->fermi_ev),
-                       start->potential_v, "first field at " + name_of(bias_), kTolerance_v);
+                       {.potential_v = start->potential_v,
+                        .subbands = std::move(field.subbands),
+                        .what = "first field at " + name_of(bias_),
+                        .tolerance_v = kTolerance_v,
+                        .kept = &kept_});
   }
 
   /// Returns what the next point of the chain starts from. @param field  the last field in which
@@ -160,7 +176,13 @@ class BeamIteration {
     const double tolerance_v =
         std::max(std::min(1e-5, 10.0 * device_.tolerance_v), kNewtonShare * expected_v);
     step.next = solve_field(device_.structure, boundary_, sheet_model(quasi_fermi_ev(field)),
-                            field.potential_v, "field at " + name_of(bias_), tolerance_v);
+                            {.potential_v = field.potential_v,
+                             .subbands = field.subbands,
+                             .knows_levels = true,
+                             .what = "field at " + name_of(bias_),
+                             .tolerance_v = tolerance_v,
+                             .kept = &kept_,
+                             .completes = false});
     step.from = unknowns(field.potential_v);
     step.image = unknowns(step.next.potential_v);
     const std::size_t nodes = step.next.potential_v.size();
@@ -173,21 +195,27 @@ class BeamIteration {
     return step;
   }
 
+  /// Computes levels and densities after the last step from `field`.
+  Equilibrium completed(const Equilibrium& field, Equilibrium next) const {
+    complete_field(device_.structure, sheet_model(quasi_fermi_ev(field)), &next);
+    return next;
+  }
+
   /// Returns a potential, followed by the shifts of E_F of a neutral inflow.
   std::vector<double> unknowns(std::vector<double> potential_v) const {
     if (neutral_) potential_v.insert(potential_v.end(), shifts_ev_.begin(), shifts_ev_.end());
     return potential_v;
   }
   /// Sets the shifts of unknowns, and returns levels and wave functions at their potential, without
-  /// densities.
-  Equilibrium levels_at(std::vector<double> unknowns) {
+  /// densities. @param near  levels at a potential nearby
+  Equilibrium levels_at(std::vector<double> unknowns, const Subbands& near) {
     Equilibrium field;
     if (neutral_) {
       std::copy(unknowns.end() - 2, unknowns.end(), shifts_ev_.begin());
       unknowns.resize(unknowns.size() - 2);
     }
     field.potential_v = std::move(unknowns);
-    field.subbands = solve_subbands(device_.structure, field.potential_v);
+    field.subbands = solve_subbands(device_.structure, field.potential_v, near);
     return field;
   }
 
@@ -242,6 +270,7 @@ class BeamIteration {
   bool has_grid_ = false;
   std::vector<double> sheet_nm2_;  ///< ϱ of the last transport solution, one valley [n_states][nx]
   PotentialBoundary boundary_;
+  KeptMatrix kept_;
   std::vector<int> level_of_;
   std::optional<NeutralContacts> neutral_;
   std::array<double, 2> shifts_ev_{}, changes_ev_{};  ///< of E_F at source and drain
@@ -282,7 +311,7 @@ BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias
       BeamSteadyState state = std::move(iteration.state);
       state.passed_on = iteration.passed_on(field);
       state.fluxes = kernels.fluxes();
-      state.field = std::move(step.next);
+      state.field = iteration.completed(field, std::move(step.next));
       state.total_s = clock.seconds();
       state.last_step_v = step.largest_v;
       check_inflow_scale(bias, state.inflow_scale, "");
@@ -302,7 +331,22 @@ BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias
       for (std::size_t k = 0; k < mixed.size(); ++k)
         mixed[k] = step.from[k] + share * (step.image[k] - step.from[k]);
     }
-    field = iteration.levels_at(mixed);
+    field = iteration.levels_at(mixed, step.next.subbands);
+  }
+}
+
+BeamSteadyState solve_through_lower_bias(const BeamDevice& device, const BiasPoint& bias,
+                                         BeamKernels& kernels, Progress& progress) {
+  constexpr int kSteps = 4;
+  std::vector<BeamStart> before;
+  for (int step = 1;; ++step) {
+    const BiasPoint lower{bias.vgs_v, bias.vds_v * step / kSteps};
+    const std::optional<BeamStart> start = predicted_start(before, lower);
+    BeamSteadyState state =
+        solve_beam_point(device, lower, kernels, progress, start ? &*start : nullptr);
+    if (step == kSteps) return state;
+    before.push_back(std::move(state.passed_on));
+    if (before.size() > 2) before.erase(before.begin());
   }
 }
 

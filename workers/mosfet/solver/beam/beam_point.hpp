@@ -51,6 +51,11 @@ BeamSteadyState solve_beam_point(const BeamDevice& device, const BiasPoint& bias
                                  BeamKernels& kernels, Progress& progress,
                                  const BeamStart* start = nullptr);
 
+/// Solves a point through points at a quarter, a half and three quarters of its V_DS. Each of them
+/// extrapolates the two points before it. @throws NotConverged as solve_beam_point()
+BeamSteadyState solve_through_lower_bias(const BeamDevice& device, const BiasPoint& bias,
+                                         BeamKernels& kernels, Progress& progress);
+
 /// Seconds of the parts of one bias point.
 struct BeamStepSeconds {
   double start = 0;        ///< quasi-equilibrium of the bias

@@ -27,19 +27,26 @@ std::optional<int> next_chain(SweepState& sweep) {
 }
 
 // Solves a point from its stored state on another mesh, or from the guess of its predecessors. If
-// that fails, the quasi-equilibrium of the bias is tried, too.
+// that fails, the quasi-equilibrium of the bias is tried, and then a way through lower V_DS.
 BeamSteadyState solve_from(const std::vector<BeamStart>& before, const BeamDevice& device,
                            const BiasPoint& bias, BeamKernels& kernels, SweepState& sweep) {
   std::optional<BeamStart> start =
       stored_start(sweep.deck.stored_points, bias, device.model, device.structure);
   if (!start) start = predicted_start(before, bias);
-  if (!start) return solve_beam_point(device, bias, kernels, sweep.progress);
-  try {
-    return solve_beam_point(device, bias, kernels, sweep.progress, &*start);
-  } catch (const NotConverged& failure) {
-    sweep.log(std::string(failure.what()) + "; from the quasi-equilibrium again");
+  if (start) {
+    try {
+      return solve_beam_point(device, bias, kernels, sweep.progress, &*start);
+    } catch (const NotConverged& failure) {
+      sweep.log(std::string(failure.what()) + "; from the quasi-equilibrium again");
+    }
   }
-  return solve_beam_point(device, bias, kernels, sweep.progress);
+  try {
+    return solve_beam_point(device, bias, kernels, sweep.progress);
+  } catch (const NotConverged& failure) {
+    if (bias.vds_v == 0.0) throw;
+    sweep.log(std::string(failure.what()) + "; through points at lower V_DS again");
+  }
+  return solve_through_lower_bias(device, bias, kernels, sweep.progress);
 }
 
 // Solves the points of a chain that an earlier attempt has left.

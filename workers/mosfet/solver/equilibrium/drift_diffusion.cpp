@@ -124,8 +124,8 @@ std::vector<PointResult> drift_diffusion_points(const Deck& deck, Progress& prog
     std::string history;
     for (int iteration = 1;; ++iteration) {
       progress.throw_if_cancelled();
-      const Equilibrium state =
-          solve_quasi_equilibrium(deck, s, bias, source, drain, {fermi_ev, start_v});
+      const Equilibrium state = solve_quasi_equilibrium(
+          deck, s, bias, source, drain, {.fermi_ev = fermi_ev, .potential_v = start_v});
       const Mobility mobility = low_field_mobility(deck, problem, state.subbands, fermi_ev);
       const Flow flow = solve_flow(problem, state, mobility, fermi_ev, bias);
       std::vector<double> step_ev(flow.fermi_ev);

@@ -15,7 +15,6 @@
 namespace quasi::mosfet {
 namespace {
 
-constexpr double kTolerance_v = 1e-11;
 constexpr double kLargestStep_v = 0.2;
 constexpr int kMaxIterations = 60;
 
@@ -54,16 +53,20 @@ void respond(const Structure& s, const Equilibrium& state, int i, const double* 
   column_response(s, states, sheet, slope, false, response);
 }
 
-// Solves every column at V. It fills levels, ψ, ϱ and N of `state`, and the response of each column
-// unless `responses` is null. `warm` starts from the levels in `state`.
-void evaluate(const Structure& s, const SheetModel& sheet_at, bool warm, Equilibrium* state,
-              std::vector<double>* responses) {
-  const int n = s.interior(), nf = s.n_families(), nv = s.n_valleys(), np = s.subbands;
-  const auto levels = static_cast<std::size_t>(nf) * np * s.nx;
+// Solves for levels and ψ of `state` at its V. `warm` starts from the levels in `state`.
+void find_levels(const Structure& s, bool warm, Equilibrium* state) {
+  const auto levels = static_cast<std::size_t>(s.n_families()) * s.subbands * s.nx;
   state->subbands.energy_ev.resize(levels, 0.0);
   state->subbands.psi.resize(levels * s.nz, 0.0);
   if (!solve_levels(s, state->potential_v, warm, &state->subbands.energy_ev, &state->subbands.psi))
     throw NotConverged("a subband level failed its certificate by Sturm counts");
+}
+
+// Fills ϱ and N of `state` from its levels, and the response of each column unless `responses` is
+// null.
+void find_densities(const Structure& s, const SheetModel& sheet_at, Equilibrium* state,
+                    std::vector<double>* responses) {
+  const int n = s.interior(), nv = s.n_valleys(), np = s.subbands;
   state->sheet_nm2.assign(static_cast<std::size_t>(nv) * np * s.nx, 0.0);
   state->density_nm3.assign(static_cast<std::size_t>(s.nx) * s.nz, 0.0);
   if (responses != nullptr) responses->resize(static_cast<std::size_t>(s.nx) * s.nz * s.nz);
@@ -93,6 +96,12 @@ void evaluate(const Structure& s, const SheetModel& sheet_at, bool warm, Equilib
   failure.rethrow();
 }
 
+// Fills levels, ψ, ϱ and N of `state` at its V.
+void evaluate(const Structure& s, const SheetModel& sheet_at, bool warm, Equilibrium* state) {
+  find_levels(s, warm, state);
+  find_densities(s, sheet_at, state, nullptr);
+}
+
 // Subtracts a step from V, and shifts the levels as perturbation theory of first order does, for
 // the warm start of the next solution.
 void take_step(const Structure& s, const std::vector<double>& step_v, double factor,
@@ -114,30 +123,65 @@ std::string history(const std::vector<double>& steps) {
   return text;
 }
 
+// A kept matrix serves while steps are small and each is below this share of the last one.
+constexpr double kLargestKeptStep_v = 0.02, kLeastFall = 0.25;
+
+// Solves for the step of V from a residual with the kept matrix, if that is good enough. @return
+// false if the matrix must be renewed
+bool kept_step(double last_v, KeptMatrix* kept, std::vector<double>* step, double* largest) {
+  if (!kept->matrix) return false;
+  kept->matrix->solve(step->data());
+  *largest = largest_magnitude(*step);
+  if (!(*largest <= kLargestKeptStep_v && *largest <= kLeastFall * last_v)) return false;
+  if (std::isfinite(last_v)) kept->fall = *largest / last_v;
+  return true;
+}
+
 void newton(const Structure& s, const PotentialBoundary& boundary, const SheetModel& sheet_at,
-            const std::string& what, Equilibrium* state, double tolerance_v = kTolerance_v) {
+            const FieldTask& task, Equilibrium* state) {
   std::vector<double> responses;
+  KeptMatrix own, &kept = task.kept != nullptr ? *task.kept : own;
+  bool warm = !task.subbands.energy_ev.empty(), known = warm && task.knows_levels;
+  if (warm) state->subbands = task.subbands;
+  double last = INFINITY;
   for (int iteration = 0;; ++iteration) {
-    evaluate(s, sheet_at, iteration > 0, state, &responses);
-    std::vector<double> step =
+    bool renews = task.kept == nullptr || !kept.matrix;
+    if (!known) find_levels(s, warm, state);
+    warm = true;
+    known = false;
+    find_densities(s, sheet_at, state, renews ? &responses : nullptr);
+    const std::vector<double> residual =
         poisson_residual(s, boundary, state->potential_v, state->density_nm3);
-    ColumnMatrix matrix(s, boundary, responses);
-    matrix.factorise();
-    matrix.solve(step.data());
-    const double largest = largest_magnitude(step);
+    std::vector<double> step = residual;
+    double largest = INFINITY;
+    if (!renews && !kept_step(last, &kept, &step, &largest)) {
+      renews = true;
+      find_densities(s, sheet_at, state, &responses);
+      step = residual;
+    }
+    if (renews) {
+      kept.matrix.emplace(s, boundary, responses);
+      kept.matrix->factorise();
+      kept.fall = kLeastFall;
+      kept.matrix->solve(step.data());
+      largest = largest_magnitude(step);
+    }
     if (!std::isfinite(largest))
-      throw NotConverged(what + ": Newton's iteration became infinite or undefined; |δV| in V: " +
+      throw NotConverged(task.what +
+                         ": Newton's iteration became infinite or undefined; |δV| in V: " +
                          history(state->newton_v));
     state->newton_v.push_back(largest);
     if (iteration >= kMaxIterations)
-      throw NotConverged(what + ": the potential did not converge in " +
+      throw NotConverged(task.what + ": the potential did not converge in " +
                          std::to_string(kMaxIterations) +
                          " Newton steps; last |δV| in V: " + history(state->newton_v));
     const double factor = largest > kLargestStep_v ? kLargestStep_v / largest : 1.0;
     take_step(s, step, factor, state);
-    if (largest <= tolerance_v) break;
+    // A renewed matrix leaves an error of the square of the step, a kept one its usual share.
+    if (renews ? largest <= task.tolerance_v : kept.fall * largest <= task.kept_error_v()) break;
+    last = largest;
   }
-  evaluate(s, sheet_at, true, state, nullptr);
+  if (task.completes) evaluate(s, sheet_at, true, state);
 }
 
 // Returns the densities of the deck's statistics at a quasi-Fermi level E_F(x) [nx].
@@ -152,14 +196,22 @@ SheetModel statistics_at(const DeviceModel& model, const Structure& s,
 
 }  // namespace
 
+void complete_field(const Structure& s, const SheetModel& sheet, Equilibrium* state) {
+  evaluate(s, sheet, true, state);
+}
+
+double FieldTask::kept_error_v() const {
+  constexpr double kCurvature_v = 0.025;  // kT/q, over which densities change by their own size
+  return tolerance_v * tolerance_v / kCurvature_v;
+}
+
 Equilibrium solve_field(const Structure& s, const PotentialBoundary& boundary,
-                        const SheetModel& sheet, std::vector<double> start_v,
-                        const std::string& what, double tolerance_v) {
+                        const SheetModel& sheet, const FieldTask& task) {
   Equilibrium state;
-  state.potential_v = std::move(start_v);
+  state.potential_v = task.potential_v;
   for (std::size_t k = 0; k < boundary.fixed.size(); ++k)
     if (boundary.fixed[k]) state.potential_v[k] = boundary.value_v[k];
-  newton(s, boundary, sheet, what, &state, tolerance_v);
+  newton(s, boundary, sheet, task, &state);
   return state;
 }
 
@@ -199,11 +251,12 @@ Equilibrium solve_contact(const DeviceModel& model, const Structure& device, int
   double low = -3.0, high = 3.0;
   while (high - low > 1e-3) {
     const double fermi = 0.5 * (low + high);
-    evaluate(column, statistics_at(model, column, {fermi}), false, &state, nullptr);
+    evaluate(column, statistics_at(model, column, {fermi}), false, &state);
     (state.sheet_total_nm2(column, 0) > donors_nm2 ? high : low) = fermi;
   }
   state.potential_v.assign(column.nz, 0.5 * (low + high));
-  newton(column, free_ends, statistics_at(model, column, {0.0}), "contact column", &state);
+  newton(column, free_ends, statistics_at(model, column, {0.0}), {.what = "contact column"},
+         &state);
   return state;
 }
 
@@ -222,7 +275,7 @@ Equilibrium solve_gated_column(const DeviceModel& model, const Structure& column
   state.potential_v.front() = gates.value_v.front();
   state.potential_v.back() = gates.value_v.back();
   newton(column, gates, statistics_at(model, column, {0.0}),
-         "gated column at V_GS = " + shown(bias.vgs_v) + " V", &state);
+         {.what = "gated column at V_GS = " + shown(bias.vgs_v) + " V"}, &state);
   return state;
 }
 
@@ -261,24 +314,27 @@ Equilibrium solve_quasi_equilibrium(const DeviceModel& model, const Structure& s
                                     const BiasPoint& bias, const Equilibrium& source,
                                     const Equilibrium& drain, const QuasiEquilibriumStart& start) {
   const PotentialBoundary boundary = potential_boundary(model, s, bias, source, drain);
-  std::vector<double> potential_v = start.potential_v;
-  if (potential_v.empty()) {
-    potential_v.resize(boundary.fixed.size());
+  FieldTask task{.potential_v = start.potential_v,
+                 .what = "equilibrium at V_GS = " + shown(bias.vgs_v) +
+                         " V, V_DS = " + shown(bias.vds_v) + " V",
+                 .tolerance_v = start.tolerance_v,
+                 .kept = start.kept};
+  if (task.potential_v.empty()) {
+    task.potential_v.resize(boundary.fixed.size());
     for (int i = 0; i < s.nx; ++i)
       for (int j = 0; j < s.nz; ++j)
-        potential_v[static_cast<std::size_t>(i) * s.nz + j] =
+        task.potential_v[static_cast<std::size_t>(i) * s.nz + j] =
             source.potential_v[j] - start.fermi_ev[i];
   }
-  return solve_field(
-      s, boundary, statistics_at(model, s, start.fermi_ev), std::move(potential_v),
-      "equilibrium at V_GS = " + shown(bias.vgs_v) + " V, V_DS = " + shown(bias.vds_v) + " V");
+  return solve_field(s, boundary, statistics_at(model, s, start.fermi_ev), task);
 }
 
 Equilibrium solve_equilibrium(const DeviceModel& model, const Structure& s, const BiasPoint& bias,
                               const Equilibrium& source, const Equilibrium& drain,
                               const std::vector<double>& start_v) {
-  return solve_quasi_equilibrium(model, s, bias, source, drain,
-                                 {quasi_fermi_ev(model, s, bias.vds_v), start_v});
+  return solve_quasi_equilibrium(
+      model, s, bias, source, drain,
+      {.fermi_ev = quasi_fermi_ev(model, s, bias.vds_v), .potential_v = start_v});
 }
 
 }  // namespace quasi::mosfet

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,15 +40,38 @@ SheetDensity sheet_density(const DeviceModel& model, const ValleyPair& valley, d
 using SheetModel =
     std::function<SheetDensity(int valley, int subband, int column, double level_ev)>;
 
+/// A factorised Newton matrix of an earlier potential, with which later iterations go on.
+struct KeptMatrix {
+  std::optional<ColumnMatrix> matrix;
+  double fall = 1.0;  ///< ratio of the last two steps of V with this matrix
+};
+
+/// Start and goal of solve_field().
+struct FieldTask {
+  std::vector<double> potential_v;  ///< first V [nx][nz]
+  Subbands subbands;                ///< levels near those of the first V; empty: none
+  bool knows_levels = false;        ///< `subbands` belong to the first V itself
+  std::string what;                 ///< names the problem in a failure
+  /// Size of the last Newton step. The error that it leaves is of its square.
+  double tolerance_v = 1e-11;
+  /// Matrix that serves as long as steps are small and fall fast (chord iteration); null: every
+  /// step has a matrix of its own (Newton's iteration).
+  KeptMatrix* kept = nullptr;
+  /// Computes levels and densities of the last V. Otherwise levels are near those of the last V,
+  /// and densities belong to the step before it.
+  bool completes = true;
+
+  /// Returns the error of V at which a chord iteration ends.
+  double kept_error_v() const;
+};
+
 /// Solves Schrödinger and Poisson with densities that follow from the levels, by Newton's iteration
 /// for V (docs/theory/mosfet.md 9).
-/// @param start_v  first V [nx][nz]
-/// @param what     names the problem in a failure
-/// @param tolerance_v  size of the last Newton step; the error that it leaves is of its square
 /// @throws NotConverged with the Newton history
 Equilibrium solve_field(const Structure& s, const PotentialBoundary& boundary,
-                        const SheetModel& sheet, std::vector<double> start_v,
-                        const std::string& what, double tolerance_v = 1e-11);
+                        const SheetModel& sheet, const FieldTask& task);
+/// Computes levels and densities of `state` at its V, from levels nearby.
+void complete_field(const Structure& s, const SheetModel& sheet, Equilibrium* state);
 
 /// Solves the contact column: a one-dimensional Schrödinger–Poisson problem with Neumann ends at z
 /// = 0, H, Fermi level 0 and the doping of column `i` of the device. It is neutral by Gauss' law.
@@ -83,6 +107,8 @@ Equilibrium solve_equilibrium(const DeviceModel& model, const Structure& s, cons
 struct QuasiEquilibriumStart {
   std::vector<double> fermi_ev;     ///< E_F(x) [nx]
   std::vector<double> potential_v;  ///< first V [nx][nz]; empty: V_b(z) − E_F(x)
+  double tolerance_v = 1e-11;       ///< as in FieldTask
+  KeptMatrix* kept = nullptr;       ///< as in FieldTask
 };
 
 /// Solves for the quasi-equilibrium at a given quasi-Fermi level. @throws NotConverged as

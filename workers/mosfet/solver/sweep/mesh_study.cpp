@@ -53,11 +53,22 @@ std::vector<Axis> axes_of(StreamingScheme scheme) {
       nz};
 }
 
+// Returns the lowest frequency and the lowest one above zero, without noise. The figures of
+// kSmallSignalFigures follow from them.
+SmallSignalSettings lowest_frequencies(const SmallSignalSettings& all) {
+  SmallSignalSettings lowest;
+  for (const double frequency_hz : all.frequencies_hz) {
+    lowest.frequencies_hz.push_back(frequency_hz);
+    if (frequency_hz > 0.0) break;
+  }
+  return lowest;
+}
+
 // Returns the deck with a multiple of the cells of one axis, or why the mesh does not allow it.
 std::optional<Deck> refined(const Deck& deck, const Axis& axis, double factor, std::string* why) {
   Deck other = deck;
   other.run.mesh_study = false;
-  other.small_signal = {};
+  other.small_signal = lowest_frequencies(deck.small_signal);
   other.mesh.snap = false;
   if (!axis.refine(&other.mesh, factor)) {
     *why = "its number of cells would leave the limits of the deck";
@@ -72,6 +83,52 @@ std::optional<Deck> refined(const Deck& deck, const Axis& axis, double factor, s
   return other;
 }
 
+/// Number of a point whose mesh error is estimated, and the name of that error.
+struct JudgedNumber {
+  const char *name, *error_name;
+};
+constexpr JudgedNumber kCurrent{"current_a_per_m", "mesh_error_a_per_m"};
+constexpr JudgedNumber kSmallSignalFigures[] = {
+    {"transconductance_s_per_m", "transconductance_mesh_error_s_per_m"},
+    {"output_conductance_s_per_m", "output_conductance_mesh_error_s_per_m"},
+    {"gate_capacitance_f_per_m", "gate_capacitance_mesh_error_f_per_m"},
+    {"cutoff_extrapolated_hz", "cutoff_extrapolated_mesh_error_hz"}};
+
+/// Points of a sweep with other numbers of cells along one axis.
+struct AxisSweeps {
+  bool halved = true;                  ///< `near` has half of the cells, otherwise twice as many
+  std::vector<PointResult> near, far;  ///< far: a quarter of the cells; may be empty
+};
+
+// Returns the mesh error of a number of a point along an axis. It is absent if the number is absent
+// on a mesh.
+std::optional<AxisError> number_error(const AxisSweeps& sweeps, const char* name, std::size_t k,
+                                      const PointResult& point) {
+  constexpr double kErrorOfTheCoarse = 4.0 / 3.0;  // over its change, if it is of second order
+  const auto number = [&](const PointResult& of) -> std::optional<double> {
+    const auto found = of.numbers.find(name);
+    return found == of.numbers.end() ? std::nullopt : std::optional(found->second);
+  };
+  const std::optional<double> own = number(point), near = number(sweeps.near[k]);
+  if (!own || !near) return {};
+  if (!sweeps.halved) return AxisError{kErrorOfTheCoarse * std::fabs(*near - *own), {}};
+  return axis_error(*own, *near, sweeps.far.empty() ? std::nullopt : number(sweeps.far[k]));
+}
+
+// Adds the errors of an axis to the numbers of a point.
+void add_axis_errors(const AxisSweeps& sweeps, const std::string& axis, std::size_t k,
+                     PointResult* point) {
+  auto& numbers = point->numbers;
+  const AxisError found = *number_error(sweeps, kCurrent.name, k, *point);
+  numbers["mesh_" + axis + "_current_a_per_m"] = sweeps.near[k].numbers.at(kCurrent.name);
+  numbers["mesh_" + axis + "_error_a_per_m"] = found.error;
+  if (found.order) numbers["mesh_" + axis + "_order"] = *found.order;
+  numbers[kCurrent.error_name] += found.error;
+  for (const JudgedNumber& figure : kSmallSignalFigures)
+    if (const auto error = number_error(sweeps, figure.name, k, *point))
+      numbers[figure.error_name] += error->error;
+}
+
 }  // namespace
 
 AxisError axis_error(double current, double half, std::optional<double> quarter) {
@@ -84,7 +141,6 @@ AxisError axis_error(double current, double half, std::optional<double> quarter)
 
 void add_mesh_study(const Deck& deck, const PointsOfDeck& points_of, StudyRunner& runner,
                     Progress& progress, std::vector<PointResult>* points) {
-  constexpr double kErrorOfTheCoarse = 4.0 / 3.0;  // over its change, if it is of second order
   bool is_complete = true;
   for (const Axis& axis : axes_of(deck.run.scheme)) {
     const std::string name = axis.name;
@@ -98,28 +154,17 @@ void add_mesh_study(const Deck& deck, const PointsOfDeck& points_of, StudyRunner
       continue;
     }
     const auto quarter = half ? refined(deck, axis, 0.25, &why) : std::nullopt;
-    const std::vector<PointResult> near =
-        points_of(*other, runner.begin((half ? "half of " : "twice ") + name));
-    std::vector<PointResult> far;
-    if (quarter) far = points_of(*quarter, runner.begin("a quarter of " + name));
-    for (std::size_t k = 0; k < points->size(); ++k) {
-      const auto current_of = [k](const std::vector<PointResult>& of) {
-        return of[k].numbers.at("current_a_per_m");
-      };
-      auto& numbers = (*points)[k].numbers;
-      const double current = current_of(*points);
-      AxisError found{kErrorOfTheCoarse * std::fabs(current_of(near) - current), {}};
-      if (half)
-        found = axis_error(current, current_of(near),
-                           quarter ? std::optional(current_of(far)) : std::nullopt);
-      numbers["mesh_" + name + "_current_a_per_m"] = current_of(near);
-      numbers["mesh_" + name + "_error_a_per_m"] = found.error;
-      if (found.order) numbers["mesh_" + name + "_order"] = *found.order;
-      numbers["mesh_error_a_per_m"] += found.error;
-    }
+    AxisSweeps sweeps{.halved = half.has_value(), .near = {}, .far = {}};
+    sweeps.near = points_of(*other, runner.begin((half ? "half of " : "twice ") + name));
+    if (quarter) sweeps.far = points_of(*quarter, runner.begin("a quarter of " + name));
+    for (std::size_t k = 0; k < points->size(); ++k)
+      add_axis_errors(sweeps, name, k, &(*points)[k]);
   }
   if (is_complete) return;
-  for (PointResult& point : *points) point.numbers.erase("mesh_error_a_per_m");
+  for (PointResult& point : *points) {
+    point.numbers.erase(kCurrent.error_name);
+    for (const JudgedNumber& figure : kSmallSignalFigures) point.numbers.erase(figure.error_name);
+  }
 }
 
 }  // namespace quasi::mosfet

@@ -36,6 +36,10 @@ AxisError axis_error(double current, double half, std::optional<double> quarter)
 /// Every point gets `mesh_<axis>_current_a_per_m`, `mesh_<axis>_error_a_per_m` and, where it is
 /// observed, `mesh_<axis>_order`. `mesh_error_a_per_m` is the sum over the axes. It is left out if
 /// an axis can be neither halved nor doubled, and the log says so.
+///
+/// With a small signal the sweeps have the lowest frequency of the deck and the lowest one above
+/// zero. g_m, g_ds, C_GG and the extrapolated f_T then get mesh errors of the same kind, such as
+/// `transconductance_mesh_error_s_per_m`.
 void add_mesh_study(const Deck& deck, const PointsOfDeck& points_of, StudyRunner& runner,
                     Progress& progress, std::vector<PointResult>* points);
 

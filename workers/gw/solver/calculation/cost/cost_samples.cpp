@@ -273,10 +273,11 @@ double CostSamples::response_seconds() {
   load_sum_sample(n_left);
   std::vector<double> occupation(static_cast<std::size_t>(few), 0.0), energy, other;
   const std::int64_t n_v = occupied_of(few),
-                     random = few * plan_.error_bars.random_bands / plan_.sigma.bands,
-                     first_random = plan_.sigma.bands - plan_.error_bars.random_bands,
-                     run = mean_run(0, first_random),
-                     random_run = mean_run(first_random, plan_.sigma.bands);
+                     first_random = field_.waves.n_bands - plan_.error_bars.random_bands,
+                     of_sigma = plan_.sigma.bands - first_random,
+                     random = few * of_sigma / plan_.sigma.bands, run = mean_run(0, first_random),
+                     random_run = mean_run(first_random, field_.waves.n_bands) * of_sigma /
+                                  plan_.error_bars.random_bands;
   std::fill_n(occupation.begin(), n_v, 1.0);
   for (std::int64_t l = 0; l < n_left; ++l)
     for (std::int64_t n = 0; n < few; ++n) {

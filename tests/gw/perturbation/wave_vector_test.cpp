@@ -1,0 +1,189 @@
+// Displacements with a wave vector: a supercell at Γ is the oracle, and laws hold on the grid.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/gw/support/folded_cell.hpp"
+#include "workers/gw/model/form_factor_curve.hpp"
+#include "workers/gw/solver/perturbation/atom_displacement.hpp"
+#include "workers/gw/solver/perturbation/state_coupling.hpp"
+
+namespace quasi::gw {
+namespace {
+
+using test::SmallSilicon;
+
+const Vec3 kDirection{0.6, 0.0, 0.8};
+
+/// GaAs on a 3 × 1 × 1 grid: no inversion, so that k and −k are different points, and phases of
+/// thirds of a turn.
+EmpiricalCrystal chain_of_cells() {
+  EmpiricalCrystal crystal = SmallSilicon::small_crystal();
+  crystal.name = "gaas";
+  crystal.wavefunction_cutoff_ry = 5.0;
+  crystal.k_grid = {3, 1, 1};
+  crystal.bands = 14;
+  crystal.by_velocity = true;
+  return crystal;
+}
+
+SigmaOptions smooth_options(int bands, int band_max) {
+  SigmaOptions options{.bands = bands,
+                       .bare_cutoff_ry = 5.0,
+                       .screened_cutoff_ry = 3.0,
+                       .band_min = 1,
+                       .band_max = band_max};
+  options.rules = {.half_width_ry = 0.0, .max_ratio = 1e300, .screened_exchange_cut = 1e300};
+  return options;
+}
+
+/// A primitive cell on its grid, and the supercell that holds its states at Γ.
+struct CellAndSupercell {
+  EmpiricalCrystal crystal = chain_of_cells();
+  SmallSilicon cell{crystal};
+  int n_bands = band_count_without_split(cell.field.waves, 13, 5, "bands");
+  std::vector<IVec3> sphere;
+  std::vector<test::FoldedState> states = test::states_of_the_zone(
+      {.cell = cell.field, .waves = cell.field.waves, .zone = cell.field.zone, .n_bands = n_bands},
+      &sphere);
+  MeanField folded = test::folded_supercell(cell, crystal, n_bands);
+  CoulombInteraction coulomb{folded.crystal(), folded.waves.k_grid, {}};
+
+  EmpiricalCrystal supercell() const {
+    EmpiricalCrystal large = crystal;
+    large.repeats = crystal.k_grid;
+    return large;
+  }
+  /// Position of a state of the cell in the list of the supercell.
+  std::size_t position(const Vec3& k, int band) const {
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      IVec3 whole{};
+      if (states[i].band == band && nearest_lattice_point(states[i].k - k, &whole, 1e-9)) return i;
+    }
+    ADD_FAILURE() << "no state " << k[0] << ' ' << band;
+    return 0;
+  }
+  std::vector<DielectricMatrix> screening(const MeanField& field, const CoulombInteraction& v,
+                                          int bands, const std::vector<Cplx>& frequencies) {
+    SilentProgress silent;
+    std::vector<DielectricMatrix> made;
+    for (const Vec3& q : screening_points(field))
+      made.push_back(dielectric_matrix(
+          field, q, {.epsilon_cutoff_ry = 3.0, .bands = bands, .frequencies_ry = frequencies}, v,
+          *cell.kernels, silent));
+    return made;
+  }
+};
+
+/// Compares ∂V and ∂Σ of a displacement with wave vector p in the cell with their values in the
+/// supercell. These are Σ_R e^{ip·R} over the displacements of the images of the atom.
+void compare(CellAndSupercell& both, SigmaOptions options, const std::vector<Cplx>& frequencies,
+             double limit_ry) {
+  SilentProgress silent;
+  const int n_cells = both.crystal.k_grid[0], atom = 1;
+  const double energy_ry = 0.21;
+  options.bands = both.n_bands;
+  for (int ik = 0; ik < both.cell.field.waves.n_k(); ++ik) options.kpoints.push_back(ik);
+  const auto in_cell =
+      both.screening(both.cell.field, both.cell.coulomb, both.n_bands, frequencies);
+  const auto in_supercell =
+      both.screening(both.folded, both.coulomb, both.folded.waves.n_bands, frequencies);
+  SigmaOptions of_supercell = options;
+  of_supercell.bands = both.folded.waves.n_bands;
+  of_supercell.band_max = of_supercell.bands;
+  of_supercell.kpoints = {0};
+  std::vector<Perturbation> images;
+  for (int cell = 0; cell < n_cells; ++cell)
+    images.push_back(atom_displacement(both.supercell(), both.folded.crystal(), 2 * cell + atom,
+                                       kDirection, {.p = {}, .all_lengths = true}));
+  const auto of_images = sigma_derivatives(both.folded, in_supercell, of_supercell, images,
+                                           {energy_ry}, {both.coulomb, *both.cell.kernels, silent});
+  double largest = 0.0, largest_g = 0.0;
+  for (int turn = 1; turn < n_cells; ++turn) {
+    const Vec3 p{static_cast<double>(turn) / n_cells, 0.0, 0.0};
+    const auto found =
+        sigma_derivatives(both.cell.field, in_cell, options,
+                          {atom_displacement(both.crystal, both.cell.field.crystal(), atom,
+                                             kDirection, {.p = p, .all_lengths = true})},
+                          {energy_ry}, {both.cell.coulomb, *both.cell.kernels, silent})[0];
+    for (const SigmaDerivativeAtK& at : found) {
+      const Vec3 k = both.cell.field.waves.k[static_cast<std::size_t>(at.k_index)];
+      for (std::int64_t l = 0; l < at.n; ++l)
+        for (std::int64_t m = 0; m < at.n; ++m) {
+          const auto bra = static_cast<std::int64_t>(both.position(k + p, static_cast<int>(l))),
+                     ket = static_cast<std::int64_t>(both.position(k, static_cast<int>(m)));
+          Cplx g, sigma;
+          for (int cell = 0; cell < n_cells; ++cell) {
+            const SigmaDerivativeAtK& image = of_images[static_cast<std::size_t>(cell)][0];
+            const Cplx phase = std::polar(1.0, 2.0 * kPi * turn * cell / n_cells);
+            g += phase * image.mean_field[static_cast<std::size_t>(bra * image.n + ket)];
+            sigma += phase * image.at(0, bra, ket);
+          }
+          const Cplx own = at.mean_field[static_cast<std::size_t>(l * at.n + m)];
+          EXPECT_LT(std::abs(own - g), 1e-12) << turn << ' ' << l << ' ' << m << own << g;
+          EXPECT_LT(std::abs(at.at(0, l, m) - sigma), limit_ry)
+              << turn << ' ' << at.k_index << ' ' << l << ' ' << m << at.at(0, l, m) << sigma;
+          largest = std::max(largest, std::abs(sigma));
+          largest_g = std::max(largest_g, std::abs(g));
+        }
+    }
+  }
+  EXPECT_GT(largest, 0.01);
+  EXPECT_GT(largest_g, 0.05);
+}
+
+// Hybertsen–Louie and static COHSEX. 1e-12 Ry/Bohr: rounding of 1e4 terms.
+TEST(WaveVectors, EqualASupercellAtGamma) {
+  CellAndSupercell both;
+  SigmaOptions options = smooth_options(both.n_bands, 6);
+  compare(both, options, {Cplx{}}, 1e-12);
+  options.method = SigmaMethod::kCohsex;
+  compare(both, options, {Cplx{}}, 1e-12);
+}
+
+// Contour deformation at an energy among the empty bands, where residues add to the integral.
+TEST(WaveVectors, EqualASupercellAtFullFrequency) {
+  CellAndSupercell both;
+  SigmaOptions options = smooth_options(both.n_bands, 6);
+  options.method = SigmaMethod::kContour;
+  options.contour.imaginary_ry = imaginary_grid(6, 2.0);
+  for (int i = 0; i <= 20; ++i) options.contour.real_ry.push_back(1.0 * i / kRydberg_ev);
+  compare(both, options, options.contour.frequencies_ry(0.1 / kRydberg_ev, 1e-4 / kRydberg_ev),
+          1e-12);
+}
+
+// The curve passes through the table and is monotone between its points. Values between them are
+// those of an independent program for the same interpolant: 1e-14 Ry.
+TEST(FormFactorCurve, IsTheMonotoneCubicThroughTheTable) {
+  const FormFactors& silicon = form_factors("silicon");
+  const FormFactorCurve curve(silicon, true);
+  const double shells[] = {3.0, 4.0, 8.0, 11.0};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(curve.at(shells[i]), silicon.symmetric_ry[i]);
+  EXPECT_NEAR(curve.at(0.0), -0.610791645761772, 1e-14);
+  EXPECT_NEAR(curve.at(1.0), -0.473018899826050, 1e-14);
+  EXPECT_NEAR(curve.at(3.5), -0.097730846362699, 1e-14);
+  EXPECT_NEAR(curve.at(6.0), 0.039577755783112, 1e-14);
+  EXPECT_NEAR(curve.at(9.5), 0.066608492578879, 1e-14);
+  EXPECT_NEAR(curve.at(11.5), 0.035412858395975, 1e-14);
+  EXPECT_EQ(curve.at(12.5), 0.0);
+  const FormFactors& gaas = form_factors("gaas");
+  EXPECT_NEAR(FormFactorCurve(gaas, true).at(6.0), -0.009411532282136, 1e-14);
+  EXPECT_NEAR(FormFactorCurve(gaas, false).at(3.5), -0.035993441771005, 1e-14);
+}
+
+// A displacement with the period of the lattice has no elements but those of the lattice, so that
+// both rules for lengths agree in a primitive cell, bit by bit.
+TEST(FormFactorCurve, ChangesNothingAtQZeroOfAPrimitiveCell) {
+  const SmallSilicon silicon;
+  const auto matrix = [&](bool all_lengths) {
+    const std::vector<IVec3>& g = silicon.field.waves.waves[0].g;
+    return atom_displacement(SmallSilicon::small_crystal(), silicon.field.crystal(), 1, kDirection,
+                             {.p = {}, .all_lengths = all_lengths})
+        .potential({}, g, g);
+  };
+  EXPECT_EQ(matrix(false), matrix(true));
+}
+
+}  // namespace
+}  // namespace quasi::gw

@@ -1,0 +1,274 @@
+#include "workers/gw/solver/perturbation/response/terms_beyond_bands.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/kernels/dense/zgemm_cpu.hpp"
+#include "workers/gw/solver/perturbation/contour_differences.hpp"
+#include "workers/gw/solver/perturbation/coupling_parts.hpp"
+#include "workers/gw/solver/perturbation/response/pseudoband_response.hpp"
+
+namespace quasi::gw {
+namespace {
+
+/// Right sides of the Sternheimer equation that are solved together. They limit the memory.
+constexpr std::int64_t kRightSides = 512;
+
+const std::vector<Perturbation>& require_local(const std::vector<Perturbation>& perturbations) {
+  if (!are_local(perturbations))
+    throw InvalidInput(
+        "perturbation.state_response = \"sternheimer\" is built for local potentials with the "
+        "period of the lattice; set it to \"sum\"");
+  return perturbations;
+}
+
+const WavesAtPoint& eigenstates(const StatesOfPoint& states) {
+  return states.pseudobands != nullptr ? states.kept : states.inner;
+}
+std::vector<double> energies_of_eigenstates(const StatesOfPoint& states) {
+  const auto n = static_cast<std::ptrdiff_t>(eigenstates(states).waves.coefficients.extent[0]);
+  return {states.bands.energy_ry.begin(), states.bands.energy_ry.begin() + n};
+}
+
+/// Returns W = I_GG' v̄(G') of one frequency on all plane waves of W, [n_g][n_g].
+std::vector<Cplx> whole_matrix(const FrequencyDependentW& w, std::size_t frequency) {
+  const SubspaceOfW& s = w.subspace;
+  if (!s.used()) {
+    const UnsetVector<Cplx> matrix = screened_matrix(w.at, frequency, w.wings);
+    return {matrix.begin(), matrix.end()};
+  }
+  const std::int64_t n = s.n, n_b = s.n_b;
+  std::vector<Cplx> matrix(static_cast<std::size_t>(n * n));
+  for (std::size_t i = 0; i < matrix.size(); ++i) matrix[i] = s.share[frequency] * s.rest[i];
+  if (!s.diagonal.empty() && !s.diagonal[frequency].empty())
+    for (std::int64_t g = 0; g < n; ++g)
+      matrix[static_cast<std::size_t>(g * (n + 1))] +=
+          s.diagonal[frequency][static_cast<std::size_t>(g)];
+  if (s.inner[frequency].empty()) return matrix;
+  std::vector<Cplx> left(static_cast<std::size_t>(n * n_b));
+  zgemm({.transpose_b = CblasNoTrans, .m = n, .n = n_b, .k = n_b}, {s.basis.data(), n_b},
+        {s.inner[frequency].data(), n_b}, {left.data(), n_b});
+  zgemm({.transpose_b = CblasConjTrans, .m = n, .n = n, .k = n_b, .beta = 1.0}, {left.data(), n_b},
+        {s.basis.data(), n_b}, {matrix.data(), n});
+  return matrix;
+}
+
+std::vector<Cplx> adjoint_of(const std::vector<Cplx>& matrix, std::int64_t n) {
+  std::vector<Cplx> adjoint(matrix.size());
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j < n; ++j)
+      adjoint[static_cast<std::size_t>(j * n + i)] =
+          std::conj(matrix[static_cast<std::size_t>(i * n + j)]);
+  return adjoint;
+}
+
+/// Adds a value to the correlation with fixed energies and to the whole one.
+void add_correlation(DerivativeSums& sum, std::size_t at, const Cplx& value) {
+  sum.fixed_energies[at] += value;
+  sum.correlation[at] += value;
+}
+
+}  // namespace
+
+/// Products of the kets n of a part, [n_outer][n][n_g], and of ψ'_n, [(p, m)][n][n_g].
+struct TermsBeyondBands::Part {
+  BandRange kets;
+  std::int64_t n_p = 0, n_screened = 0, n_bare = 0;
+  std::vector<Cplx> screened, bare;                    ///< M_mn
+  std::vector<Cplx> screened_response, bare_response;  ///< M'_mn of each perturbation
+  std::vector<double> energy_ry, occupation;           ///< of the kets
+};
+
+TermsBeyondBands::TermsBeyondBands(const std::vector<Perturbation>& perturbations,
+                                   const StateResponse& response, const Crystal& crystal,
+                                   StatesOfPoint states, GwKernels& kernels)
+    : perturbations_(require_local(perturbations)),
+      states_(std::move(states)),
+      kernels_(kernels),
+      equation_(local_parts(crystal, states_.k, states_.inner.waves.g, response.potential),
+                eigenstates(states_), energies_of_eigenstates(states_), response.residual,
+                kernels) {
+  if (states_.pseudobands == nullptr) return;
+  h_ = std::make_unique<const HamiltonianOperator>(
+      local_parts(crystal, states_.k, states_.inner.waves.g, response.potential));
+  loaded_ = kernels.hamiltonian().load(*h_);
+}
+
+std::vector<Cplx> TermsBeyondBands::responses(std::span<const PotentialElements* const> potentials,
+                                              BandRange kets) const {
+  const PseudobandPlan* const plan = states_.pseudobands;
+  if (plan == nullptr || kets.begin < plan->kept) return equation_.solve(potentials, kets);
+  const FilteredStates states{*plan, states_.inner.waves.g, states_.kept.waves.coefficients,
+                              states_.factors.waves.coefficients};
+  const auto n_pw = static_cast<std::ptrdiff_t>(states.g.size());
+  std::vector<Cplx> all;
+  for (const PotentialElements* potential : potentials) {
+    const std::vector<Cplx> made = pseudoband_response(
+        states, *loaded_, *potential, equation_.solve({&potential, 1}, {0, plan->kept}));
+    all.insert(all.end(), made.begin() + (kets.begin - plan->kept) * n_pw,
+               made.begin() + (kets.end - plan->kept) * n_pw);
+  }
+  return all;
+}
+
+std::vector<Cplx> TermsBeyondBands::products(const LoadedBands& right, BandRange range,
+                                             const LoadedSphere& sphere, std::int64_t& n_g) const {
+  const auto block = kernels_.pair_products().make_block();
+  kernels_.pair_products().fill({*states_.outer, {0, states_.n_outer}}, {right, range}, sphere,
+                                *block);
+  n_g = block->n_g();
+  std::vector<Cplx> values(static_cast<std::size_t>(block->n_pairs() * n_g));
+  block->read(view<Cplx>(values, states_.n_outer, range.size(), n_g));
+  return values;
+}
+
+void TermsBeyondBands::add(BandRange kets, const InteractionOfPoint& interaction,
+                           std::vector<DerivativeSums>& sums) const {
+  const View<const Cplx, 2>& c = states_.inner.waves.coefficients;
+  const std::int64_t n_part = kets.size(), n_pw = c.extent[1];
+  const auto index = view<const std::int32_t>(states_.inner.box_index, n_pw);
+  Part part{.kets = kets};
+  const auto first = static_cast<std::ptrdiff_t>(kets.begin), last = first + n_part;
+  part.energy_ry.assign(states_.bands.energy_ry.begin() + first,
+                        states_.bands.energy_ry.begin() + last);
+  part.occupation.assign(states_.bands.occupation.begin() + first,
+                         states_.bands.occupation.begin() + last);
+  {
+    const auto loaded = kernels_.pair_products().load_bands(
+        states_.box, {c.data + kets.begin * n_pw, {n_part, n_pw}}, index);
+    part.screened = products(*loaded, {0, n_part}, *states_.screened, part.n_screened);
+    part.bare = products(*loaded, {0, n_part}, *states_.bare, part.n_bare);
+  }
+  const auto n_p = std::ssize(perturbations_),
+             at_once = std::max<std::int64_t>(1, kRightSides / std::max<std::int64_t>(1, n_part));
+  for (std::int64_t begin = 0; begin < n_p; begin += at_once) {
+    part.n_p = std::min(at_once, n_p - begin);
+    std::vector<const PotentialElements*> potentials;
+    for (std::int64_t p = begin; p < begin + part.n_p; ++p)
+      potentials.push_back(&perturbations_[static_cast<std::size_t>(p)].elements);
+    const std::vector<Cplx> response = responses(potentials, kets);
+    const auto loaded = kernels_.pair_products().load_bands(
+        states_.box, view<const Cplx>(response, part.n_p * n_part, n_pw), index);
+    part.screened_response.clear();
+    part.bare_response.clear();
+    for (std::int64_t p = 0; p < part.n_p; ++p) {
+      const BandRange of_p{p * n_part, (p + 1) * n_part};
+      const auto screened = products(*loaded, of_p, *states_.screened, part.n_screened),
+                 bare = products(*loaded, of_p, *states_.bare, part.n_bare);
+      part.screened_response.insert(part.screened_response.end(), screened.begin(), screened.end());
+      part.bare_response.insert(part.bare_response.end(), bare.begin(), bare.end());
+    }
+    const auto here = std::span(sums).subspan(static_cast<std::size_t>(begin),
+                                              static_cast<std::size_t>(part.n_p));
+    if (interaction.contour != nullptr)
+      add_contour(part, interaction, here);
+    else
+      add_poles(part, interaction, here);
+    add_exchange(part, interaction.coulomb, here);
+  }
+}
+
+void TermsBeyondBands::add_poles(const Part& part, const InteractionOfPoint& interaction,
+                                 std::span<DerivativeSums> sums) const {
+  const std::int64_t n = states_.n_outer, n_part = part.kets.size(), n_g = part.n_screened,
+                     n_e = std::ssize(interaction.energies_ry), stacked = part.n_p * n;
+  const auto bands = kernels_.pair_products().make_block(),
+             response = kernels_.pair_products().make_block();
+  bands->load(view<const Cplx>(part.screened, n, n_part, n_g));
+  response->load(view<const Cplx>(part.screened_response, stacked, n_part, n_g));
+  const OffDiagonalTerms terms{{interaction.energies_ry.data(), {n_e}},
+                               view<const double>(part.energy_ry, n_part),
+                               view<const double>(part.occupation, n_part),
+                               states_.weight};
+  std::vector<Cplx> right(static_cast<std::size_t>(n_e * n * stacked)), left;
+  interaction.poles->add_offdiagonal_between(*bands, *response, terms, {},
+                                             view<Cplx>(right, n_e, n, stacked));
+  if (!interaction.hermitian) {
+    left.resize(right.size());
+    interaction.poles->add_offdiagonal_between(*response, *bands, terms, {},
+                                               view<Cplx>(left, n_e, stacked, n));
+  }
+  const auto of_ket = view<const Cplx>(right, n_e, n, stacked),
+             of_bra = view<const Cplx>(left, n_e, stacked, n);
+  for (std::int64_t p = 0; p < part.n_p; ++p)
+    for (std::int64_t e = 0; e < n_e; ++e)
+      for (std::int64_t l = 0; l < n; ++l)
+        for (std::int64_t m = 0; m < n; ++m)
+          add_correlation(
+              sums[static_cast<std::size_t>(p)], static_cast<std::size_t>((e * n + l) * n + m),
+              of_ket(e, l, p * n + m) + (interaction.hermitian ? std::conj(of_ket(e, m, p * n + l))
+                                                               : of_bra(e, p * n + l, m)));
+}
+
+void TermsBeyondBands::add_contour(const Part& part, const InteractionOfPoint& interaction,
+                                   std::span<DerivativeSums> sums) const {
+  const std::int64_t n = states_.n_outer, n_part = part.kets.size(), n_g = part.n_screened,
+                     n_e = std::ssize(interaction.energies_ry), stacked = part.n_p * n;
+  const ContourShares shares(interaction.contour->grid());
+  std::vector<std::vector<double>> share;  // [e · n_part + n][frequency]
+  for (std::int64_t e = 0; e < n_e; ++e)
+    for (std::size_t i = 0; i < part.energy_ry.size(); ++i)
+      share.push_back(
+          shares.at(interaction.energies_ry[static_cast<std::size_t>(e)] - part.energy_ry[i],
+                    part.occupation[i] > 0.5));
+  const FrequencyDependentW w = interaction.contour->at_q();
+  const auto times = [&](const std::vector<Cplx>& matrix) {
+    const auto block = kernels_.pair_products().make_block();
+    block->load(view<const Cplx>(part.screened, n, n_part, n_g));
+    block->project(view<const Cplx>(matrix, n_g, n_g));
+    std::vector<Cplx> values(part.screened.size());
+    block->read(view<Cplx>(values, n, n_part, n_g));
+    return values;
+  };
+  for (std::size_t f = 0; f < shares.size(); ++f) {
+    if (std::all_of(share.begin(), share.end(), [&](const auto& s) { return s[f] == 0.0; }))
+      continue;
+    const std::vector<Cplx> matrix = whole_matrix(w, f), of_bra = times(matrix),
+                            of_ket = times(adjoint_of(matrix, n_g));
+    std::vector<Cplx> right(static_cast<std::size_t>(n * stacked)), left(right.size());
+    for (std::int64_t b = 0; b < n_part; ++b) {
+      const std::int64_t at = b * n_g, stride = n_part * n_g;
+      const Cplx* const response = part.screened_response.data() + at;
+      zgemm({.transpose_b = CblasConjTrans, .m = n, .n = stacked, .k = n_g},
+            {of_bra.data() + at, stride}, {response, stride}, {right.data(), stacked});
+      zgemm({.transpose_b = CblasConjTrans, .m = stacked, .n = n, .k = n_g}, {response, stride},
+            {of_ket.data() + at, stride}, {left.data(), n});
+      for (std::int64_t e = 0; e < n_e; ++e) {
+        const double factor = states_.weight * share[static_cast<std::size_t>(e * n_part + b)][f];
+        for (std::int64_t p = 0; factor != 0.0 && p < part.n_p; ++p)
+          for (std::int64_t l = 0; l < n; ++l)
+            for (std::int64_t m = 0; m < n; ++m)
+              add_correlation(sums[static_cast<std::size_t>(p)],
+                              static_cast<std::size_t>((e * n + l) * n + m),
+                              factor * (right[static_cast<std::size_t>(l * stacked + p * n + m)] +
+                                        left[static_cast<std::size_t>((p * n + l) * n + m)]));
+      }
+    }
+  }
+}
+
+void TermsBeyondBands::add_exchange(const Part& part, std::span<const double> coulomb,
+                                    std::span<DerivativeSums> sums) const {
+  const std::int64_t n = states_.n_outer, n_g = part.n_bare, stride = part.kets.size() * n_g,
+                     stacked = part.n_p * n,
+                     n_occupied = std::count(part.occupation.begin(), part.occupation.end(), 1.0);
+  std::vector<Cplx> weighted(part.bare.size()), sum(static_cast<std::size_t>(stacked * n));
+  for (std::size_t i = 0; i < weighted.size(); ++i)
+    weighted[i] = coulomb[i % static_cast<std::size_t>(n_g)] * part.bare[i];
+  // Occupied bands come first, so that their products are the first ones of every row.
+  zgemm({.transpose_b = CblasConjTrans,
+         .m = stacked,
+         .n = n,
+         .k = n_occupied * n_g,
+         .alpha = -states_.weight},
+        {part.bare_response.data(), stride}, {weighted.data(), stride}, {sum.data(), n});
+  const auto of_bra = view<const Cplx>(sum, stacked, n);
+  for (std::int64_t p = 0; p < part.n_p; ++p)
+    for (std::int64_t l = 0; l < n; ++l)
+      for (std::int64_t m = 0; m < n; ++m)
+        sums[static_cast<std::size_t>(p)].exchange[static_cast<std::size_t>(l * n + m)] +=
+            of_bra(p * n + l, m) + std::conj(of_bra(p * n + m, l));
+}
+
+}  // namespace quasi::gw

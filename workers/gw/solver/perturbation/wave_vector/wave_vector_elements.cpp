@@ -1,0 +1,90 @@
+#include "workers/gw/solver/perturbation/wave_vector/wave_vector_elements.hpp"
+
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "workers/gw/solver/perturbation/atom_displacement.hpp"
+#include "workers/gw/solver/perturbation/state_coupling.hpp"
+#include "workers/gw/solver/perturbation/zero_point_modes.hpp"
+
+namespace quasi::gw {
+namespace {
+
+/// Returns a name for messages and parts of a checkpoint, such as "atom 1 x, q 0.5 0 0".
+std::string name_of(const Displacement& displacement, const Vec3& q) {
+  char text[120];
+  std::snprintf(text, sizeof text, "%s, q %.9g %.9g %.9g", displacement.name().c_str(), q[0], q[1],
+                q[2]);
+  return text;
+}
+
+std::vector<Perturbation> perturbations_at(const DisplacedCrystal& displaced,
+                                           const Crystal& crystal,
+                                           const std::vector<Displacement>& list, const Vec3& q) {
+  std::vector<Perturbation> perturbations;
+  for (const Displacement& d : list) {
+    perturbations.push_back(atom_displacement(displaced.crystal, crystal, d.atom - 1,
+                                              unit_vector(d.direction),
+                                              {.p = q, .all_lengths = true}));
+    perturbations.back().name = name_of(d, q);
+  }
+  return perturbations;
+}
+
+/// Returns the energies of the bras and then those of the kets.
+std::vector<double> energies_of(const MeanField& field, const SigmaOptions& options, int bra_index,
+                                int ket_index) {
+  std::vector<double> energies_ry;
+  for (const int k_index : {bra_index, ket_index})
+    for (int band = options.band_min; band <= options.band_max; ++band)
+      energies_ry.push_back(field.waves.energy(0, k_index, band - 1));
+  return energies_ry;
+}
+
+}  // namespace
+
+std::vector<WaveVectorElements> wave_vector_elements(const DisplacedCrystal& displaced,
+                                                     const MeanField& field,
+                                                     const std::vector<DielectricMatrix>& epsilon,
+                                                     SigmaOptions options,
+                                                     const StepContext& context) {
+  const std::vector<int> k_index = std::exchange(options.kpoints, {});
+  options.slope = false;
+  const auto list = displacements_of(displaced.request, field.crystal());
+  std::vector<WaveVectorElements> found;
+  for (const Vec3& q : displaced.request.wave_vectors) {
+    const auto perturbations = perturbations_at(displaced, field.crystal(), list, q);
+    WaveVectorElements at_q{.q = q,
+                            .k_plus_q = {},
+                            .elements = {.displacements = list,
+                                         .k_index = k_index,
+                                         .bra_index = {},
+                                         .band_min = options.band_min,
+                                         .band_max = options.band_max},
+                            .phonons = {}};
+    at_q.elements.at.resize(list.size());
+    StepTimes times;
+    for (const int ik : k_index) {
+      const Vec3 bra = bra_point(field.waves.k[static_cast<std::size_t>(ik)], q).k;
+      at_q.k_plus_q.push_back(bra);
+      at_q.elements.bra_index.push_back(field.zone.rotation_to(bra).irreducible);
+      const std::vector<double> energies_ry =
+          energies_of(field, options, at_q.elements.bra_index.back(), ik);
+      options.kpoints = {ik};
+      const auto derivatives = sigma_derivatives(
+          field, epsilon, options, DerivativeRequest{perturbations, energies_ry, &times}, context);
+      for (std::size_t d = 0; d < list.size(); ++d)
+        at_q.elements.at[d].push_back(at_bra_and_ket(derivatives[d].front()));
+    }
+    at_q.elements.seconds = times.seconds();
+    if (!displaced.request.modes_at_q.empty())
+      at_q.phonons =
+          mode_elements(zero_point_modes_at(displaced.request.modes_at_q, q, field.crystal()),
+                        at_q.elements, field.waves);
+    found.push_back(std::move(at_q));
+  }
+  return found;
+}
+
+}  // namespace quasi::gw
