@@ -11,6 +11,7 @@
 #include "workers/gw/physics/spinor.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
 #include "workers/gw/solver/mean_field/gauge.hpp"
+#include "workers/gw/solver/mean_field/mean_field_checks.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -126,6 +127,37 @@ TEST_F(SpinorStates, TimeReversalTakesStatesToMinusK) {
   EXPECT_GT(here.energy_ry[5] - here.energy_ry[4], 1e-6);
   test::expect_equal_states(here.energy_ry, reversed(here, there.sphere), there.energy_ry,
                             there.coefficients, 1e-12);
+}
+
+// A list that holds k alone is completed by the states at −k, which equal those of H there:
+// energies to 1e-12 Ry, spans to 1e-10.
+TEST_F(SpinorStates, ListsAreCompletedByTimeReversal) {
+  const EmpiricalCrystal crystal = crystal_of("gaas", 6.0);
+  const Vec3 k{0.31, 0.07, -0.22};
+  const DenseStates here = at(crystal, k, 12), there = at(crystal, -1.0 * k, 12);
+  Wavefunctions waves;
+  waves.header.crystal = empirical_crystal(crystal);
+  waves.header.crystal.symmetries = {
+      {.rotation = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}, .translation = {}}};
+  waves.header.n_spinor = 2;
+  waves.n_bands = 12;
+  waves.k = {k};
+  waves.weight = {1.0};
+  waves.first_occupied = {1};
+  waves.last_occupied = {8};
+  waves.energy_ry = here.energy_ry;
+  waves.occupation.assign(12, 1.0);
+  waves.waves.push_back({here.sphere.g, {here.coefficients}});
+  ASSERT_EQ(complete_by_time_reversal(waves, 2), 1);
+  const KPointWaves& made = waves.waves[1];
+  const std::vector<Cplx>& c = made.coefficients[0];
+  const GIndex index(there.sphere.g);
+  const std::size_t n_pw = made.g.size();
+  std::vector<Cplx> ordered(c.size());
+  for (std::size_t row = 0; row < 24; ++row)
+    for (std::size_t i = 0; i < n_pw; ++i)
+      ordered[row * n_pw + static_cast<std::size_t>(index.find(made.g[i]))] = c[row * n_pw + i];
+  test::expect_equal_states(here.energy_ry, ordered, there.energy_ry, there.coefficients, 1e-12);
 }
 
 // U(v·σ)U† = (Rv)·σ for the proper part R of every operation, with U unitary: 1e-14.
