@@ -102,8 +102,9 @@ inline MeanField folded_supercell(SmallSilicon& primitive, EmpiricalCrystal crys
   crystal.bands = 5 * grid[0] * grid[1] * grid[2];
   MeanField header_only = primitive.make(crystal);
   const MeanField& p = primitive.field;
-  // The body of ε⁻¹ at q₀ depends on the direction of q₀ and is averaged over the operations.
-  // In the supercell those of the primitive cell act on k·N and have translations in its units.
+  // The body of ε⁻¹ at q₀ depends on the direction of q₀ and is averaged over the
+  // operations. In the supercell those of the primitive cell act on k·N and have
+  // translations in its units.
   std::vector<SymmetryOperation> operations = p.crystal().symmetries;
   for (SymmetryOperation& s : operations)
     for (int i = 0; i < 3; ++i) {
