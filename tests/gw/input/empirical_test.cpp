@@ -169,7 +169,7 @@ std::map<IVec3, Cplx> by_g(const PotentialElements& elements) {
   return {elements.begin(), elements.end()};
 }
 
-// As displacements vanish, the potential of displaced atoms becomes that of the form factors: it
+// The potential of displaced atoms becomes that of the form factors when displacements vanish. It
 // changes by at most |G| u for each atom, 12^½ 2π/a · 1e-7 Bohr times 0.6 Ry.
 TEST(DisorderedCrystal, BecomesTheIdealOne) {
   for (const char* name : {"silicon", "gaas", "zns"}) {

@@ -115,8 +115,8 @@ TEST_F(SpinorFiles, NonCollinearMagnetismIsRefused) {
   expect_refusal(kFiles + kSums, {"band 1", "k-point 1", "1e-4 Ry", "non-collinear magnetism"});
 }
 
-// What is not built for spinors is refused by `run` and by `validate`, with key and remedy.
-TEST_F(SpinorFiles, WhatIsNotBuiltIsRefused) {
+// `run` and `validate` refuse options that are not built for spinors, with key and remedy.
+TEST_F(SpinorFiles, OptionsThatAreNotBuiltAreRefused) {
   const MeanField field = make();
   test::write_files_of(field, directory_.path());
   expect_refusal(kFiles + "vsc = \"VSC\"\nvkb = \"VKB\"\n" + kSums, {"meanfield.vsc", "wfnq"});

@@ -169,7 +169,8 @@ const BrokenFolders kBroken[] = {
 INSTANTIATE_TEST_SUITE_P(Cases, DisplacedFilesRefused, testing::ValuesIn(kBroken),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// The same displacement twice, k-points reduced by symmetry, and modes without all displacements.
+// A job refuses a displacement that is given twice, k-points that are reduced by symmetry, and modes
+// without all displacements.
 TEST(DisplacedFiles, IncompleteSetsAreRefused) {
   QUASI_NEED_REFERENCE("gw/gwpt");
   DisplacedSilicon files;
