@@ -167,7 +167,7 @@ const BrokenFolders kBroken[] = {
      "which is not opposite to atom 1", "give pairs of +h and -h"}};
 
 INSTANTIATE_TEST_SUITE_P(Cases, DisplacedFilesRefused, testing::ValuesIn(kBroken),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& one) { return std::string(one.param.name); });
 
 // A job refuses a displacement that is given twice, k-points that are reduced by symmetry, and modes
 // without all displacements.

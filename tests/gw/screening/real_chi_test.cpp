@@ -143,8 +143,12 @@ TEST_P(RealChi, RealPartsAddUpWithComplexOnes) {
         for (std::int64_t h = g; h < kPlaneWaves; ++h) {
           const auto at = static_cast<std::size_t>(g * kPlaneWaves + h);
           ASSERT_EQ(values[at], a[at] + b[at]) << g << ' ' << h;
-          if (g == h) ASSERT_EQ(diagonal[static_cast<std::size_t>(g)], values[at]);
-          if (h < 3) ASSERT_EQ(corner[static_cast<std::size_t>(3 * g + h)], values[at]);
+          if (g == h) {
+            ASSERT_EQ(diagonal[static_cast<std::size_t>(g)], values[at]);
+          }
+          if (h < 3) {
+            ASSERT_EQ(corner[static_cast<std::size_t>(3 * g + h)], values[at]);
+          }
         }
       if (GetParam().backend == Backend::kCpu) continue;
       EXPECT_EQ(sum->packed_triangle().has_value(), real && other_real);

@@ -16,8 +16,8 @@ using SpinMatrix = std::array<std::array<std::complex<double>, 2>, 2>;
 
 /// Returns v·σ for a Cartesian vector v.
 inline SpinMatrix pauli(const Vec3& v) {
-  using Cplx = std::complex<double>;
-  return {{{Cplx(v[2], 0.0), Cplx(v[0], -v[1])}, {Cplx(v[0], v[1]), Cplx(-v[2], 0.0)}}};
+  using Number = std::complex<double>;
+  return {{{Number(v[2], 0.0), Number(v[0], -v[1])}, {Number(v[0], v[1]), Number(-v[2], 0.0)}}};
 }
 
 /// Returns the Cartesian matrix R_ij of an operation, with K' = R K for k' = S k.

@@ -75,9 +75,9 @@ std::map<std::string, double> estimate_seconds(const MeanField& field, DeviceTea
                                               n_other * of_epsilon * cost.frequency_pair_s
                                         : cost.chi_pair_s;
       // Every sample of q → 0 has the pairs of q₀.
-      const double times = q == field.q0 ? 1.0 + samples : 1.0;
+      const double repeats = q == field.q0 ? 1.0 + samples : 1.0;
       plan->epsilon_seconds +=
-          times * ((pairs * each + (1.0 + n_other) * cost.inversion_s) / devices +
+          repeats * ((pairs * each + (1.0 + n_other) * cost.inversion_s) / devices +
                    seconds_of_states(field, q, plan->epsilon, cost, devices));
     }
   double points = 0.0;  // (k, q) of Σ
