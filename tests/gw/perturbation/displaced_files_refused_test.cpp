@@ -169,8 +169,8 @@ const BrokenFolders kBroken[] = {
 INSTANTIATE_TEST_SUITE_P(Cases, DisplacedFilesRefused, testing::ValuesIn(kBroken),
                          [](const auto& one) { return std::string(one.param.name); });
 
-// A job refuses a displacement that is given twice, k-points that are reduced by symmetry, and modes
-// without all displacements.
+// A job refuses a displacement that is given twice, k-points that are reduced by symmetry, and
+// modes without all displacements.
 TEST(DisplacedFiles, IncompleteSetsAreRefused) {
   QUASI_NEED_REFERENCE("gw/gwpt");
   DisplacedSilicon files;

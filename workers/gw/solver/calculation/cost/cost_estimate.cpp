@@ -78,7 +78,7 @@ std::map<std::string, double> estimate_seconds(const MeanField& field, DeviceTea
       const double repeats = q == field.q0 ? 1.0 + samples : 1.0;
       plan->epsilon_seconds +=
           repeats * ((pairs * each + (1.0 + n_other) * cost.inversion_s) / devices +
-                   seconds_of_states(field, q, plan->epsilon, cost, devices));
+                     seconds_of_states(field, q, plan->epsilon, cost, devices));
     }
   double points = 0.0;  // (k, q) of Σ
   for (const int ik : s.kpoints)
