@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Meshes, EquilibriumTable,
                                   std::to_string(static_cast<int>(one.param.vgs_v * 10));
                          });
 
-/// Potentials of a quasi-equilibrium by Newton's iteration and with a kept matrix.
+/// Holds potentials of a quasi-equilibrium by Newton's iteration and with a kept matrix.
 struct FieldsOfBias {
   std::vector<double> newton_v, kept_v;
   std::vector<double> steps_v;  ///< of the second one

@@ -155,7 +155,7 @@ vxc = "VXC"
   EXPECT_EQ(compared, 24);
 }
 
-/// Eight atoms of a crystal with displaced atoms.
+/// Returns a crystal of eight displaced atoms.
 EmpiricalCrystal disordered(const std::string& name, double displacement_bohr, int seed = 1) {
   EmpiricalCrystal crystal;
   crystal.name = name;

@@ -19,7 +19,7 @@ const std::string kSums =
 const std::string kFiles =
     "kind = \"gw\"\n[meanfield]\nwfn = \"WFN\"\nwfnq = \"WFNq\"\nrho = \"RHO\"\n";
 
-/// GaAs with spin–orbit coupling on a 2×2×2 grid and its files.
+/// Holds GaAs with spin–orbit coupling on a 2×2×2 grid and its files.
 class SpinorFiles : public ::testing::Test {
  protected:
   static MeanField make() {

@@ -131,7 +131,7 @@ TEST(FirstOrderBlocks, SameBitsOnThreeDevicesAndAfterInterruptions) {
   test::expect_same_bars_on_any_devices_and_after_interruptions(deck_of());
 }
 
-/// The mean of the values of a multiplet, and of their absolute values.
+/// Holds the mean of the values of a multiplet, and of their absolute values.
 struct Mean {
   double mean = 0.0, absolute = 0.0;
   void add(double value, int count) {

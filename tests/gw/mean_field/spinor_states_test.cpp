@@ -36,7 +36,7 @@ class SpinorStates : public ::testing::Test {
   std::unique_ptr<GwKernels> kernels_ = make_gw_kernels(find_device("cpu"));
 };
 
-/// Lower eigenvalue of H₀ + c A between the two functions of symmetry Γ25' that the 15 plane
+/// Returns the lower eigenvalue of H₀ + c A between the two functions Γ25' that the 15 plane
 /// waves 000, 111 and 200 of silicon at Γ hold (docs/theory/gw.md 15.1).
 double level_of_gamma25(double c) {
   const double u = std::pow(2.0 * kPi / 10.2612, 2);

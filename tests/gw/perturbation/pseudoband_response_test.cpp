@@ -119,7 +119,7 @@ class SigmaOfInnerStates {
   FftBox box_;
 };
 
-/// GaAs with filtered pseudobands, and their Σ after a displacement of an atom.
+/// Holds GaAs with filtered pseudobands, and their Σ after a displacement of an atom.
 struct DisplacedPseudobands {
   EmpiricalCrystal crystal = gallium_arsenide();
   SmallSilicon rest{crystal};

@@ -21,7 +21,7 @@ namespace {
 
 using test::SmallSilicon;
 
-/// All eigenstates of H at one k, from its matrix.
+/// Holds all eigenstates of H at one k, from its matrix.
 struct AllStates {
   std::vector<double> energy_ry;
   std::vector<Cplx> coefficients;  ///< [n_pw][n_pw]

@@ -57,7 +57,7 @@ Plan plan_of(const std::string& deck) {
                         {.team = team, .memory_budget_bytes = std::int64_t{1} << 30}, silent);
 }
 
-/// Position of a k-point in the list of kets.
+/// Returns the position of a k-point in the list of kets.
 std::size_t position(const Calculation& run, const WaveVectorElements& at_q, const Vec3& k) {
   for (std::size_t i = 0; i < at_q.elements.k_index.size(); ++i) {
     IVec3 whole{};
@@ -176,7 +176,7 @@ TEST(WaveVectorJob, OuterBandsSplitNoMultipletAtKPlusQ) {
   EXPECT_EQ(plan_of(crystal + "[perturbation]\nq = [[0.25, 0.25, 0.25]]\n").sigma.band_max, 10);
 }
 
-/// Modes of GaAs at q = (1/3, 0, 0) of the chain: unitary numbers instead of a dynamical matrix.
+/// Returns modes of GaAs at q = (1/3, 0, 0) of the chain, with unitary numbers as eigenvectors.
 test::GalliumArsenideModes modes_at_third() {
   test::GalliumArsenideModes modes;
   // The lattice of the job, with both atoms where the job has them.
@@ -246,7 +246,7 @@ TEST(WaveVectorJob, ModesAtQAreSumsOverAtoms) {
   EXPECT_EQ(rows, static_cast<int>(at_q.phonons->couplings.size()));
 }
 
-/// The complex displacement √M u of the atom at a place in a crystal with a mode, [axis]. Places
+/// Returns the complex displacement √M u of the atom at a place in a mode, [axis]. Places
 /// are Cartesian in units of the lattice parameter; it is empty where no atom is.
 std::vector<Cplx> displacement_at(const test::GalliumArsenideModes& modes, std::size_t mode,
                                   const Vec3& q, const Vec3& place) {

@@ -55,7 +55,7 @@ struct CellAndSupercell {
     large.repeats = crystal.k_grid;
     return large;
   }
-  /// Position of a state of the cell in the list of the supercell.
+  /// Returns the position of a state of the cell in the list of the supercell.
   std::size_t position(const Vec3& k, int band) const {
     for (std::size_t i = 0; i < states.size(); ++i) {
       IVec3 whole{};

@@ -31,7 +31,7 @@ double total(const SelfEnergyAtK& sum, std::size_t l) {
   return sum.x_ry[l] + (sum.sx_ry[0][l] + sum.ch_ry[0][l]).real();
 }
 
-/// Largest difference of two ε⁻¹, over all q and elements.
+/// Returns the largest difference of two ε⁻¹, over all q and elements.
 double difference(const std::vector<DielectricMatrix>& a, const std::vector<DielectricMatrix>& b) {
   double largest = 0.0;
   for (std::size_t q = 0; q < a.size(); ++q)
@@ -66,7 +66,7 @@ Wavefunctions at_every_point(const Wavefunctions& from, const BrillouinZone& zon
   return to;
 }
 
-/// A mean field with all points of its grids in the lists and the identity as its only operation.
+/// Returns a mean field with all points of its grids listed and the identity as its only operation.
 MeanField without_symmetry(const MeanField& field) {
   std::optional<Wavefunctions> shifted;
   if (field.shifted) shifted = at_every_point(*field.shifted, *field.shifted_zone);
@@ -106,7 +106,7 @@ void expect_equal_means(const MeanField& a, const std::vector<SelfEnergyAtK>& of
   EXPECT_GE(compared, 9);
 }
 
-/// A whole job without files at λ = 0, with spinors or without.
+/// Runs a whole job without files at λ = 0, with spinors or without.
 Calculation job(const std::string& crystal, const std::string& method, bool spinors) {
   const std::string n = spinors ? "28" : "14", top = spinors ? "16" : "8";
   const std::string text = "self_test = true\n[meanfield]\nsource = \"epm\"\ncrystal = \"" +

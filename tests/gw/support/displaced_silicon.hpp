@@ -14,7 +14,7 @@ namespace quasi::gw::test {
 
 inline const std::string kDisplacedFiles[] = {"VSC", "VKB", "VXC"};
 
-/// Silicon at rest and with atom 1 displaced by ±0.01 Bohr along z, at Γ.
+/// Holds silicon at rest and with atom 1 displaced by ±0.01 Bohr along z, at Γ.
 struct DisplacedSilicon {
   ReferenceCase rest{"gwpt/eq"}, plus{"gwpt/p"}, minus{"gwpt/m"};
 

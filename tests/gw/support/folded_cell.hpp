@@ -12,7 +12,7 @@
 // A supercell at Γ made of the states of a primitive cell on its grid.
 namespace quasi::gw::test {
 
-/// States of a primitive cell on its grid, shifted by `shift`, which a supercell folds onto Γ.
+/// Holds states of a primitive cell on its grid, shifted by `shift`, that a supercell folds to Γ.
 struct StatesToFold {
   const MeanField& cell;       ///< the primitive cell
   const Wavefunctions& waves;  ///< states at irreducible points of the shifted grid

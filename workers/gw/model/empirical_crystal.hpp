@@ -41,7 +41,7 @@ struct EmpiricalCrystal {
   EigensolverOptions eigensolver;
 
   int n_spinor() const { return spin_orbit_ry_bohr2 ? 2 : 1; }
-  /// True if H acts on spins.
+  /// Returns true if H acts on spins.
   bool couples_spins() const {
     return spin_orbit_ry_bohr2 && *spin_orbit_ry_bohr2 != std::array<double, 2>{};
   }

@@ -6,7 +6,7 @@
 
 namespace quasi::gw {
 
-/// The form factor of one atom of a built-in crystal at any |K| (docs/theory/gw.md 14.13). The
+/// Holds the form factor of an atom of a built-in crystal at any |K| (docs/theory/gw.md 14.13). The
 /// table of Cohen and Bergstresser [cohen1966] knows it at four lengths of G. Between them the
 /// curve is the monotone piecewise cubic of [fritsch1984] in |K|. It begins at −2E_F/3, the limit
 /// of a screened ion, with E_F of free electrons, and it is 0 from |K|² = 12 on.

@@ -15,7 +15,7 @@ struct VibratingAtom {
   Vec3 position{};  ///< in units of the lattice vectors
 };
 
-/// Phonon modes at one q in the cell and the order of atoms of their file.
+/// Holds the phonon modes at one q, in the cell and the order of atoms of their file.
 struct PhononModes {
   std::string file;     ///< name for messages
   Vec3 q{};             ///< in units of the reciprocal vectors of that lattice

@@ -11,7 +11,7 @@
 /// Rotations and reversal of two-component states (docs/theory/gw.md 15.3).
 namespace quasi::gw {
 
-/// A matrix of SU(2) on the components (↑, ↓), row-major.
+/// Holds a matrix of SU(2) on the components (↑, ↓), row-major.
 using SpinMatrix = std::array<std::array<std::complex<double>, 2>, 2>;
 
 /// Returns v·σ for a Cartesian vector v.

@@ -51,7 +51,7 @@ std::vector<double> eigen_columns(cusolverDnHandle_t solver, cudaStream_t stream
 /// Returns all eigenvalues, ascending. Rows of `matrix` become the eigenvectors.
 std::vector<double> eigen_hermitian(cusolverDnHandle_t solver, cudaStream_t stream, double2* matrix,
                                     std::int64_t n);
-/// Work space of a diagonalisation with all eigenvectors, bytes.
+/// Holds the bytes of the work space of a diagonalisation with all eigenvectors.
 struct EigenWorkSpace {
   std::size_t device_bytes = 0;
   std::size_t host_bytes = 0;

@@ -50,7 +50,7 @@ void fill_hamiltonian(const LocalHamiltonian& hamiltonian, const GSphere& sphere
   if (hamiltonian.spin_orbit != nullptr) hamiltonian.spin_orbit->add_to(sphere.q, sphere.g, h);
 }
 
-/// The spin–orbit term of a built-in crystal, or none.
+/// Returns the spin–orbit term of a built-in crystal, or null without one.
 std::unique_ptr<const SpinOrbitTerm> spin_orbit_of(const EmpiricalCrystal& wanted,
                                                    const Crystal& crystal) {
   if (!wanted.spin_orbit_ry_bohr2) return nullptr;

@@ -78,7 +78,7 @@ void displace_atoms(const EmpiricalCrystal& wanted, Structure* s) {
   }
 }
 
-/// The atoms of a crystal without disorder.
+/// Returns the atoms of a crystal without disorder.
 Structure make_ideal_structure(const EmpiricalCrystal& wanted, double a) {
   if (const WellModel* wells = well_model(wanted.name))
     return make_wells(wanted, a, wells->height_bohr);

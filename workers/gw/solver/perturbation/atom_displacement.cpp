@@ -20,7 +20,7 @@ void check(const EmpiricalCrystal& wanted, const Crystal& crystal, int atom) {
         "the lengths of the undeformed crystal alone; leave out the deformation");
 }
 
-/// One plane wave K = p + G of the potential of an atom, without the position of the atom.
+/// Holds one plane wave K = p + G of an atom's potential, without the position of the atom.
 struct FormFactorAt {
   IVec3 g{};
   Vec3 k_per_bohr{};      ///< K, Cartesian

@@ -9,8 +9,9 @@ namespace quasi::gw {
 /// Holds the wave of a displacement, u e^{ip·R} in cell R, and the lengths of the form factors.
 struct DisplacementWave {
   Vec3 p{};  ///< wave vector, reduced
-  /// True: form factors of all |K| (form_factor_curve.hpp). False: those of the lattice alone, so
-  /// that ∂V of a supercell has the period of the primitive cell. A p other than 0 needs true.
+  /// True means form factors of all |K| (form_factor_curve.hpp). False means those of the lattice
+  /// alone, so that ∂V of a supercell has the period of the primitive cell. A p other than 0 needs
+  /// true.
   bool all_lengths = false;
 };
 

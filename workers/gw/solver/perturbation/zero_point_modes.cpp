@@ -87,7 +87,7 @@ Vec3 reduced_position(const Crystal& crystal, std::size_t atom) {
   return multiply(crystal.bvec, crystal.atoms[atom].position_alat);
 }
 
-/// The place of an atom of the modes: an atom of the crystal, in one of its cells.
+/// Holds the place of an atom of the modes: an atom of the crystal, in one of its cells.
 struct AtomOfCell {
   std::size_t atom;
   IVec3 cell;  ///< lattice vector from the atom that the crystal lists to that place, reduced

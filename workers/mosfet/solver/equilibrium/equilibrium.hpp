@@ -40,13 +40,13 @@ SheetDensity sheet_density(const DeviceModel& model, const ValleyPair& valley, d
 using SheetModel =
     std::function<SheetDensity(int valley, int subband, int column, double level_ev)>;
 
-/// A factorised Newton matrix of an earlier potential, with which later iterations go on.
+/// Holds a factorised Newton matrix of an earlier potential, with which later iterations go on.
 struct KeptMatrix {
   std::optional<ColumnMatrix> matrix;
   double fall = 1.0;  ///< ratio of the last two steps of V with this matrix
 };
 
-/// Start and goal of solve_field().
+/// Holds the start and the goal of solve_field().
 struct FieldTask {
   std::vector<double> potential_v;  ///< first V [nx][nz]
   Subbands subbands;                ///< levels near those of the first V; empty: none

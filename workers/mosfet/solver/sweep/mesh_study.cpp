@@ -94,7 +94,7 @@ constexpr JudgedNumber kSmallSignalFigures[] = {
     {"gate_capacitance_f_per_m", "gate_capacitance_mesh_error_f_per_m"},
     {"cutoff_extrapolated_hz", "cutoff_extrapolated_mesh_error_hz"}};
 
-/// Points of a sweep with other numbers of cells along one axis.
+/// Holds the points of a sweep with other numbers of cells along one axis.
 struct AxisSweeps {
   bool halved = true;                  ///< `near` has half of the cells, otherwise twice as many
   std::vector<PointResult> near, far;  ///< far: a quarter of the cells; may be empty

@@ -207,7 +207,7 @@ struct PackReal {
   }
 };
 
-/// Sums of all splits and tiles, [n_groups][n_sums].
+/// Returns the sums of all splits and tiles, [n_groups][n_sums].
 template <bool kReal, bool kSlope>
 std::vector<double> sums_of(ResponseWork work, const OrderedRows& rows, cudaStream_t stream) {
   using Rows = ResponseRows<kReal, kSlope>;

@@ -32,7 +32,7 @@ struct ResponseWork {
   PoleModelOnDevice model;  ///< that of the changes
   double closed_x_ry;
   bool wants_own;
-  /// M of each pair in items of 16 bytes: one complex number, or two real ones.
+  /// Holds M of each pair in items of 16 bytes: one complex number, or two real ones.
   const double2* items = nullptr;
   std::int64_t items_of_pair = 0;
   const std::int64_t* pair = nullptr;  ///< [n_rows], l·n_right + n
@@ -55,7 +55,7 @@ __device__ __forceinline__ int place_in_tile(int thread, int i, int n_threads) {
   return Rows::kReal ? Rows::kSide * thread + i : thread + i * n_threads;
 }
 
-/// Position of an element of a thread.
+/// Holds the position of an element of a thread.
 struct ElementAt {
   std::int64_t g, h;
   bool inside;  ///< false: beyond the rows, or above the diagonal of a folded model

@@ -10,7 +10,7 @@
 // term that couples the components, which empirical_pseudopotential.cpp adds to H.
 namespace quasi::gw {
 
-/// The spin–orbit term of the built-in crystals between plane waves K = k+G (docs/theory/gw.md
+/// Makes the spin–orbit term of built-in crystals between plane waves K = k+G (docs/theory/gw.md
 /// 15.1), Ry, after Chelikowsky and Cohen [chelikowsky1976]:
 ///
 ///   H_σσ'(K, K') = −i b(K) b(K') (1/N_at) Σ_a λ_a e^{−i(G−G')·τ_a} (K × K')·σ_σσ'

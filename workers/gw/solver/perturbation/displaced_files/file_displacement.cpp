@@ -23,14 +23,14 @@ constexpr double kSmallestStep_bohr = 1e-4, kLargestStep_bohr = 0.2, kSame_bohr 
   throw InvalidInput("perturbation.displaced: '" + path.string() + "' " + sentence);
 }
 
-/// The files of one displaced crystal.
+/// Holds the files of one displaced crystal.
 struct DisplacedCalculation {
   std::filesystem::path folder;
   PlaneWaveField potential, vxc;
   Projectors projectors;
 };
 
-/// An atom of a file and its displacement from the crystal at rest.
+/// Holds an atom of a file and its displacement from the crystal at rest.
 struct Shift {
   std::size_t atom = 0;
   Vec3 by_bohr{};
@@ -114,7 +114,7 @@ Displacement displacement_of(const MeanField& field, const DisplacedCalculation&
   return {static_cast<int>(up.atom) + 1, static_cast<char>('x' + axis)};
 }
 
-/// ∂V between plane waves by the difference of two Hamiltonians.
+/// Calculates ∂V between plane waves from the difference of two Hamiltonians.
 class DifferenceOfHamiltonians {
  public:
   DifferenceOfHamiltonians(const Wavefunctions& waves, DisplacedCalculation forth,

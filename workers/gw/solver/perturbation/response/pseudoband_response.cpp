@@ -29,7 +29,7 @@ void subtract_projection(View<const Cplx, 2> a, View<const Cplx, 2> b, View<cons
         {overlap.data(), n}, {a.data, n_pw}, {to.data(), n_pw});
 }
 
-/// The recursion of T_l(H̃) x and of its first order.
+/// Calculates T_l(H̃) x and its first order by their recursion.
 class DifferentiatedRecursion {
  public:
   DifferentiatedRecursion(const FilteredStates& states, LoadedHamiltonian& h,

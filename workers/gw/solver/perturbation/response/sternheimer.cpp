@@ -41,7 +41,7 @@ double real_product(const std::vector<Cplx>& a, const std::vector<Cplx>& b) {
   throw NotConverged(text);
 }
 
-/// One right side of the equation with the vectors of its iteration.
+/// Holds one right side of the equation with the vectors of its iteration.
 struct Column {
   std::size_t index = 0;  ///< position in the list of right sides
   std::int64_t ket = 0;   ///< n

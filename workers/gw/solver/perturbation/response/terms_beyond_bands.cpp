@@ -71,7 +71,7 @@ void add_correlation(DerivativeSums& sum, std::size_t at, const Cplx& value) {
 
 }  // namespace
 
-/// Products of the kets n of a part, [n_outer][n][n_g], and of ψ'_n, [(p, m)][n][n_g].
+/// Holds the products of the kets n of a part, [n_outer][n][n_g], and of ψ'_n, [(p, m)][n][n_g].
 struct TermsBeyondBands::Part {
   BandRange kets;
   std::int64_t n_p = 0, n_screened = 0, n_bare = 0;
