@@ -10,8 +10,8 @@ namespace quasi::gw {
 struct DisplacementWave {
   Vec3 p{};  ///< wave vector, reduced
   /// True means form factors of all |K| (form_factor_curve.hpp). False means those of the lattice
-  /// alone, so that ∂V of a supercell has the period of the primitive cell. A p other than 0 needs
-  /// true.
+  /// alone, so that ∂V of a supercell has the period of the primitive cell. A p other than 0
+  /// needs true.
   bool all_lengths = false;
 };
 
