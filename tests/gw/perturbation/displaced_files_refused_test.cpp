@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "tests/gw/support/displaced_silicon.hpp"
+#include "tests/gw/support/planned_deck.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
@@ -18,6 +19,7 @@ using quasi::test::TemporaryDirectory;
 using test::DisplacedSilicon;
 using test::kDisplacedFiles;
 using test::ReferenceCase;
+using test::refusal_of_deck;
 
 /// A change of the folders of +h (first) and −h, and the words of its refusal.
 struct BrokenFolders {
@@ -205,19 +207,7 @@ TEST(DisplacedFiles, IncompleteSetsAreRefused) {
 TEST(DisplacedFiles, BrokenDecksAreRefused) {
   QUASI_NEED_REFERENCE("gw/gwpt");
   DisplacedSilicon files;
-  const auto refusal_of = [&](const std::string& deck) -> std::string {
-    const auto kernels = make_gw_kernels(find_device("cpu"));
-    DeviceTeam team(*kernels);
-    SilentProgress silent;
-    try {
-      validated_plan(parse_deck(deck, {}, "test", "."),
-                     {.team = team, .memory_budget_bytes = std::int64_t{1} << 30}, silent);
-    } catch (const InvalidInput& error) {
-      return error.what();
-    }
-    return "";
-  };
-  EXPECT_EQ(refusal_of(files.deck() + files.displaced()), "");
+  EXPECT_EQ(refusal_of_deck(files.deck() + files.displaced()), "");
   const std::vector<std::vector<std::string>> cases{
       {files.deck(), "meanfield.source = \"files\" alone", "perturbation.displaced"},
       {files.deck() + "displaced = [\"p\"]", "perturbation.displaced", "then that of -h"},
@@ -232,7 +222,7 @@ TEST(DisplacedFiles, BrokenDecksAreRefused) {
            files.displaced(),
        "perturbation.displaced", "remove perturbation.displaced"}};
   for (const auto& broken : cases) {
-    const std::string message = refusal_of(broken[0]);
+    const std::string message = refusal_of_deck(broken[0]);
     EXPECT_NE(message.find(broken[1]), std::string::npos) << broken[0] << "\n" << message;
     EXPECT_NE(message.find(broken[2]), std::string::npos) << broken[0] << "\n" << message;
   }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tests/gw/support/planned_deck.hpp"
 #include "tests/gw/support/small_silicon.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
@@ -16,6 +17,7 @@
 namespace quasi::gw {
 namespace {
 
+using test::refusal_of_deck;
 using test::SmallSilicon;
 
 const std::string kCrystal =
@@ -27,20 +29,6 @@ Calculation run_deck(const std::string& deck) {
   SilentProgress silent;
   return run_calculation(parse_deck(deck, {}, "test", "."), *kernels, std::int64_t{1} << 30,
                          silent);
-}
-
-/// Message with which the deck is refused; empty if it is planned.
-std::string refusal_of(const std::string& deck) {
-  const auto kernels = make_gw_kernels(find_device("cpu"));
-  DeviceTeam team(*kernels);
-  SilentProgress silent;
-  try {
-    validated_plan(parse_deck(deck, {}, "test", "."),
-                   {.team = team, .memory_budget_bytes = std::int64_t{1} << 30}, silent);
-  } catch (const InvalidInput& error) {
-    return error.what();
-  }
-  return "";
 }
 
 // A job displaces both atoms of GaAs. The acoustic sum of the mean field vanishes; that of Σ does
@@ -223,7 +211,7 @@ TEST(PerturbationJob, BrokenDecksAreRefused) {
   const std::string perturbed = "[perturbation]\n";
   const std::string small =
       "[meanfield]\nsource = \"epm\"\ncutoff_ry = 3.0\nbands = 8\n[epsilon]\ncutoff_ry = 2.0\n";
-  EXPECT_EQ(refusal_of(small + perturbed), "");
+  EXPECT_EQ(refusal_of_deck(small + perturbed), "");
   const std::vector<std::vector<std::string>> cases{
       {small + perturbed + "atoms = [3]", "perturbation.atoms", "the cell has 2 atoms"},
       {small + perturbed + "atoms = [0]", "perturbation.atoms", "outside 1"},
@@ -264,7 +252,7 @@ TEST(PerturbationJob, BrokenDecksAreRefused) {
       {"stop_after = \"epsilon\"\n" + small + perturbed, "stop_after", "no Σ"},
       {"convergence_study = true\n" + small + perturbed, "--converge", "energies alone"}};
   for (const auto& broken : cases) {
-    const std::string message = refusal_of(broken[0]);
+    const std::string message = refusal_of_deck(broken[0]);
     EXPECT_NE(message.find(broken[1]), std::string::npos) << broken[0] << "\n" << message;
     EXPECT_NE(message.find(broken[2]), std::string::npos) << broken[0] << "\n" << message;
   }

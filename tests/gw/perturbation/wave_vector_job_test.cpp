@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "tests/gw/support/phonon_mode_files.hpp"
+#include "tests/gw/support/planned_deck.hpp"
 #include "tests/support/reference_data.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "workers/backend/error.hpp"
@@ -35,26 +36,9 @@ Calculation run_deck(const std::string& deck, const std::filesystem::path& direc
                          silent);
 }
 
-/// Message with which the deck is refused; empty if it is planned.
-std::string refusal_of(const std::string& table, const std::filesystem::path& directory = ".") {
-  const auto kernels = make_gw_kernels(find_device("cpu"));
-  DeviceTeam team(*kernels);
-  SilentProgress silent;
-  try {
-    validated_plan(parse_deck(kChain + "[perturbation]\n" + table, {}, "test", directory),
-                   {.team = team, .memory_budget_bytes = std::int64_t{1} << 30}, silent);
-  } catch (const InvalidInput& error) {
-    return error.what();
-  }
-  return "";
-}
-
-Plan plan_of(const std::string& deck) {
-  const auto kernels = make_gw_kernels(find_device("cpu"));
-  DeviceTeam team(*kernels);
-  SilentProgress silent;
-  return validated_plan(parse_deck(deck, {}, "test", "."),
-                        {.team = team, .memory_budget_bytes = std::int64_t{1} << 30}, silent);
+/// Returns the message with which a job of the chain is refused; empty if it is planned.
+std::string refusal_of(const std::string& table, const std::filesystem::path& directory) {
+  return test::refusal_of_deck(kChain + "[perturbation]\n" + table, directory);
 }
 
 /// Returns the position of a k-point in the list of kets.
@@ -172,8 +156,10 @@ TEST(WaveVectorJob, OuterBandsSplitNoMultipletAtKPlusQ) {
   const std::string crystal =
       "[meanfield]\nsource = \"epm\"\ncutoff_ry = 5.0\nk_grid = [4, 4, 4]\nbands = 20\n"
       "[epsilon]\ncutoff_ry = 3.0\n[sigma]\nband_max = 8\nkpoints = [[0, 0, 0]]\n";
-  EXPECT_EQ(plan_of(crystal).sigma.band_max, 8);
-  EXPECT_EQ(plan_of(crystal + "[perturbation]\nq = [[0.25, 0.25, 0.25]]\n").sigma.band_max, 10);
+  EXPECT_EQ(test::plan_of_deck(crystal).sigma.band_max, 8);
+  EXPECT_EQ(
+      test::plan_of_deck(crystal + "[perturbation]\nq = [[0.25, 0.25, 0.25]]\n").sigma.band_max,
+      10);
 }
 
 /// Returns modes of GaAs at q = (1/3, 0, 0) of the chain, with unitary numbers as eigenvectors.
