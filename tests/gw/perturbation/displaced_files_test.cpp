@@ -120,18 +120,25 @@ TEST(DisplacedFiles, JobsWriteTheCouplingsOfGw) {
   EXPECT_EQ(table.find("which the built-in crystals lack"), std::string::npos);
 }
 
-// The size of g^GW over degenerate modes and bands, its file and its table. V_xc is half of g here,
-// so that g^GW = g/2 + ⟨∂Σ⟩.
-TEST(DisplacedFiles, EnhancementsAreThoseOfTheSets) {
+/// Runs a small job of GaAs with phonon modes. @param sigma  lines of the table [sigma]
+Calculation run_with_modes(const std::string& sigma) {
   const TemporaryDirectory directory;
   test::GalliumArsenideModes{}.write_text(directory.path() / "modes");
   const auto kernels = make_gw_kernels(find_device("cpu"));
   SilentProgress silent;
-  Calculation run = run_calculation(
+  return run_calculation(
       parse_deck("[meanfield]\nsource = \"epm\"\ncrystal = \"gaas\"\ncutoff_ry = 3.0\nbands = 8\n"
-                 "[epsilon]\ncutoff_ry = 2.0\n[perturbation]\nmodes = \"modes\"\n",
+                 "[epsilon]\ncutoff_ry = 2.0\n[sigma]\n" +
+                     sigma + "[perturbation]\nmodes = \"modes\"\n",
                  {}, "test", directory.path()),
       *kernels, std::int64_t{1} << 30, silent);
+}
+
+// The test computes the size of g^GW over degenerate modes and bands, and reads it in the file and
+// in the table. V_xc is half of g here, so that g^GW = g/2 + ⟨∂Σ⟩.
+TEST(DisplacedFiles, EnhancementsAreThoseOfTheSets) {
+  const TemporaryDirectory directory;
+  Calculation run = run_with_modes("");
   for (auto& at_k : run.displacements->at)
     for (ElementsAtK& at : at_k)
       for (const Cplx& g : at.mean_field) at.vxc.push_back(0.5 * g);
@@ -195,16 +202,8 @@ TEST(DisplacedFiles, EnhancementsAreThoseOfTheSets) {
 // Zero-point shifts are of second order in g. V_xc makes g^GW twice g here, and all bands are outer
 // bands, so that the shifts with g^GW are four times those with g: 1e-9 of them.
 TEST(DisplacedFiles, ZeroPointShiftsTakeTheCouplingsOfGw) {
-  const TemporaryDirectory directory;
-  test::GalliumArsenideModes{}.write_text(directory.path() / "modes");
+  Calculation run = run_with_modes("band_max = 8\n");
   const auto kernels = make_gw_kernels(find_device("cpu"));
-  SilentProgress silent;
-  Calculation run = run_calculation(
-      parse_deck("[meanfield]\nsource = \"epm\"\ncrystal = \"gaas\"\ncutoff_ry = 3.0\nbands = 8\n"
-                 "[epsilon]\ncutoff_ry = 2.0\n[sigma]\nband_max = 8\n[perturbation]\n"
-                 "modes = \"modes\"\n",
-                 {}, "test", directory.path()),
-      *kernels, std::int64_t{1} << 30, silent);
   ASSERT_EQ(run.plan.sigma.bands, run.displacements->band_max);
   for (auto& at_k : run.displacements->at)
     for (ElementsAtK& at : at_k)

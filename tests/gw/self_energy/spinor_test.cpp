@@ -179,9 +179,9 @@ void turn_spin_axis(const SpinMatrix& u, Wavefunctions& waves) {
   }
 }
 
-// A rotation of the spin axis of all states, and unitary matrices within all multiplets, change
-// neither ε⁻¹ nor Σ of any multiplet: 1e-10. Operations of the crystal turn the spin axis too,
-// so that the identity is the only one here.
+// Two changes of the states leave ε⁻¹ and the Σ of every multiplet as they are, within 1e-10.
+// One rotates the spin axis of all states, the other mixes the states of each multiplet by a
+// unitary matrix. Rotations of the crystal would fix the spin axis, so that the test uses none.
 TEST(Spinors, SpinAxisAndMixingOfMultipletsAreFree) {
   SmallSilicon s(spinor_crystal("gaas", 2.2e-2));
   const MeanField full = without_symmetry(s.field);

@@ -64,7 +64,7 @@ inline std::vector<FoldedState> states_of_the_zone(const StatesToFold& from,
   return states;
 }
 
-/// Wavefunctions of the supercell at Γ made of the states of a primitive cell.
+/// Returns the wavefunctions of the supercell at Γ, made from the states of a primitive cell.
 inline Wavefunctions folded_waves(const StatesToFold& from, const MeanFieldHeader& header) {
   const IVec3& grid = from.cell.waves.k_grid;
   KPointWaves all;

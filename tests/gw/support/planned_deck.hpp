@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -30,6 +32,14 @@ inline std::string refusal_of_deck(const std::string& deck,
     return error.what();
   }
   return "";
+}
+
+/// Expects that a deck is refused with a message that contains both texts.
+inline void expect_refusal(const std::string& deck, const std::string& field,
+                           const std::string& remedy) {
+  const std::string message = refusal_of_deck(deck);
+  EXPECT_NE(message.find(field), std::string::npos) << deck << "\n" << message;
+  EXPECT_NE(message.find(remedy), std::string::npos) << deck << "\n" << message;
 }
 
 }  // namespace quasi::gw::test

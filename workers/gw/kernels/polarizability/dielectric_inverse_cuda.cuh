@@ -27,7 +27,7 @@ class CudaInverse final : public DielectricInverse {
  public:
   CudaInverse(SharedContext context, std::int64_t n, quasi::cuda::DeviceBuffer<double2> values)
       : DielectricInverse(n), context_(std::move(context)), values_(std::move(values)) {}
-  /// Takes a matrix without imaginary parts.
+  /// Makes the object of an inverse that is real. @param real  [n][n] its numbers
   CudaInverse(SharedContext context, std::int64_t n, quasi::cuda::DeviceBuffer<double> real)
       : DielectricInverse(n), context_(std::move(context)), real_(std::move(real)) {}
   std::vector<Cplx> rows(std::int64_t count) const override {

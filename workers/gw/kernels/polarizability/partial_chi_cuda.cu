@@ -89,7 +89,7 @@ struct MakeComplex {
   __device__ void operator()(std::int64_t i) const { to[i] = {from[i], 0.0}; }
 };
 
-/// Makes one element of some rows of the scaled inverse.
+/// Computes one element of ε⁻¹ from ε̃⁻¹, for some of the rows.
 struct ScaleRealRows {
   const double* coulomb;
   const double* inverse;
@@ -101,8 +101,9 @@ struct ScaleRealRows {
   }
 };
 
-/// Calls make(first value, number, values) for pieces of `count` complex numbers, which it copies
-/// to the host.
+/// Makes `count` complex numbers on the device and copies them to the host, `piece` of them at a
+/// time. make(first, n, values) writes n numbers, from the number `first` on, to `values` on the
+/// device.
 template <typename Make>
 void to_host_in_pieces(CudaContext& context, std::int64_t count, std::int64_t piece, Cplx* to,
                        const Make& make) {

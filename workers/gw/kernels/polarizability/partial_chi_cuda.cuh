@@ -33,7 +33,7 @@ class CudaChi final : public PartialChi {
   bool is_real() const { return real_.size() > 0; }
   /// Returns the real numbers of χ(0).
   const double* real() const { return real_.data(); }
-  /// Returns χ(0) for frequency 0 and χ(ω_i) for i + 1, which is_real() must not be.
+  /// Returns χ(0) for frequency 0 and χ(ω_i) for i + 1. @pre χ of that frequency is complex
   const double2* matrix(std::int64_t frequency) const {
     return frequency == 0 && shape().n_static > 0
                ? values_.data()
@@ -75,7 +75,8 @@ void make_dielectric(const double2* chi, const double* coulomb, const Dielectric
 /// Makes the whole ε̃ from the triangle G ≤ G' of χ(0) in its place; v > 0 everywhere.
 void make_dielectric_in_place(double2* chi, const double* coulomb, std::int64_t n,
                               cudaStream_t stream);
-/// Makes the whole real ε̃ from the triangle G ≤ G' of a real χ(0); v > 0 everywhere.
+/// Writes both triangles of the real ε̃ from the triangle G ≤ G' of a real χ(0). The Coulomb
+/// interaction must be positive at all plane waves.
 /// @param epsilon  [n][n]; it may be the array of χ
 void make_real_dielectric(const double* chi, const double* coulomb, std::int64_t n, double* epsilon,
                           cudaStream_t stream);

@@ -153,8 +153,9 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
   return bytes;
 }
 
-/// True if the coefficients of the lowest state of every k are real. χ is real then. All states of
-/// spinors are examined, because a lowest state may be real by chance.
+/// Returns true if the plane-wave coefficients are real, so that χ is real. The function examines
+/// the lowest state of every k. With spinors it examines all states, because the lowest one may be
+/// real by chance.
 bool has_real_states(const Wavefunctions& waves) {
   for (const KPointWaves& at : waves.waves)
     for (const auto& spin : at.coefficients) {

@@ -27,7 +27,7 @@ class ContourScreening {
     if (coulomb.options().wing_rule == WingRule::kListedPoint)
       wings_ = wing_factors_of_listed_point(w_.at.epsilon, coulomb, bdot, q);
   }
-  /// Returns a view of W, which is valid while this object exists.
+  /// Returns W at q for the sums at full frequency. The result refers to this object.
   FrequencyDependentW at_q() const { return {w_.at, wings_, w_.subspace}; }
   /// Returns the plane waves of W at the irreducible q.
   const GSphere& sphere() const { return w_.at.sphere; }

@@ -22,7 +22,7 @@ struct ElementsAtK {
   std::vector<Cplx> difference;
   std::vector<Cplx> vxc;  ///< ⟨l|∂V_xc|m⟩; empty for a crystal without V_xc
 
-  /// Returns the mean of ∂Σ at the energies of bra and ket for the element number i, Ry/Bohr.
+  /// Returns ⟨∂Σ⟩ of the element number i, Ry/Bohr: the mean of its values at both energies.
   Cplx sigma(std::size_t i) const { return 0.5 * (sigma_bra[i] + sigma_ket[i]); }
   /// Returns g^GW = g − ⟨∂V_xc⟩ + ⟨∂Σ⟩ of the element number i with that mean,
   /// Ry/Bohr.
@@ -87,7 +87,7 @@ struct DisplacedCrystal {
   const std::vector<FileDisplacement>* files = nullptr;
 };
 
-/// Makes the perturbations of a request, or those of files.
+/// Returns one perturbation for each displacement that the deck lists, or for each of its files.
 std::vector<Perturbation> perturbations_of(const DisplacedCrystal& displaced,
                                            const Crystal& crystal);
 

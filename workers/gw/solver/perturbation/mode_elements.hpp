@@ -38,7 +38,7 @@ struct ModeCoupling {
 struct ZeroPointShifts {
   std::vector<double> fan_ev;           ///< second order in ∂V
   std::vector<double> debye_waller_ev;  ///< first order in ∂²V, with rigid ions
-  /// Both with g^GW between the outer states; empty for a crystal without V_xc.
+  /// These two values have g^GW in place of g between outer states. Without V_xc they are empty.
   std::vector<double> fan_gw_ev, debye_waller_gw_ev;
 };
 

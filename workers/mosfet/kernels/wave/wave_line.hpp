@@ -8,8 +8,9 @@ namespace quasi::mosfet {
 /// The elimination of a line stores kWaveWork numbers of every node: six coefficients that all
 /// columns of right sides share, and two right sides of each column.
 constexpr int kWaveCoefficients = 6, kWaveWork = kWaveCoefficients + 2 * kWaveColumns;
-/// Currents need four values of g next to the contacts: g⁺ at nodes 0 and nx − 2, g⁻ at nodes
-/// 1 and nx − 1.
+/// The currents through both contacts follow from four values of the occupation g of a line.
+/// They are g⁺ (towards the drain) at nodes 0 and nx − 2, and g⁻ (towards the source) at
+/// nodes 1 and nx − 1.
 constexpr int kWaveEnds = 4;
 
 /// Holds the coefficients P and q of a node after elimination, g_i = d − P g_{i+1} − q

@@ -34,8 +34,8 @@ struct PoleChangesOnDevice {
 struct WantedResponses {
   bool slope, own;
 };
-/// Holds the responses of one block of products in host memory. The weight of ResponseTerms is not
-/// applied.
+/// Holds in host memory the changes of Σ by changes of the pole model, for one block of bands.
+/// They are not yet multiplied by ResponseTerms::weight.
 struct ResponsesOnHost {
   std::vector<std::int64_t> group_end;  ///< ends of the groups of outer states
   std::vector<double> total, slope;     ///< [n_changes][n_groups]; `slope` may be empty

@@ -16,6 +16,9 @@ namespace quasi::gw {
 ///   H_σσ'(K, K') = −i b(K) b(K') (1/N_at) Σ_a λ_a e^{−i(G−G')·τ_a} (K × K')·σ_σσ'
 ///   b(K) = (1 + K²/κ²)⁻²,  κ² = 2 Ry
 ///
+/// The indices σ and σ' are spins, and σ_σσ' is the vector of Pauli matrices. Atom a of the
+/// N_at atoms has the strength λ_a and the position τ_a.
+///
 /// It is Hermitian and commutes with time reversal iσ_y K. Matrices are [2 n_pw][2 n_pw] with the
 /// components ↑ of all plane waves before those of ↓.
 class SpinOrbitTerm {

@@ -8,8 +8,9 @@
 namespace quasi::mosfet {
 
 /// Computes transposes of the derivatives of a FieldResponse of first order along x
-/// (docs/theory/mosfet.md 17.9). Each function of_…() returns the derivatives by V [nx][nz] of a
-/// sum over cells or nodes at fixed occupations g.
+/// (docs/theory/mosfet.md 17.9). A function of_…() takes the weights of a sum over cells or
+/// nodes. It returns the derivatives of the sum with respect to the potential V [nx][nz], while
+/// the occupations g of the cells stay fixed.
 ///
 /// The weight of a cell is w = 2 C_ν Δx e^{(E_F−H)/kT}, so that Σ w V g counts the electrons
 /// of both valleys per width. Ψ and Φ are the adjoint solutions for transport and for the field.
