@@ -1,10 +1,12 @@
 #include "workers/mosfet/output/iv_csv.hpp"
 
+#include <fcntl.h>
+
 #include <array>
 #include <charconv>
-#include <fstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/files/durable_file.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -34,26 +36,33 @@ std::string csv_row(const PointResult& point) {
   return line.append(",").append(status_name(point.status)).append("\n");
 }
 
+/// Writes a file beside `path` and renames it, so that `path` holds the old or the new text.
+void replace_file(const std::filesystem::path& path, const std::string& text) {
+  const std::filesystem::path aside =
+      path.parent_path() / ("." + path.filename().string() + ".new");
+  try {
+    files::Descriptor file(aside, O_WRONLY | O_CREAT | O_TRUNC, "create", 0666);
+    file.write(text);
+    file.sync();
+    files::publish(aside, path);
+  } catch (const files::FileFailure& failure) {
+    throw StorageError(failure.sentence());
+  }
+}
+
 }  // namespace
 
-void IvCsv::add(int point, const PointResult& result) {
-  rows_[point] = csv_row(result);
-  const std::filesystem::path aside = path_.parent_path() / ".iv.csv.new";
-  std::ofstream out(aside);
-  out << kCsvHeader;
-  for (const auto& [index, row] : rows_) out << row;
-  out.close();
-  std::error_code failure;
-  if (out) std::filesystem::rename(aside, path_, failure);
-  if (!out || failure)
-    throw StorageError("cannot write '" + path_.string() + "'; is the disk full?");
+void IvCsv::add(const std::map<int, PointResult>& points) {
+  for (const auto& [point, result] : points) rows_[point] = csv_row(result);
+  std::string text = kCsvHeader;
+  for (const auto& [point, row] : rows_) text += row;
+  replace_file(path_, text);
 }
 
 void write_iv_csv(const std::filesystem::path& directory, const std::vector<PointResult>& points) {
-  std::ofstream out(directory / "iv.csv");
-  out << kCsvHeader;
-  for (const PointResult& point : points) out << csv_row(point);
-  if (!out.flush()) throw StorageError("cannot write iv.csv; is the disk full?");
+  std::string text = kCsvHeader;
+  for (const PointResult& point : points) text += csv_row(point);
+  replace_file(directory / "iv.csv", text);
 }
 
 }  // namespace quasi::mosfet
