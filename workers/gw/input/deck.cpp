@@ -73,8 +73,7 @@ void check_crystal_keys(TableReader& reader, std::size_t limit) {
   if (limit == kDense)
     reader.fail("long_wave",
                 "= \"dense\" belongs to files; \"states\" does the same with source = \"epm\"");
-  for (const char* key :
-       {"wfn", "wfnq", "wfn_outer", "rho", "vxc", "vsc", "vkb", "state_memory_mib"})
+  for (const char* key : {"wfn", "wfnq", "wfn_outer", "rho", "vsc", "vkb", "state_memory_mib"})
     if (reader.has(key))
       reader.fail(key, "is not allowed with source = \"epm\", which needs no files; remove it");
 }
@@ -127,7 +126,8 @@ void read_mean_field(const toml::table* table, const std::string& where,
   m.wfnq = path_of("wfnq", "");
   m.wfn_outer = path_of("wfn_outer", "");
   m.rho = path_of("rho", "");
-  m.vxc = path_of("vxc", "");
+  m.local_density = m.empirical && reader.choice("vxc", 0, {"none", "lda"}) == 1;
+  if (!m.empirical) m.vxc = path_of("vxc", "");
   m.vsc = path_of("vsc", "");
   m.vkb = path_of("vkb", "");
   read_crystal(reader, m.crystal);

@@ -22,6 +22,9 @@ struct MeanFieldOptions {
                            ///< given
   std::filesystem::path wfn, wfnq, wfn_outer, rho, vxc, vsc, vkb;
   EmpiricalCrystal crystal;
+  /// True: V_xc of the built-in crystal is that of its density (local_density.hpp). False: it has
+  /// none.
+  bool local_density = false;
   LongWave long_wave = LongWave::kStates;
   Vec3 q0{0.001, 0.0, 0.0};  ///< reduced; the shift of kDense and the direction of kVelocity
   /// Largest error of the projectors between the plane waves of VKB, relative to their maximum.

@@ -275,7 +275,7 @@ Preparation prepare(const Deck& deck, const Workplace& place, Progress& progress
   }
   if (!deck.stop_after_epsilon) {
     const PhaseClock clock(&run.seconds["vxc"]);
-    ready.vxc = exchange_correlation(deck.mean_field.vxc, outer != nullptr ? *outer : run.field,
+    ready.vxc = exchange_correlation(deck.mean_field, outer != nullptr ? *outer : run.field,
                                      run.plan.sigma, place.team.first(), deck.sigma.wants_matrix());
   }
   if (deck.self_test) {

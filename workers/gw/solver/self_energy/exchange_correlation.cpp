@@ -5,6 +5,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/input/text_files.hpp"
+#include "workers/gw/solver/mean_field/local_density.hpp"
 #include "workers/io/input_path.hpp"
 
 namespace quasi::gw {
@@ -58,6 +59,19 @@ std::vector<Cplx> elements_of_point(const KPointElements& point, const std::stri
   return matrix;
 }
 
+/// Calculates the elements of a potential V_xc(G) in Ry between the outer states.
+ExchangeCorrelation elements_of_potential(const PlaneWaveField& potential, const MeanField& field,
+                                          const SigmaOptions& options, GwKernels& kernels) {
+  ExchangeCorrelation vxc{.matrix_ev = {}, .n = options.band_max - options.band_min + 1};
+  for (const int ik : options.kpoints)
+    for (int spin = 0; spin < field.n_spins(); ++spin) {
+      vxc.matrix_ev.push_back(potential_matrix(
+          field, potential, {ik, spin, options.band_min - 1, options.band_max}, kernels));
+      for (Cplx& value : vxc.matrix_ev.back()) value *= kRydberg_ev;
+    }
+  return vxc;
+}
+
 }  // namespace
 
 ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, const MeanField& field,
@@ -68,13 +82,7 @@ ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, cons
   if (is_fortran_file(path)) {
     const PlaneWaveField potential = read_field(path, "VXC");
     require_same_crystal(field.waves.header, "WFN", potential.header, "VXC");
-    for (const int ik : options.kpoints)
-      for (int spin = 0; spin < field.n_spins(); ++spin) {
-        vxc.matrix_ev.push_back(potential_matrix(
-            field, potential, {ik, spin, options.band_min - 1, options.band_max}, kernels));
-        for (Cplx& value : vxc.matrix_ev.back()) value *= kRydberg_ev;
-      }
-    return vxc;
+    return elements_of_potential(potential, field, options, kernels);
   }
   const auto list = read_matrix_elements(path);
   for (const int ik : options.kpoints) {
@@ -93,6 +101,14 @@ ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, cons
     }
   }
   return vxc;
+}
+
+ExchangeCorrelation exchange_correlation(const MeanFieldOptions& source, const MeanField& field,
+                                         const SigmaOptions& options, GwKernels& kernels,
+                                         bool off_diagonal) {
+  if (!source.local_density)
+    return exchange_correlation(source.vxc, field, options, kernels, off_diagonal);
+  return elements_of_potential(LocalDensity(field.density).potential(), field, options, kernels);
 }
 
 }  // namespace quasi::gw

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "workers/gw/model/mean_field_options.hpp"
 #include "workers/gw/solver/self_energy/sigma.hpp"
 
 namespace quasi::gw {
@@ -26,6 +27,14 @@ bool is_fortran_file(const std::filesystem::path& path);
 /// @param off_diagonal  true: elements n ≠ m are needed; false: they may be 0
 /// @throws InvalidInput for a k-point, band or element that the file lacks
 ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, const MeanField& field,
+                                         const SigmaOptions& options, GwKernels& kernels,
+                                         bool off_diagonal);
+
+/// Takes V_xc from the file of a mean field or, for a built-in crystal, from its density
+/// (local_density.hpp).
+/// @param field  with the outer states
+/// @throws InvalidInput as the function above does
+ExchangeCorrelation exchange_correlation(const MeanFieldOptions& source, const MeanField& field,
                                          const SigmaOptions& options, GwKernels& kernels,
                                          bool off_diagonal);
 
