@@ -7,7 +7,7 @@
 #include "tests/gw/support/small_silicon.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
-#include "workers/gw/solver/mean_field/local_density.hpp"
+#include "workers/gw/solver/mean_field/xc/local_density.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
 #include "workers/gw/solver/perturbation/response/density_response.hpp"
 #include "workers/gw/solver/self_energy/exchange_correlation.hpp"

@@ -1,12 +1,9 @@
 #include "workers/mosfet/output/iv_csv.hpp"
 
-#include <fcntl.h>
-
 #include <array>
 #include <charconv>
 
-#include "workers/backend/error.hpp"
-#include "workers/files/durable_file.hpp"
+#include "workers/io/replaced_file.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -34,20 +31,6 @@ std::string csv_row(const PointResult& point) {
     line.append(",").append(found == point.numbers.end() ? "" : shortest(found->second));
   }
   return line.append(",").append(status_name(point.status)).append("\n");
-}
-
-/// Writes a file beside `path` and renames it, so that `path` holds the old or the new text.
-void replace_file(const std::filesystem::path& path, const std::string& text) {
-  const std::filesystem::path aside =
-      path.parent_path() / ("." + path.filename().string() + ".new");
-  try {
-    files::Descriptor file(aside, O_WRONLY | O_CREAT | O_TRUNC, "create", 0666);
-    file.write(text);
-    file.sync();
-    files::publish(aside, path);
-  } catch (const files::FileFailure& failure) {
-    throw StorageError(failure.sentence());
-  }
 }
 
 }  // namespace

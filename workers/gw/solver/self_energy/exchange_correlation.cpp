@@ -5,7 +5,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/input/text_files.hpp"
-#include "workers/gw/solver/mean_field/local_density.hpp"
+#include "workers/gw/solver/mean_field/xc/local_density.hpp"
 #include "workers/io/input_path.hpp"
 
 namespace quasi::gw {

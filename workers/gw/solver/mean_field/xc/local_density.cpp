@@ -1,4 +1,4 @@
-#include "workers/gw/solver/mean_field/local_density.hpp"
+#include "workers/gw/solver/mean_field/xc/local_density.hpp"
 
 #include <xc.h>
 
