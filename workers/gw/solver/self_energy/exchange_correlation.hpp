@@ -18,9 +18,9 @@ struct ExchangeCorrelation {
   std::vector<std::vector<double>> diagonal_ev() const;
 };
 
-/// True for an unformatted Fortran file, which opens with the length of its 96-byte title.
-/// vxc.dat opens with text.
-bool is_fortran_file(const std::filesystem::path& path);
+/// True for a file VXC, which opens with the length of its 96-byte title, and for a folder
+/// PREFIX.save. The file vxc.dat opens with text and holds matrix elements.
+bool holds_potential(const std::filesystem::path& path);
 
 /// Reads V_xc between the outer states: VXC gives the potential, vxc.dat the matrix elements.
 /// @param path          VXC or vxc.dat; empty: no V_xc
@@ -30,8 +30,8 @@ ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, cons
                                          const SigmaOptions& options, GwKernels& kernels,
                                          bool off_diagonal);
 
-/// Takes V_xc from the file of a mean field or, for a built-in crystal, from its density
-/// (local_density.hpp).
+/// Takes V_xc from the file or the folder PREFIX.save of a mean field or, for a built-in crystal,
+/// from its density (local_density.hpp).
 /// @param field  with the outer states
 /// @throws InvalidInput as the function above does
 ExchangeCorrelation exchange_correlation(const MeanFieldOptions& source, const MeanField& field,

@@ -1,7 +1,5 @@
 #include "workers/gw/solver/mean_field/xc/local_density.hpp"
 
-#include <xc.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -10,6 +8,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/kernels/pair_products/fft_cpu.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/mean_field/xc/libxc.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -45,32 +44,19 @@ std::vector<Cplx> on_plane_waves(const MeanFieldHeader& header, FftArray values)
   return of_g;
 }
 
-/// Owns one functional of libxc for equal spins.
-class Functional {
- public:
-  explicit Functional(int number) {
-    if (xc_func_init(&functional_, number, XC_UNPOLARIZED) != 0)
-      throw BackendAbsent("libxc has no functional number " + std::to_string(number) +
-                          "; install libxc 5.2 or newer");
-  }
-  ~Functional() { xc_func_end(&functional_); }
-  Functional(const Functional&) = delete;
-  Functional& operator=(const Functional&) = delete;
+/// Numbers of the functionals of libxc, from its documentation.
+constexpr int kSlater = 1, kPerdewWang = 12;
 
-  /// Adds V_xc in Ry and f_xc in Ry Bohr³ at the given densities.
-  void add(const std::vector<double>& density, std::vector<double>& potential,
-           std::vector<double>& derivative) const {
-    std::vector<double> v(density.size()), f(density.size());
-    xc_lda_vxc_fxc(&functional_, density.size(), density.data(), v.data(), f.data());
-    for (std::size_t i = 0; i < density.size(); ++i) {
-      potential[i] += kRydbergsPerHartree * v[i];
-      derivative[i] += kRydbergsPerHartree * f[i];
-    }
+/// Adds V_xc in Ry and f_xc in Ry Bohr³ of one functional at the given densities.
+void add_functional(int number, const std::vector<double>& density, std::vector<double>& potential,
+                    std::vector<double>& derivative) {
+  std::vector<double> v(density.size()), f(density.size());
+  LibxcFunctional(number, 1).local(density.size(), density.data(), v.data(), f.data());
+  for (std::size_t i = 0; i < density.size(); ++i) {
+    potential[i] += kRydbergsPerHartree * v[i];
+    derivative[i] += kRydbergsPerHartree * f[i];
   }
-
- private:
-  xc_func_type functional_{};
-};
+}
 
 }  // namespace
 
@@ -94,8 +80,8 @@ LocalDensity::LocalDensity(const PlaneWaveField& density) : header_(density.head
   for (double& value : electrons_per_bohr3) value = std::max(value, 0.0);
   potential_ry_.resize(electrons_per_bohr3.size());
   derivative_ry_bohr3_.resize(electrons_per_bohr3.size());
-  for (const int number : {XC_LDA_X, XC_LDA_C_PW})
-    Functional(number).add(electrons_per_bohr3, potential_ry_, derivative_ry_bohr3_);
+  for (const int number : {kSlater, kPerdewWang})
+    add_functional(number, electrons_per_bohr3, potential_ry_, derivative_ry_bohr3_);
 }
 
 PlaneWaveField LocalDensity::potential() const {
