@@ -222,8 +222,8 @@ TEST(Sternheimer, MakesTheFirstOrderByContourExact) {
     options.subspace.tolerance = tolerance;
     const auto differences = [&](double h) {
       const std::vector<DisplacedPotentials> potentials{
-          {displaced_potential(crystal, cell, 1, {0, 0, h}),
-           displaced_potential(crystal, cell, 1, {0, 0, -h})}};
+          {{displaced_potential(crystal, cell, 1, {0, 0, h})},
+           {displaced_potential(crystal, cell, 1, {0, 0, -h})}}};
       return finite_differences(silicon.field, silicon.epsilon, options,
                                 {potentials, energies_ry, h},
                                 {silicon.coulomb, *silicon.kernels, silent})[0];

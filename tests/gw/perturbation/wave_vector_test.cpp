@@ -38,11 +38,23 @@ SigmaOptions smooth_options(int bands, int band_max) {
   return options;
 }
 
+/// The crystal above with spin–orbit coupling, of another strength for each kind of atoms.
+EmpiricalCrystal chain_of_coupled_cells() {
+  EmpiricalCrystal crystal = chain_of_cells();
+  crystal.wavefunction_cutoff_ry = 4.0;
+  crystal.spin_orbit_ry_bohr2 = {0.0125, 0.0223};
+  crystal.bands = 22;
+  return crystal;
+}
+
 /// A primitive cell on its grid, and the supercell that holds its states at Γ.
 struct CellAndSupercell {
-  EmpiricalCrystal crystal = chain_of_cells();
+  explicit CellAndSupercell(const EmpiricalCrystal& of = chain_of_cells()) : crystal(of) {}
+
+  EmpiricalCrystal crystal;
   SmallSilicon cell{crystal};
-  int n_bands = band_count_without_split(cell.field.waves, 13, 5, "bands");
+  int n_bands = band_count_without_split(cell.field.waves, crystal.bands - crystal.n_spinor(),
+                                         cell.field.n_occupied + 1, "bands");
   std::vector<IVec3> sphere;
   std::vector<test::FoldedState> states = test::states_of_the_zone(
       {.cell = cell.field, .waves = cell.field.waves, .zone = cell.field.zone, .n_bands = n_bands},
@@ -140,6 +152,13 @@ TEST(WaveVectors, EqualASupercellAtGamma) {
   compare(both, options, {Cplx{}}, 1e-12);
   options.method = SigmaMethod::kCohsex;
   compare(both, options, {Cplx{}}, 1e-12);
+}
+
+// States of two components, whose spin–orbit term moves with its atom. 1e-12 Ry/Bohr: rounding of
+// 1e4 terms.
+TEST(WaveVectors, SpinorsEqualASupercellAtGamma) {
+  CellAndSupercell both(chain_of_coupled_cells());
+  compare(both, smooth_options(both.n_bands, 12), {Cplx{}}, 1e-12);
 }
 
 // Contour deformation at an energy among the empty bands, where residues add to the integral.

@@ -125,8 +125,9 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
   const double n_l = s.band_max - s.band_min + 1, n_b = s.bands,
                n_e = s.method == SigmaMethod::kCohsex ? 1.0 : sides * n_l,
                n_pw = static_cast<double>(field.waves.waves.front().g.size()),
-               of_sum = 16.0 * n_p * n_e * n_l * n_l,
-               states = 16.0 * n_b * n_pw + (plan.on_cpu ? 32.0 : 16.0) * n_b * n_pw,
+               row = n_pw * field.n_spinor(),  // coefficients of a state
+      of_sum = 16.0 * n_p * n_e * n_l * n_l,
+               states = 16.0 * n_b * row + (plan.on_cpu ? 32.0 : 16.0) * n_b * row,
                z = 16.0 * n_l * n_b * n_l,
                n_f = contour ? static_cast<double>(plan.epsilon.frequencies_ry.size()) : 0.0;
   FirstOrderBytes bytes{.products = sides * (16.0 * n_l * n_b * (n_screened + n_bare) + states)};
@@ -149,7 +150,7 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
       std::max(1.0, std::floor(n_b / kKetsOfPart)) * static_cast<double>(field.zone.size());
   bytes.results = n_parts * (2.0 * of_sum + 16.0 * n_p * n_l * n_l);
   // All couplings of a wave vector are made on the host, from one matrix of plane waves at a time.
-  if (sides > 1.0) bytes.results += 16.0 * (n_p * n_b * n_b + n_pw * (n_pw + 2.0 * n_b));
+  if (sides > 1.0) bytes.results += 16.0 * (n_p * n_b * n_b + n_pw * (n_pw + n_b) + row * n_b);
   return bytes;
 }
 

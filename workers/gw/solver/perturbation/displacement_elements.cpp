@@ -97,11 +97,14 @@ struct CheckedDisplacements {
   std::vector<DisplacedPotentials> potentials(const Crystal& crystal) const {
     std::vector<DisplacedPotentials> pairs;
     for (const Displacement& d : list) {
-      const Vec3 step = displaced.request.check_step_bohr * unit_vector(d.direction);
-      const bool all = displaced.request.all_lengths;
-      pairs.push_back(
-          {displaced_potential(displaced.crystal, crystal, d.atom - 1, step, all),
-           displaced_potential(displaced.crystal, crystal, d.atom - 1, -1.0 * step, all)});
+      const auto moved_by = [&](double step_bohr) -> PotentialOfCrystal {
+        const Vec3 step = step_bohr * unit_vector(d.direction);
+        return {displaced_potential(displaced.crystal, crystal, d.atom - 1, step,
+                                    displaced.request.all_lengths),
+                displaced_spin_orbit(displaced.crystal, crystal, d.atom - 1, step)};
+      };
+      pairs.push_back({moved_by(displaced.request.check_step_bohr),
+                       moved_by(-displaced.request.check_step_bohr)});
     }
     return pairs;
   }

@@ -15,28 +15,31 @@ namespace {
 /// Inner states at one k of a displaced crystal.
 struct DisplacedStates {
   std::vector<double> energy_ry;
-  std::vector<Cplx> coefficients;  ///< [n][G]
+  std::vector<Cplx> coefficients;  ///< [n][component][G]
 };
 
-DisplacedStates displaced_states(const MeanField& field, const PotentialElements& potential,
+DisplacedStates displaced_states(const MeanField& field, const PotentialOfCrystal& potential,
                                  const WavesAtPoint& at_rest, const Vec3& k, GwKernels& kernels) {
   const std::vector<IVec3>& g = at_rest.waves.g;
-  const auto n_g = static_cast<std::int64_t>(g.size());
-  const std::int64_t n_bands = at_rest.waves.coefficients.extent[0];
+  const std::int64_t n_bands = at_rest.waves.coefficients.extent[0],
+                     order = at_rest.waves.coefficients.extent[1];
+  const auto n = static_cast<std::size_t>(order);
   const GIndex index(g);
-  std::vector<Cplx> h(static_cast<std::size_t>(n_g * n_g));
-  for (std::size_t i = 0; i < g.size(); ++i) {
-    for (const auto& [difference, value] : potential)
+  std::vector<Cplx> h(n * n);
+  for (std::size_t row = 0; row < n; ++row) {
+    const std::size_t i = row % g.size(), first = row - i;  // of the component
+    for (const auto& [difference, value] : potential.local)
       if (const std::int32_t j = index.find(g[i] - difference); j >= 0)
-        h[i * g.size() + static_cast<std::size_t>(j)] = value;
+        h[row * n + first + static_cast<std::size_t>(j)] = value;
     const Vec3 wave = k + to_real(g[i]);
-    h[i * g.size() + i] += metric_dot(field.crystal().bdot, wave, wave);
+    h[row * n + row] += metric_dot(field.crystal().bdot, wave, wave);
   }
+  if (potential.spin_orbit != nullptr) potential.spin_orbit->add_to(k, g, h.data());
   DisplacedStates states{std::vector<double>(static_cast<std::size_t>(n_bands)),
-                         std::vector<Cplx>(static_cast<std::size_t>(n_bands * n_g))};
-  kernels.dense().eigen_hermitian(view<const Cplx>(h, n_g, n_g),
+                         std::vector<Cplx>(static_cast<std::size_t>(n_bands * order))};
+  kernels.dense().eigen_hermitian(view<const Cplx>(h, order, order),
                                   view<double>(states.energy_ry, n_bands),
-                                  view<Cplx>(states.coefficients, n_bands, n_g));
+                                  view<Cplx>(states.coefficients, n_bands, order));
   return states;
 }
 
@@ -114,7 +117,7 @@ class SigmaOfDisplacedStates {
 
   /// Adds all q of the star of one irreducible q, for each potential.
   void add_star(const DielectricMatrix& epsilon, int iq,
-                const std::vector<const PotentialElements*>& potentials,
+                const std::vector<const PotentialOfCrystal*>& potentials,
                 std::vector<std::vector<Cplx>>& sums) {
     ScreeningAtRest w(field_, epsilon, options_, context_);
     const GSphere bare = make_g_sphere(field_.crystal().bdot, epsilon.at_gamma ? Vec3{} : epsilon.q,
@@ -130,10 +133,11 @@ class SigmaOfDisplacedStates {
       for (std::size_t i = 0; i < potentials.size(); ++i) {
         const DisplacedStates states =
             displaced_states(field_, *potentials[i], at_rest, k, context_.kernels);
-        const auto n_g = static_cast<std::int64_t>(at_rest.waves.g.size());
         const auto inner = context_.kernels.pair_products().load_bands(
-            box_, view<const Cplx>(states.coefficients, options_.bands, n_g),
-            view<const std::int32_t>(at_rest.box_index, n_g));
+            box_,
+            view<const Cplx>(states.coefficients, options_.bands,
+                             at_rest.waves.coefficients.extent[1]),
+            view<const std::int32_t>(at_rest.box_index, std::ssize(at_rest.waves.g)));
         fill(*inner, *screened);
         w.add({.n_l = n_,
                .n_b = options_.bands,
@@ -205,7 +209,7 @@ std::vector<std::vector<Cplx>> finite_differences(const MeanField& field,
       options.method == SigmaMethod::kCohsex ? std::vector<double>{0.0} : wanted.energies_ry;
   SigmaOfDisplacedStates sigma(field, options, energies_ry, sum_box(field, field.waves.header.g),
                                context);
-  std::vector<const PotentialElements*> potentials;
+  std::vector<const PotentialOfCrystal*> potentials;
   for (const DisplacedPotentials& pair : wanted.potentials) {
     potentials.push_back(&pair.forth);
     potentials.push_back(&pair.back);
