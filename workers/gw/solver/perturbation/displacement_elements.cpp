@@ -9,7 +9,7 @@
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
 #include "workers/gw/solver/perturbation/coupling_parts.hpp"
 #include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
-#include "workers/gw/solver/perturbation/finite_difference.hpp"
+#include "workers/gw/solver/perturbation/finite_displacements/finite_difference.hpp"
 #include "workers/gw/solver/perturbation/zero_point_modes.hpp"
 
 namespace quasi::gw {
