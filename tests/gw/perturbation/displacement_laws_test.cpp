@@ -7,7 +7,7 @@
 #include "tests/gw/support/small_silicon.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
-#include "workers/gw/solver/perturbation/finite_difference.hpp"
+#include "workers/gw/solver/perturbation/finite_displacements/finite_difference.hpp"
 
 namespace quasi::gw {
 namespace {

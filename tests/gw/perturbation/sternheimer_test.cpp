@@ -14,7 +14,7 @@
 #include "workers/gw/solver/mean_field/empirical_structure.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
 #include "workers/gw/solver/perturbation/displacement_elements.hpp"
-#include "workers/gw/solver/perturbation/finite_difference.hpp"
+#include "workers/gw/solver/perturbation/finite_displacements/finite_difference.hpp"
 
 namespace quasi::gw {
 namespace {

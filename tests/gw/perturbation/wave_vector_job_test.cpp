@@ -369,7 +369,6 @@ TEST(WaveVectorJob, RefusesWhatItDoesNotHave) {
       {"q = []\n", "empty list"},
       {"q = [[0.3333, 0, 0], [-0.6667, 0, 0]]\n", "twice"},
       {"q = [[0.3333, 0]]\n", "perturbation.q"},
-      {"q = [[0.3333, 0, 0]]\ncheck_step_bohr = 0.01\n", "in a supercell"},
       {"q = [[0.3333, 0, 0]]\nstate_response = \"sternheimer\"\n", "built for q = 0"},
       {"q = [[0.3333, 0, 0]]\ndisplaced = [\"a\", \"b\"]\n", "not allowed with"},
       {"modes_at_q = [\"third.toml\"]\n", "other than 0"},

@@ -16,10 +16,14 @@ void solve_displacements(const Deck& deck, const StepContext& context, Calculati
         "g^GW = g - <dV_xc> + <dSigma> is not available: the built-in crystals have no V_xc. The "
         "job "
         "writes g and <dSigma> apart");
+  const PerturbationRequest request = request_on_grid(deck.perturbation, run.field);
   std::vector<FileDisplacement> files;
-  if (!deck.perturbation.folders.empty())
-    files = file_displacements(deck.perturbation.folders, run.field);
-  const DisplacedCrystal displaced{deck.mean_field.crystal, deck.perturbation,
+  if (!request.folders.empty()) files = file_displacements(request.folders, run.field);
+  if (!files.empty() && !files.front().has_vxc)
+    note(
+        "g^GW = g - <dV_xc> + <dSigma> is not available: the folders of perturbation.displaced "
+        "have no VXC. The job writes g and <dSigma> apart");
+  const DisplacedCrystal displaced{deck.mean_field.crystal, request,
                                    files.empty() ? nullptr : &files};
   if (deck.perturbation.at_gamma)
     run.displacements =

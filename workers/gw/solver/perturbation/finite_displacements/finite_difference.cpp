@@ -1,12 +1,10 @@
-#include "workers/gw/solver/perturbation/finite_difference.hpp"
+#include "workers/gw/solver/perturbation/finite_displacements/finite_difference.hpp"
 
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "workers/gw/physics/g_sphere.hpp"
-#include "workers/gw/solver/perturbation/contour_first_order.hpp"
-#include "workers/gw/solver/perturbation/screened_poles.hpp"
+#include "workers/gw/solver/perturbation/finite_displacements/screening_at_rest.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 
 namespace quasi::gw {
@@ -43,55 +41,6 @@ DisplacedStates displaced_states(const MeanField& field, const PotentialOfCrysta
   return states;
 }
 
-/// Holds W of one irreducible q of the undisplaced crystal, as poles or at the frequencies of a
-/// contour.
-class ScreeningAtRest {
- public:
-  ScreeningAtRest(const MeanField& field, const DielectricMatrix& epsilon,
-                  const SigmaOptions& options, const DeviceContext& context)
-      : field_(field), options_(options), context_(context) {
-    if (options.method == SigmaMethod::kContour)
-      contour_.emplace(field, epsilon, options, context.coulomb, context.kernels);
-    else
-      poles_.emplace(field, epsilon, options, context.coulomb);
-  }
-  const GSphere& sphere() const { return contour_ ? contour_->sphere() : poles_->sphere(); }
-
-  /// Takes W at one q of the star.
-  void move_to(const Vec3& q) {
-    if (contour_)
-      contour_->move_to(q, context_.coulomb, field_.crystal().bdot);
-    else
-      loaded_ = context_.kernels.pole_sums().load(poles_->at_point(q).view(), options_.rules);
-  }
-
-  /// Adds Σ_c of one block of products to `sum`, [E][l][m]. A subspace projects the products.
-  void add(const BandBlock& block, const std::vector<double>& energies_ry, PairBlock& products,
-           std::vector<Cplx>& sum) const {
-    const auto n_e = static_cast<std::int64_t>(energies_ry.size());
-    if (contour_) {
-      SigmaMatrixAtK found{.n = block.n_l, .energy_ry = energies_ry, .x_ry = {}};
-      found.correlation_ry = std::move(sum);
-      add_contour_matrix(contour_->at_q(), options_.contour, block, products, found);
-      sum = std::move(found.correlation_ry);
-      return;
-    }
-    loaded_->add_offdiagonal(
-        products,
-        {view<const double>(energies_ry, n_e), view<const double>(block.inner_ry, block.n_b),
-         view<const double>(block.occupation, block.n_b), block.weight},
-        {}, view<Cplx>(sum, n_e, block.n_l, block.n_l));
-  }
-
- private:
-  const MeanField& field_;
-  const SigmaOptions& options_;
-  const DeviceContext& context_;
-  std::optional<ContourScreening> contour_;
-  std::optional<ScreenedPoles> poles_;
-  std::shared_ptr<const LoadedPoleModel> loaded_;
-};
-
 /// Σ_lm(E) between the states at rest of one k, with the inner states of displaced crystals.
 class SigmaOfDisplacedStates {
  public:
@@ -126,8 +75,7 @@ class SigmaOfDisplacedStates {
     for (const ZonePoint& point : field_.transfers().points()) {
       if (point.irreducible != iq) continue;
       w.move_to(point.k);
-      const auto screened = load_sphere(point.k, w.sphere(), true);
-      const auto unscreened = load_sphere(point.k, bare, false);
+      const SpheresAtPoint spheres(field_, point.k, w.sphere(), bare, box_, context_.kernels);
       const Vec3 k = k_ - point.k;
       const WavesAtPoint at_rest = waves_at(field_, k, 0, 0, options_.bands, box_);
       for (std::size_t i = 0; i < potentials.size(); ++i) {
@@ -138,15 +86,15 @@ class SigmaOfDisplacedStates {
             view<const Cplx>(states.coefficients, options_.bands,
                              at_rest.waves.coefficients.extent[1]),
             view<const std::int32_t>(at_rest.box_index, std::ssize(at_rest.waves.g)));
-        fill(*inner, *screened);
+        fill(*inner, *spheres.screened);
         w.add({.n_l = n_,
                .n_b = options_.bands,
                .inner_ry = states.energy_ry,
                .occupation = occupation_,
                .weight = weight()},
               energies_ry_, *block_, sums[i]);
-        fill(*inner, *unscreened);
-        add_exchange(coulomb, sums[i]);
+        fill(*inner, *spheres.bare);
+        add_exchange_matrix(*block_, coulomb, field_.n_occupied, weight(), sums[i]);
         context_.progress.throw_if_cancelled();
       }
     }
@@ -155,35 +103,9 @@ class SigmaOfDisplacedStates {
  private:
   double weight() const { return 1.0 / field_.zone_volume_bohr3(); }
 
-  std::unique_ptr<const LoadedSphere> load_sphere(const Vec3& q, const GSphere& sphere,
-                                                  bool with_phases) const {
-    const SphereAtPoint rotated = rotated_sphere(field_, q, sphere, box_);
-    const auto n_g = static_cast<std::int64_t>(rotated.box_index.size());
-    return context_.kernels.pair_products().load_sphere(
-        box_, view<const std::int32_t>(rotated.box_index, n_g),
-        with_phases ? view<const Cplx>(rotated.factor, n_g) : View<const Cplx, 1>{});
-  }
-
   void fill(const LoadedBands& inner, const LoadedSphere& sphere) {
     context_.kernels.pair_products().fill({*outer_, {0, n_}}, {inner, {0, options_.bands}}, sphere,
                                           *block_);
-  }
-
-  void add_exchange(const std::vector<double>& coulomb, std::vector<Cplx>& sum) const {
-    const std::int64_t n_b = options_.bands, n_g = block_->n_g();
-    std::vector<Cplx> values(static_cast<std::size_t>(n_ * n_b * n_g));
-    block_->read(view<Cplx>(values, n_, n_b, n_g));
-    const auto m = view<const Cplx>(values, n_, n_b, n_g);
-    for (std::int64_t l = 0; l < n_; ++l)
-      for (std::int64_t r = 0; r < n_; ++r) {
-        Cplx x;
-        for (std::int64_t n = 0; n < field_.n_occupied; ++n)
-          for (std::int64_t g = 0; g < n_g; ++g)
-            x -= coulomb[static_cast<std::size_t>(g)] * m(l, n, g) * std::conj(m(r, n, g));
-        for (std::size_t e = 0; e < energies_ry_.size(); ++e)
-          sum[e * static_cast<std::size_t>(n_ * n_) + static_cast<std::size_t>(l * n_ + r)] +=
-              weight() * x;
-      }
   }
 
   const MeanField& field_;
