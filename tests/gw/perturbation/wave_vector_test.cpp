@@ -175,13 +175,12 @@ TEST(WaveVectors, EqualASupercellAtFullFrequency) {
 
 /// Compares finite displacements with the first order at the first k of GaAs on a grid, for two
 /// steps. The deviation falls as h², and the combination of both without h² is below `limit_ry`.
-void compare_with_finite_waves(const IVec3& grid, const Vec3& p, SigmaOptions options,
-                               const std::vector<Cplx>& frequencies, double limit_ry) {
-  EmpiricalCrystal crystal = chain_of_cells();
-  crystal.k_grid = grid;
+void compare_with_finite_waves(const EmpiricalCrystal& crystal, const Vec3& p, SigmaOptions options,
+                               double limit_ry) {
   SmallSilicon cell(crystal);
-  const std::vector<DielectricMatrix> epsilon = cell.screening(cell.field, frequencies);
-  options.bands = band_count_without_split(cell.field.waves, 13, 5, "bands");
+  const std::vector<DielectricMatrix> epsilon = cell.screening(cell.field);
+  options.bands = band_count_without_split(cell.field.waves, crystal.bands - 1,
+                                           cell.field.n_occupied + 1, "bands");
   const bool by_energy = options.method != SigmaMethod::kCohsex;
   options.kpoints = {cell.field.waves.n_k() - 1};
   const std::vector<double> energies_ry{0.21, 0.4};
@@ -224,12 +223,21 @@ void compare_with_finite_waves(const IVec3& grid, const Vec3& p, SigmaOptions op
 // holds h⁴ near poles and rounding over h.
 TEST(WaveVectors, EqualFiniteDisplacements) {
   const SigmaOptions options = smooth_options(13, 6);
-  compare_with_finite_waves({3, 1, 1}, {1.0 / 3.0, 0.0, 0.0}, options, {Cplx{}}, 2e-8);
-  compare_with_finite_waves({2, 1, 2}, {0.5, 0.0, 0.5}, options, {Cplx{}}, 2e-8);
-  compare_with_finite_waves({2, 1, 1}, {}, options, {Cplx{}}, 2e-8);
+  EmpiricalCrystal crystal = chain_of_cells();
+  compare_with_finite_waves(crystal, {1.0 / 3.0, 0.0, 0.0}, options, 2e-8);
   SigmaOptions static_options = options;
   static_options.method = SigmaMethod::kCohsex;
-  compare_with_finite_waves({3, 1, 1}, {2.0 / 3.0, 0.0, 0.0}, static_options, {Cplx{}}, 2e-8);
+  compare_with_finite_waves(crystal, {2.0 / 3.0, 0.0, 0.0}, static_options, 2e-8);
+  crystal.k_grid = {2, 1, 2};
+  compare_with_finite_waves(crystal, {0.5, 0.0, 0.5}, options, 2e-8);
+  crystal.k_grid = {2, 1, 1};
+  compare_with_finite_waves(crystal, {}, options, 2e-8);
+}
+
+// States of two components.
+TEST(WaveVectors, SpinorsEqualFiniteDisplacements) {
+  compare_with_finite_waves(chain_of_coupled_cells(), {1.0 / 3.0, 0.0, 0.0}, smooth_options(13, 10),
+                            2e-8);
 }
 
 // The curve passes through the table and is monotone between its points. Values between them are

@@ -118,8 +118,8 @@ class SigmaOfDisplacedWaves {
     std::vector<Cplx> h(n * n);
     for (std::size_t j = 0; j < chain_.size(); ++j) {
       const std::size_t bra = chain_.next(j);
-      const std::vector<Cplx> v = state_coupling(perturbation.potential, chain_.k[j] - q,
-                                                 at_rest[bra], chain_.umklapp[j], at_rest[j]);
+      const std::vector<Cplx> v = state_coupling(perturbation, chain_.k[j] - q, at_rest[bra],
+                                                 chain_.umklapp[j], at_rest[j]);
       for (std::size_t a = 0; a < n_b; ++a) {
         h[(j * n_b + a) * (n + 1)] +=
             field_.waves.energy(0, at_rest[j].rotation.irreducible, static_cast<int>(a));
@@ -141,14 +141,14 @@ class SigmaOfDisplacedWaves {
   /// chain.
   std::vector<Cplx> products(const LoadedBands& outer, std::size_t j, const StatesOfChain& states,
                              const WavesAtPoint& at_rest, const LoadedSphere& sphere) {
-    const std::int64_t n_b = options_.bands, n_g = std::ssize(at_rest.waves.g);
-    std::vector<Cplx> coefficients(static_cast<std::size_t>(n_inner_ * n_g));
-    zgemm({.transpose_b = CblasNoTrans, .m = n_inner_, .n = n_g, .k = n_b},
+    const std::int64_t n_b = options_.bands, row = at_rest.waves.coefficients.extent[1];
+    std::vector<Cplx> coefficients(static_cast<std::size_t>(n_inner_ * row));
+    zgemm({.transpose_b = CblasNoTrans, .m = n_inner_, .n = row, .k = n_b},
           {states.components.data() + static_cast<std::int64_t>(j) * n_b, n_inner_},
-          {at_rest.waves.coefficients.data, n_g}, {coefficients.data(), n_g});
+          {at_rest.waves.coefficients.data, row}, {coefficients.data(), row});
     const auto inner = context_.kernels.pair_products().load_bands(
-        box_, view<const Cplx>(coefficients, n_inner_, n_g),
-        view<const std::int32_t>(at_rest.box_index, n_g));
+        box_, view<const Cplx>(coefficients, n_inner_, row),
+        view<const std::int32_t>(at_rest.box_index, std::ssize(at_rest.waves.g)));
     context_.kernels.pair_products().fill({outer, {0, n_}}, {*inner, {0, n_inner_}}, sphere,
                                           *block_);
     std::vector<Cplx> values(static_cast<std::size_t>(n_ * n_inner_ * block_->n_g()));
