@@ -82,12 +82,12 @@ Deck small_deck(const std::string& more) {
 }
 
 // What cannot be cut must fit, and what does not is refused before the work starts, with the
-// cut-off that would.
+// cut-off that would. Slices do not serve the static remainder (column_slices_test.cpp).
 TEST(Memory, MatricesThatDoNotFitAreRefused) {
   SilentProgress silent;
   const auto kernels = make_gw_kernels(find_device("cpu"));
   DeviceTeam team(*kernels);
-  const Deck deck = small_deck("");
+  const Deck deck = small_deck("static_remainder = true\n");
   const Calculation whole = run_calculation(deck,
                                             {.team = team,
                                              .memory_budget_bytes = std::int64_t{1} << 30,
@@ -112,7 +112,8 @@ TEST(Memory, MatricesThatDoNotFitAreRefused) {
   }
 }
 
-// 1,000 atoms with 2,900 bands take hours on a processor. The refusal comes before the states.
+// 1,000 atoms with 2,900 bands take hours on a processor. The refusal comes before the states: by
+// a device that cannot hold one of 64 slices, or a host that cannot hold ε⁻¹ twice (79 GiB).
 TEST(Memory, ABuiltInCrystalIsRefusedBeforeItsStates) {
   SilentProgress silent;
   const auto kernels = make_gw_kernels(find_device("cpu"));
@@ -121,11 +122,15 @@ TEST(Memory, ABuiltInCrystalIsRefusedBeforeItsStates) {
       "[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\nsupercell = [5, 5, 5]\ncutoff_ry = 16.0\n"
       "bands = 2900\n[epsilon]\ncutoff_ry = 8.0\n",
       {}, "test", ".");
-  const Workplace place{.team = team,
-                        .memory_budget_bytes = std::int64_t{1} << 30,
-                        .memory_limit_bytes = std::int64_t{76} << 30};
-  EXPECT_THROW(run_calculation(deck, place, silent), OutOfMemory);
-  EXPECT_THROW(validated_plan(deck, place, silent), OutOfMemory);
+  for (const auto& [device, host] : {std::pair{std::int64_t{1} << 28, std::int64_t{0}},
+                                     {std::int64_t{76} << 30, std::int64_t{76} << 30}}) {
+    const Workplace place{.team = team,
+                          .memory_budget_bytes = std::int64_t{1} << 30,
+                          .memory_limit_bytes = device,
+                          .host_limit_bytes = host};
+    EXPECT_THROW(run_calculation(deck, place, silent), OutOfMemory);
+    EXPECT_THROW(validated_plan(deck, place, silent), OutOfMemory);
+  }
 }
 
 // A GPU of 76 GiB has room for a real ε of 1,000 atoms at 8 Ry (40 GiB), but not for a complex one

@@ -72,6 +72,14 @@ TEST(MemoryPlan, HoldsAtTwoCutOffs) {
   check_plan("silicon", "", 6.0);
 }
 TEST(MemoryPlan, HoldsWithComplexStates) { check_plan("gaas", "", 4.8); }
+// Eight slices: the host of a CPU has a slice of χ and of the poles in place of whole ones.
+TEST(MemoryPlan, HoldsInSlices) {
+  for (const char* further : {"", kBars}) {
+    Deck small = deck_of("silicon", further, 1.2), large = deck_of("silicon", further, 6.0);
+    small.epsilon.column_slices = large.epsilon.column_slices = 8;
+    check_plan(small, large);
+  }
+}
 // Products of 70 outer states with all bands exceed the copy of ε⁻¹ from which poles are made.
 TEST(MemoryPlan, HoldsWithFirstOrders) {
   const std::string few = "method = \"cohsex\"\nband_min = 128\nband_max = 129\n",

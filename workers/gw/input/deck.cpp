@@ -8,7 +8,9 @@
 #include "workers/gw/input/deck_sigma.hpp"
 #include "workers/gw/input/mean_field/deck_mean_field.hpp"
 #include "workers/gw/input/perturbation/deck_perturbation.hpp"
+#include "workers/gw/input/slices/deck_slices.hpp"
 #include "workers/gw/input/spinors/deck_spinors.hpp"
+#include "workers/gw/model/column_slices.hpp"
 #include "workers/io/renamed_keys.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -39,6 +41,7 @@ void read_epsilon(const toml::table* table, const std::string& where,
   e.broadening_ev = reader.number("broadening_ev", e.broadening_ev, 1e-4, 10.0);
   e.imaginary_points = reader.integer("imaginary_points", e.imaginary_points, 4, 1000);
   e.imaginary_scale_ry = reader.number("imaginary_scale_ry", e.imaginary_scale_ry, 0.01, 1000.0);
+  e.column_slices = reader.integer("column_slices", 0, 0, kMostColumnSlices);
   e.subspace.tolerance = reader.number("subspace_tolerance", 0.0, 1e-12, 1.0);
   e.subspace.vectors = reader.integer("subspace_vectors", 0, 1, kMaxBandCount);
   e.subspace.complement = reader.boolean("subspace_complement", true);
@@ -183,17 +186,6 @@ void check_across_tables(const Deck& deck, const std::string& where) {
     throw InvalidInput(where +
                        ": coulomb.subsampling is not allowed with pseudobands, whose random "
                        "vectors would differ from q to q; remove one of them");
-  if (deck.perturbation.wanted && deck.mean_field.empirical &&
-      well_model(deck.mean_field.crystal.name) != nullptr)
-    throw InvalidInput(
-        where +
-        ": [perturbation] displaces atoms with form factors, which meanfield.crystal "
-        "= \"monolayer\" has not; choose another crystal");
-  if (deck.perturbation.wanted && deck.mean_field.crystal.disorder_bohr > 0.0)
-    throw InvalidInput(where +
-                       ": [perturbation] displaces atoms of a crystal without disorder, but "
-                       "meanfield.disorder_bohr = " +
-                       shown(deck.mean_field.crystal.disorder_bohr) + "; remove one of them");
   if (deck.stop_after_epsilon && !deck.epsilon.stored.gamma.empty())
     throw InvalidInput(
         where +
@@ -237,6 +229,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   check_pseudobands(deck, where);
   check_perturbation(deck, where);
   check_spin_orbit(deck, where);
+  check_column_slices(deck, where);
   return deck;
 }
 

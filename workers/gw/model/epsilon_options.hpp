@@ -46,6 +46,8 @@ struct EpsilonRequest {
   int imaginary_points = 20;
   double imaginary_scale_ry = 2.0;
   SubspaceOptions subspace;
+  /// Number of slices of matrices between plane waves; 0: the memory plan decides.
+  int column_slices = 0;
 };
 
 /// Options of the dielectric matrices with all counts and frequencies resolved.
@@ -60,6 +62,11 @@ struct EpsilonOptions {
   std::vector<std::complex<double>> frequencies_ry{std::complex<double>{}};
   int n_real = 0;  ///< number of frequencies on the real axis; they come last
   SubspaceOptions subspace;
+  /// Number of slices into which χ(0) and its inversion are cut (model/column_slices.hpp).
+  /// 0: they are whole.
+  int column_slices = 0;
+  /// Number of slices that a device sums at the same time. Bits do not depend on it.
+  int slices_at_once = 1;
   std::int64_t memory_budget_bytes = kDefaultBudget_bytes;
 };
 

@@ -152,6 +152,16 @@ void check_perturbation(const Deck& deck, const std::string& where) {
       throw InvalidInput(where + ": the table [perturbation] is not allowed with " + key + ", " +
                          why);
   };
+  if (deck.mean_field.empirical && well_model(deck.mean_field.crystal.name) != nullptr)
+    throw InvalidInput(
+        where +
+        ": [perturbation] displaces atoms with form factors, which meanfield.crystal "
+        "= \"monolayer\" has not; choose another crystal");
+  if (deck.mean_field.crystal.disorder_bohr > 0.0)
+    throw InvalidInput(where +
+                       ": [perturbation] displaces atoms of a crystal without disorder, but "
+                       "meanfield.disorder_bohr = " +
+                       shown(deck.mean_field.crystal.disorder_bohr) + "; remove one of them");
   refuse_if(!deck.mean_field.empirical && deck.perturbation.folders.empty(),
             "meanfield.source = \"files\" alone",
             "which holds no potential of a displaced atom; name the folders of displaced "

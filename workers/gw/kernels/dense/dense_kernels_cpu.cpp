@@ -73,6 +73,27 @@ void CpuDenseKernels::multiply_transposed(View<const Cplx, 2> a, View<const Cplx
         {product.data, b.extent[0]});
 }
 
+void CpuDenseKernels::add_adjoint_product(const AdjointProduct<double>& product) {
+  const auto& [rows, columns, depth, alpha, a, a_stride, b, b_stride, c, c_stride] = product;
+  const ThreadedBlas threads(2.0 * static_cast<double>(rows * columns) *
+                             static_cast<double>(depth));
+  cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, static_cast<int>(rows),
+              static_cast<int>(columns), static_cast<int>(depth), alpha, a,
+              static_cast<int>(a_stride), b, static_cast<int>(b_stride), 1.0, c,
+              static_cast<int>(c_stride));
+}
+
+void CpuDenseKernels::add_adjoint_product(const AdjointProduct<Cplx>& product) {
+  const auto& [rows, columns, depth, alpha, a, a_stride, b, b_stride, c, c_stride] = product;
+  const Cplx factor{alpha, 0.0}, one{1.0, 0.0};
+  const ThreadedBlas threads(8.0 * static_cast<double>(rows * columns) *
+                             static_cast<double>(depth));
+  cblas_zgemm(CblasRowMajor, CblasConjTrans, CblasNoTrans, static_cast<int>(rows),
+              static_cast<int>(columns), static_cast<int>(depth), &factor, a,
+              static_cast<int>(a_stride), b, static_cast<int>(b_stride), &one, c,
+              static_cast<int>(c_stride));
+}
+
 void CpuDenseKernels::invert_positive_definite(View<Cplx, 2> matrix) {
   if (is_real(matrix.data, matrix.size())) {
     invert_real_definite(matrix);

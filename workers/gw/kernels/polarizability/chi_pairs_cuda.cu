@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "workers/backend/device/event.cuh"
-#include "workers/gw/kernels/dense/dense_cuda.cuh"
 #include "workers/gw/kernels/polarizability/chi_pairs_cuda.cuh"
 
 namespace quasi::gw::cuda {
@@ -57,12 +56,11 @@ SignedRoots signed_roots(View<const double, 2> weight) {
 /// Two blocks of √|w| M. Transforms fill one while the product of the other runs.
 class PairPipeline {
  public:
-  PairPipeline(const ChiPairsContext& context, const ChiSum::Pairs& pairs, double2* chi,
-               double* chi_real)
+  PairPipeline(const ChiPairsContext& context, const PairSum::Pairs& pairs,
+               const std::function<void(const WeightedBlock&)>& add)
       : context_(context),
         pairs_(pairs),
-        chi_(chi),
-        chi_real_(chi_real),
+        add_(add),
         sphere_(dynamic_cast<const CudaSphere&>(pairs.sphere)),
         n_pairs_(pairs.left.range.size() * pairs.right.range.size()),
         n_heads_(pairs.head.data != nullptr ? pairs.head.extent[0] : 0),
@@ -87,7 +85,7 @@ class PairPipeline {
     check(cudaDeviceSynchronize(), kWhat);
   }
 
-  ChiSum::PairsReport run() {
+  PairSum::PairsReport run() {
     const std::int64_t n_right = pairs_.right.range.size();
     for (std::int64_t l = 0; l < pairs_.left.range.size(); ++l)
       for (std::int64_t n = 0; n < n_right; n += batch_)
@@ -132,13 +130,7 @@ class PairPipeline {
     filled_[current_].record(context_.transform_stream, kWhat);
     filled_[current_].hold(context_.product_stream, kWhat);
     products_.start();
-    const char* rows = block_[current_].data();
-    if (context_.real)
-      add_symmetric(context_.blas, sphere_.n_g(), in_block_, sign_,
-                    reinterpret_cast<const double*>(rows), chi_real_);
-    else
-      add_hermitian(context_.blas, sphere_.n_g(), in_block_, sign_,
-                    reinterpret_cast<const double2*>(rows), chi_);
+    add_({block_[current_].data(), in_block_, sphere_.n_g(), sign_});
     products_.stop();
     used_[current_].record(context_.product_stream, kWhat);
     in_block_ = 0;
@@ -147,9 +139,8 @@ class PairPipeline {
   }
 
   const ChiPairsContext& context_;
-  const ChiSum::Pairs& pairs_;
-  double2* chi_;
-  double* chi_real_;
+  const PairSum::Pairs& pairs_;
+  const std::function<void(const WeightedBlock&)>& add_;
   const CudaSphere& sphere_;
   std::int64_t n_pairs_, n_heads_;
   StepClock transforms_, products_;
@@ -165,9 +156,9 @@ class PairPipeline {
 
 }  // namespace
 
-ChiSum::PairsReport add_pairs_to_chi(const ChiPairsContext& context, const ChiSum::Pairs& pairs,
-                                     double2* chi, double* chi_real) {
-  return PairPipeline(context, pairs, chi, chi_real).run();
+PairSum::PairsReport add_pairs_to_chi(const ChiPairsContext& context, const PairSum::Pairs& pairs,
+                                      const std::function<void(const WeightedBlock&)>& add) {
+  return PairPipeline(context, pairs, add).run();
 }
 
 }  // namespace quasi::gw::cuda

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "workers/gw/kernels/pair_products/pair_products_cuda.cuh"
 #include "workers/gw/kernels/polarizability/polarizability_kernels.hpp"
@@ -16,11 +17,20 @@ struct ChiPairsContext {
   bool real;                                      ///< every M is real
 };
 
-/// Runs ChiSum::add_pairs: χ += Σ_p w_p M*_p M_p in blocks (docs/theory/gw.md 4). Transforms fill
-/// one block of √|w| M while the product of the previous block runs. @param chi       in device
-/// memory, [n_g][n_g], triangle G ≤ G' @param chi_real  in device memory, [n_g][n_g], used instead
-/// of chi if context.real
-ChiSum::PairsReport add_pairs_to_chi(const ChiPairsContext& context, const ChiSum::Pairs& pairs,
-                                     double2* chi, double* chi_real);
+/// One block of products √|w| M of pairs in device memory.
+struct WeightedBlock {
+  const char* rows;  ///< [n_rows][n_g] of double if every M is real, else of double2
+  std::int64_t n_rows;
+  std::int64_t n_g;
+  double sign;  ///< of the weights
+  const double* real() const { return reinterpret_cast<const double*>(rows); }
+  const double2* complex() const { return reinterpret_cast<const double2*>(rows); }
+};
+
+/// Runs PairSum::add_pairs: χ += Σ_p w_p M*_p M_p in blocks (docs/theory/gw.md 4). Transforms
+/// fill one block of √|w| M while the product of the previous block runs.
+/// @param add  starts the products of one block on context.product_stream
+PairSum::PairsReport add_pairs_to_chi(const ChiPairsContext& context, const PairSum::Pairs& pairs,
+                                      const std::function<void(const WeightedBlock&)>& add);
 
 }  // namespace quasi::gw::cuda

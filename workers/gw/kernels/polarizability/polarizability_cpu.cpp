@@ -34,6 +34,44 @@ double sign_of(View<const double, 2> weight) {
   return sign;
 }
 
+bool is_real(const PairSum::Pairs& pairs) {
+  return dynamic_cast<const CpuBands&>(pairs.left.bands).real &&
+         dynamic_cast<const CpuBands&>(pairs.right.bands).real &&
+         dynamic_cast<const CpuSphere&>(pairs.sphere).real &&
+         std::all_of(pairs.head.data, pairs.head.data + (pairs.head.data ? pairs.head.size() : 0),
+                     [](const Cplx& m) { return m.imag() == 0.0; });
+}
+
+/// Makes the products of pairs of bands, block by block, and calls use(weight, real) for each block
+/// of products.
+template <typename Use>
+PairSum::PairsReport for_each_block(const PairSum::Pairs& pairs,
+                                    const PairSum::PairsOptions& options,
+                                    CpuPairProductKernels& pair_products, CpuPairBlock& block,
+                                    const Use& use) {
+  const auto& sphere = dynamic_cast<const CpuSphere&>(pairs.sphere);
+  const BandRange left = pairs.left.range;
+  const std::int64_t n_right = pairs.right.range.size();
+  const View<const Cplx, 3>& head = pairs.head;
+  PairSum::PairsReport report{.real = options.use_real && is_real(pairs)};
+  const std::int64_t bytes = options.block_bytes > 0 ? options.block_bytes : kBlockBytes;
+  const std::int64_t rows = std::max<std::int64_t>(1, bytes / (16 * n_right * sphere.n_g()));
+  for (std::int64_t l = 0; l < left.size(); l += rows) {
+    const std::int64_t n_left = std::min(rows, left.size() - l);
+    const View<const double, 2> weight{pairs.weight.data + l * n_right, {n_left, n_right}};
+    const double start = now_s();
+    pair_products.fill({pairs.left.bands, {left.begin + l, left.begin + l + n_left}}, pairs.right,
+                       sphere, block);
+    for (std::int64_t i = 0; head.data != nullptr && i < head.extent[0]; ++i)
+      block.replace_plane_wave(i, {head.data + (i * left.size() + l) * n_right, {n_left, n_right}});
+    const double made = now_s();
+    use(weight, report.real);
+    report.transform_seconds += made - start;
+    report.product_seconds += now_s() - made;
+  }
+  return report;
+}
+
 class CpuChiSum final : public ChiSum {
  public:
   CpuChiSum(const ChiShape& shape, CpuPairProductKernels& pair_products)
@@ -79,31 +117,13 @@ class CpuChiSum final : public ChiSum {
   }
 
   PairsReport add_pairs(const Pairs& pairs, const PairsOptions& options) override {
-    const auto& sphere = dynamic_cast<const CpuSphere&>(pairs.sphere);
-    const BandRange left = pairs.left.range;
-    const std::int64_t n_right = pairs.right.range.size();
-    const View<const Cplx, 3>& head = pairs.head;
-    PairsReport report{.real = options.use_real && is_real(pairs)};
-    const std::int64_t bytes = options.block_bytes > 0 ? options.block_bytes : kBlockBytes;
-    const std::int64_t rows = std::max<std::int64_t>(1, bytes / (16 * n_right * sphere.n_g()));
-    for (std::int64_t l = 0; l < left.size(); l += rows) {
-      const std::int64_t n_left = std::min(rows, left.size() - l);
-      const View<const double, 2> weight{pairs.weight.data + l * n_right, {n_left, n_right}};
-      const double start = now_s();
-      pair_products_.fill({pairs.left.bands, {left.begin + l, left.begin + l + n_left}},
-                          pairs.right, sphere, block_);
-      for (std::int64_t i = 0; head.data != nullptr && i < head.extent[0]; ++i)
-        block_.replace_plane_wave(i,
-                                  {head.data + (i * left.size() + l) * n_right, {n_left, n_right}});
-      const double made = now_s();
-      if (report.real)
-        add_real(weight);
-      else
-        add(block_, weight);
-      report.transform_seconds += made - start;
-      report.product_seconds += now_s() - made;
-    }
-    return report;
+    return for_each_block(pairs, options, pair_products_, block_,
+                          [&](View<const double, 2> weight, bool real) {
+                            if (real)
+                              add_real(weight);
+                            else
+                              add(block_, weight);
+                          });
   }
 
   std::unique_ptr<PartialChi> finish() override {
@@ -118,14 +138,6 @@ class CpuChiSum final : public ChiSum {
   }
 
  private:
-  static bool is_real(const Pairs& pairs) {
-    return dynamic_cast<const CpuBands&>(pairs.left.bands).real &&
-           dynamic_cast<const CpuBands&>(pairs.right.bands).real &&
-           dynamic_cast<const CpuSphere&>(pairs.sphere).real &&
-           std::all_of(pairs.head.data, pairs.head.data + (pairs.head.data ? pairs.head.size() : 0),
-                       [](const Cplx& m) { return m.imag() == 0.0; });
-  }
-
   /// Runs add() for a block without imaginary parts.
   void add_real(View<const double, 2> weight) {
     const double sign = sign_of(weight);
@@ -153,10 +165,107 @@ class CpuChiSum final : public ChiSum {
   CpuPairBlock block_;               ///< used by add_pairs
 };
 
+/// Adds sign Σ_p A*_pG A_pG' of products √|w| M to the rectangle of one slice.
+template <typename T>
+void add_product(CpuDenseKernels& dense, double sign, const ElementRows& rows, std::int64_t n_g,
+                 const std::vector<T>& scaled, T* to) {
+  dense.add_adjoint_product(
+      AdjointProduct<T>{.rows = rows.size(),
+                        .columns = n_g - rows.begin,
+                        .depth = static_cast<std::int64_t>(scaled.size()) / n_g,
+                        .alpha = sign,
+                        .a = scaled.data() + rows.begin,
+                        .a_stride = n_g,
+                        .b = scaled.data() + rows.begin,
+                        .b_stride = n_g,
+                        .c = to,
+                        .c_stride = n_g - rows.begin});
+}
+
+/// Slices of χ(0) in host memory. Each is a rectangle of its rows and of the columns G' ≥ its
+/// first row.
+class CpuSlicedChiSum final : public SlicedChiSum {
+ public:
+  CpuSlicedChiSum(std::int64_t n, const std::vector<ElementRows>& slices,
+                  CpuPairProductKernels& pair_products)
+      : n_(n), slices_(slices), pair_products_(pair_products), sums_(slices.size()) {}
+
+  PairsReport add_pairs(const Pairs& pairs, const PairsOptions& options) override {
+    return for_each_block(pairs, options, pair_products_, block_,
+                          [&](View<const double, 2> weight, bool real) { add(weight, real); });
+  }
+
+  std::vector<ChiSlice> finish() override {
+    std::vector<ChiSlice> found;
+    for (std::size_t s = 0; s < slices_.size(); ++s) found.push_back(taken(slices_[s], sums_[s]));
+    sums_ = {};
+    return found;
+  }
+
+ private:
+  /// The sums of one slice by the arithmetic of their terms; each is empty before its first term.
+  struct Sums {
+    std::vector<Cplx> complex;
+    std::vector<double> real;
+  };
+
+  void add(View<const double, 2> weight, bool real) {
+    const double sign = sign_of(weight);
+    std::vector<double> root(static_cast<std::size_t>(block_.n_pairs()));
+    for (std::size_t p = 0; p < root.size(); ++p) root[p] = std::sqrt(std::abs(weight.data[p]));
+    const auto n = static_cast<std::size_t>(n_);
+    const std::vector<Cplx>& products = block_.values();
+    std::vector<double> scaled_real(real ? products.size() : 0);
+    std::vector<Cplx> scaled(real ? 0 : products.size());
+    for (std::size_t i = 0; i < scaled_real.size(); ++i)
+      scaled_real[i] = root[i / n] * products[i].real();
+    for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i] = root[i / n] * products[i];
+    for (std::size_t s = 0; s < slices_.size(); ++s) {
+      const ElementRows& rows = slices_[s];
+      const auto size = static_cast<std::size_t>(rows.size() * (n_ - rows.begin));
+      if (real) {
+        sums_[s].real.resize(size);
+        add_product(dense_, sign, rows, n_, scaled_real, sums_[s].real.data());
+      } else {
+        sums_[s].complex.resize(size);
+        add_product(dense_, sign, rows, n_, scaled, sums_[s].complex.data());
+      }
+    }
+  }
+
+  ChiSlice taken(const ElementRows& rows, const Sums& sums) const {
+    const bool real = sums.complex.empty();
+    const std::int64_t columns = n_ - rows.begin, step = real ? 1 : 2,
+                       size = triangle_size(columns) - triangle_size(n_ - rows.end);
+    ChiSlice slice{rows, real, UnsetVector<double>(static_cast<std::size_t>(step * size))};
+    double* to = slice.values.data();
+    for (std::int64_t g = 0; g < rows.size(); ++g)
+      for (std::int64_t h = g; h < columns; ++h) {
+        const auto at = static_cast<std::size_t>(g * columns + h);
+        const double in_real = sums.real.empty() ? 0.0 : sums.real[at];
+        *to++ = in_real + (real ? 0.0 : sums.complex[at].real());
+        if (!real) *to++ = sums.complex[at].imag();
+      }
+    return slice;
+  }
+
+  std::int64_t n_;
+  std::vector<ElementRows> slices_;
+  CpuPairProductKernels& pair_products_;
+  CpuDenseKernels dense_;
+  std::vector<Sums> sums_;  ///< of each slice
+  CpuPairBlock block_;
+};
+
 }  // namespace
 
 std::unique_ptr<ChiSum> CpuPolarizabilityKernels::start(const ChiShape& shape) {
   return std::make_unique<CpuChiSum>(shape, pair_products_);
+}
+
+std::unique_ptr<SlicedChiSum> CpuPolarizabilityKernels::start_slices(
+    std::int64_t n, const std::vector<ElementRows>& slices) {
+  return std::make_unique<CpuSlicedChiSum>(n, slices, pair_products_);
 }
 
 std::unique_ptr<PartialChi> CpuPolarizabilityKernels::load(const ChiShape& shape,

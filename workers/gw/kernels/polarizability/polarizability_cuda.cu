@@ -12,6 +12,7 @@
 #include "workers/gw/kernels/polarizability/chi_pairs_cuda.cuh"
 #include "workers/gw/kernels/polarizability/dielectric_inverse_cuda.cuh"
 #include "workers/gw/kernels/polarizability/partial_chi_cuda.cuh"
+#include "workers/gw/kernels/polarizability/sliced_chi_cuda.cuh"
 #include "workers/gw/model/memory_limits.hpp"
 
 namespace quasi::gw::cuda {
@@ -102,7 +103,14 @@ class CudaChiSum final : public ChiSum {
          .blas = context_->blas(),
          .block_bytes = block_bytes,
          .real = real},
-        pairs, to_complex, to_real);
+        pairs, [&](const WeightedBlock& block) {
+          if (real)
+            add_symmetric(context_->blas(), block.n_g, block.n_rows, block.sign, block.real(),
+                          to_real);
+          else
+            add_hermitian(context_->blas(), block.n_g, block.n_rows, block.sign, block.complex(),
+                          to_complex);
+        });
   }
 
   std::unique_ptr<PartialChi> finish() override {
@@ -168,6 +176,11 @@ class CudaChiSum final : public ChiSum {
 
 std::unique_ptr<ChiSum> CudaPolarizabilityKernels::start(const ChiShape& shape) {
   return std::make_unique<CudaChiSum>(context_, pair_products_, shape);
+}
+
+std::unique_ptr<SlicedChiSum> CudaPolarizabilityKernels::start_slices(
+    std::int64_t n, const std::vector<ElementRows>& slices) {
+  return start_sliced_chi(context_, pair_products_, n, slices);
 }
 
 std::unique_ptr<PartialChi> CudaPolarizabilityKernels::load(const ChiShape& shape,

@@ -16,6 +16,8 @@ class CudaPolarizabilityKernels final : public PolarizabilityKernels {
                             std::shared_ptr<PairProductTransforms> pair_products)
       : context_(std::move(context)), pair_products_(std::move(pair_products)) {}
   std::unique_ptr<ChiSum> start(const ChiShape& shape) override;
+  std::unique_ptr<SlicedChiSum> start_slices(std::int64_t n,
+                                             const std::vector<ElementRows>& slices) override;
   std::unique_ptr<PartialChi> load(const ChiShape& shape, const Cplx* values) override;
   std::unique_ptr<PartialChi> load_triangle(std::int64_t n, const double* values) override;
   void invert_dielectric(const PartialChi& chi, std::int64_t frequency, const Inversion& how,

@@ -2,27 +2,21 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "workers/backend/unset_vector.hpp"
 #include "workers/backend/view.hpp"
 #include "workers/gw/kernels/pair_products/pair_product_kernels.hpp"
 #include "workers/gw/kernels/polarizability/dielectric_inverse.hpp"
 #include "workers/gw/kernels/polarizability/partial_chi.hpp"
+#include "workers/gw/model/column_slices.hpp"
 
 namespace quasi::gw {
 
-/// Begin here: the sum χ over pairs of bands while it is being made (docs/theory/gw.md 4). Its
-/// matrices lie on one device and belong to this object until finish().
-class ChiSum {
+/// A sum over pairs of bands that makes the products of the pairs itself (docs/theory/gw.md 4).
+class PairSum {
  public:
-  virtual ~ChiSum() = default;
-
-  /// Adds χ_GG'(0) += Σ_p w_p M*_p(G) M_p(G') for the pairs p of the block, as a Hermitian product.
-  /// @param weight  w, [n_left][n_right] @throws std::logic_error if weights of one call differ in
-  /// sign
-  virtual void add(const PairBlock& block, View<const double, 2> weight) = 0;
-  /// Adds χ_GG'(ω_i) += Σ_p w_p(ω_i) M*_p(G) M_p(G'). @param weight  w,
-  /// [n_frequencies][n_left][n_right]
-  virtual void add_at_frequencies(const PairBlock& block, View<const Cplx, 3> weight) = 0;
+  virtual ~PairSum() = default;
 
   /// Options of add_pairs. Tests compare the results of both choices.
   struct PairsOptions {
@@ -51,9 +45,38 @@ class ChiSum {
   /// that equals its own inverse in a crystal with inversion. Two products then share one
   /// transform, and the matrix product is a real one with a quarter of the flops.
   virtual PairsReport add_pairs(const Pairs& pairs, const PairsOptions& options) = 0;
+};
+
+/// Begin here: the sum χ over pairs of bands while it is being made (docs/theory/gw.md 4). Its
+/// matrices lie on one device and belong to this object until finish().
+class ChiSum : public PairSum {
+ public:
+  /// Adds χ_GG'(0) += Σ_p w_p M*_p(G) M_p(G') for the pairs p of the block, as a Hermitian
+  /// product.
+  /// @param weight  w, [n_left][n_right] @throws std::logic_error if weights of one call differ in
+  /// sign
+  virtual void add(const PairBlock& block, View<const double, 2> weight) = 0;
+  /// Adds χ_GG'(ω_i) += Σ_p w_p(ω_i) M*_p(G) M_p(G'). @param weight  w,
+  /// [n_frequencies][n_left][n_right]
+  virtual void add_at_frequencies(const PairBlock& block, View<const Cplx, 3> weight) = 0;
 
   /// Returns the sum without copying it. The object is empty afterwards.
   virtual std::unique_ptr<PartialChi> finish() = 0;
+};
+
+/// One slice of χ(0): its rows G of the triangle G ≤ G', row by row in host memory.
+struct ChiSlice {
+  ElementRows rows;
+  bool real = true;            ///< every value is real
+  UnsetVector<double> values;  ///< one number an element if all are real, else two
+};
+
+/// Slices of χ(0) that are summed on one device (model/column_slices.hpp). The device makes the
+/// products of each block of pairs once, and adds them to every slice.
+class SlicedChiSum : public PairSum {
+ public:
+  /// Returns the slices in the order of start_slices(). The object is empty afterwards.
+  virtual std::vector<ChiSlice> finish() = 0;
 };
 
 /// Sums χ and inverses of the dielectric matrix on one device.
@@ -62,6 +85,9 @@ class PolarizabilityKernels {
   virtual ~PolarizabilityKernels() = default;
   /// Starts a sum of the given shape with χ = 0.
   virtual std::unique_ptr<ChiSum> start(const ChiShape& shape) = 0;
+  /// Starts sums of some slices of χ(0) of edge n with χ = 0.
+  virtual std::unique_ptr<SlicedChiSum> start_slices(std::int64_t n,
+                                                     const std::vector<ElementRows>& slices) = 0;
   /// Copies values of PartialChi::read back to this device. [shape.size()]
   virtual std::unique_ptr<PartialChi> load(const ChiShape& shape, const Cplx* values) = 0;
   /// Copies the triangle of a real χ(0) of edge n to this device; [triangle_size(n)].

@@ -40,11 +40,6 @@ inline std::int64_t elements_of_rows(std::int64_t rows, std::int64_t n_g, bool h
 inline std::int64_t elements_of_change(std::int64_t n_g, bool hermitian) {
   return elements_of_rows(n_g, n_g, hermitian);
 }
-/// Rows G of a model, [begin, end). Ranges that a device takes begin at a multiple of kRowsOfRange.
-struct ElementRows {
-  std::int64_t begin = 0, end = 0;
-};
-inline constexpr std::int64_t kRowsOfRange = 32;
 
 /// Terms whose response is summed.
 struct ResponseTerms {

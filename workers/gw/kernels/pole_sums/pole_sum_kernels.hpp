@@ -7,6 +7,7 @@
 #include "workers/backend/view.hpp"
 #include "workers/gw/kernels/pair_products/pair_product_kernels.hpp"
 #include "workers/gw/kernels/pole_sums/first_order_kernels.hpp"
+#include "workers/gw/model/column_slices.hpp"
 #include "workers/gw/model/pole_options.hpp"
 
 namespace quasi::gw {
@@ -82,6 +83,8 @@ struct OffDiagonalReport {
 class LoadedPoleModel {
  public:
   virtual ~LoadedPoleModel() = default;
+  /// Returns false for the rows of PoleSumKernels::load_rows().
+  virtual bool is_whole() const { return true; }
 
   /// Diagonal Σ:
   ///
@@ -171,6 +174,14 @@ class PoleSumKernels {
                                                                   const PoleRules& rules) {
     return load(model, rules);
   }
+  /// Brings some rows G of a model to this device. Sums run over these rows alone, and rows of a
+  /// Hermitian model stand for their mirror images, too. The sums of all rows therefore add up to
+  /// those of the model. add_diagonal, add_diagonal_slope, sums_by_difference and load_changes
+  /// serve such a model; its other sums throw std::logic_error.
+  /// @param rows  begin at a multiple of kRowsOfRange
+  virtual std::shared_ptr<const LoadedPoleModel> load_rows(const PlasmonPoleView& model,
+                                                           const PoleRules& rules,
+                                                           const ElementRows& rows) = 0;
   /// The model on this device, copied from another device of the same back end. Where the devices
   /// share memory, both objects share the model.
   virtual std::shared_ptr<const LoadedPoleModel> copy_of(

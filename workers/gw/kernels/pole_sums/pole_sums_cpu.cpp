@@ -25,11 +25,19 @@ ScreenedExchange wanted(const Cplx* sx) {
 
 class CpuPoleModel final : public LoadedPoleModel {
  public:
-  CpuPoleModel(const PlasmonPoleView& model, const PoleRules& rules)
-      : strength_(model.strength.data, model.strength.data + model.strength.size()),
-        pole_ry_(model.pole_ry.data, model.pole_ry.data + model.pole_ry.size()),
-        planes_(make_pole_planes(model)),
-        rules_(rules) {}
+  CpuPoleModel(const PlasmonPoleView& model, const PoleRules& rules, const ElementRows& rows)
+      : planes_(make_pole_planes(model, rows)), rules_(rules) {
+    strength_.reserve(planes_.pole_ry.size());
+    pole_ry_.reserve(planes_.pole_ry.size());
+    for (std::int64_t g = rows.begin; g < rows.end; ++g) {
+      const Cplx* const strength = &model.strength(g, 0);
+      const double* const pole = &model.pole_ry(g, 0);
+      strength_.insert(strength_.end(), strength, strength + planes_.stride);
+      pole_ry_.insert(pole_ry_.end(), pole, pole + planes_.stride);
+    }
+  }
+
+  bool is_whole() const override { return rows().size() == planes_.n_g; }
 
   void add_diagonal(const PairBlock& block, const DiagonalTerms& terms,
                     const DiagonalSums& sums) const override {
@@ -65,17 +73,18 @@ class CpuPoleModel final : public LoadedPoleModel {
                                             const OffDiagonalTerms& terms,
                                             const OffDiagonalOptions& options,
                                             View<Cplx, 3> sigma) const override {
-    const std::int64_t n_g = bra.n_g();
-    const PlasmonPoleView model{{strength_.data(), {n_g, n_g}}, {pole_ry_.data(), {n_g, n_g}}};
+    PlasmonPoleView model = view();
+    model.hermitian = false;
     return add_gpp_offdiagonal_cpu(model, rules_, {products_of(bra), products_of(ket)}, terms,
                                    options, sigma);
   }
 
   void add_first_order(const FirstOrderProducts& products, const FirstOrderPairs& pairs,
                        const FirstOrderTerms& terms, const FirstOrderSums& sums) const override {
-    const std::int64_t n_g = products.bra.n_g();
-    add_first_order_cpu({{strength_.data(), {n_g, n_g}}, {pole_ry_.data(), {n_g, n_g}}}, rules_,
-                        {products_of(products.bra), products_of(products.ket)}, pairs, terms, sums);
+    PlasmonPoleView model = view();
+    model.hermitian = false;
+    add_first_order_cpu(model, rules_, {products_of(products.bra), products_of(products.ket)},
+                        pairs, terms, sums);
   }
 
   void closed_forms(const PairBlock& block, double x_ry, View<Cplx, 2> form) const override {
@@ -83,14 +92,21 @@ class CpuPoleModel final : public LoadedPoleModel {
     block.quadratic_forms(quasi::view<const Cplx>(matrix, planes_.n_g, planes_.n_g), form);
   }
   std::vector<Cplx> sums_by_difference(double x_ry, const DifferenceBox& box) const override {
-    return sums_by_difference_cpu(view(), nullptr, {0, planes_.n_g}, x_ry, box);
+    return sums_by_difference_cpu(stored(), nullptr, rows(), x_ry, box);
   }
 
+  /// Returns the whole matrices. @throws std::logic_error if the model has some rows alone
   PlasmonPoleView view() const {
+    if (!is_whole()) throw std::logic_error("rows of a pole model have no whole matrices");
     const std::int64_t n_g = planes_.n_g;
     return {{strength_.data(), {n_g, n_g}}, {pole_ry_.data(), {n_g, n_g}}, planes_.folded};
   }
 
+  StoredPoleRows stored() const {
+    return {strength_.data(), pole_ry_.data(), planes_.n_g,
+            rows().begin,     planes_.stride,  planes_.folded};
+  }
+  const ElementRows& rows() const { return planes_.rows; }
   const PolePlanes& planes() const { return planes_; }
   const PoleRules& rules() const { return rules_; }
 
@@ -121,8 +137,8 @@ class CpuPoleChanges final : public LoadedPoleChanges {
   }
   std::vector<Cplx> sums_by_difference(std::int64_t change, double x_ry,
                                        const DifferenceBox& box) const override {
-    return sums_by_difference_cpu(model_->view(), changes_[static_cast<std::size_t>(change)], rows_,
-                                  x_ry, box);
+    return sums_by_difference_cpu(model_->stored(), changes_[static_cast<std::size_t>(change)],
+                                  rows_, x_ry, box);
   }
 
  private:
@@ -149,7 +165,14 @@ class CpuImaginaryPoles final : public LoadedImaginaryPoles {
 
 std::shared_ptr<const LoadedPoleModel> CpuPoleSumKernels::load(const PlasmonPoleView& model,
                                                                const PoleRules& rules) {
-  return std::make_shared<const CpuPoleModel>(model, rules);
+  return std::make_shared<const CpuPoleModel>(model, rules,
+                                              ElementRows{0, model.pole_ry.extent[0]});
+}
+
+std::shared_ptr<const LoadedPoleModel> CpuPoleSumKernels::load_rows(const PlasmonPoleView& model,
+                                                                    const PoleRules& rules,
+                                                                    const ElementRows& rows) {
+  return std::make_shared<const CpuPoleModel>(model, rules, rows);
 }
 
 std::shared_ptr<const LoadedPoleModel> CpuPoleSumKernels::copy_of(
@@ -164,8 +187,8 @@ std::unique_ptr<const LoadedPoleChanges> CpuPoleSumKernels::load_changes(
     const std::vector<const PoleChange*>& changes) {
   auto here = std::dynamic_pointer_cast<const CpuPoleModel>(model);
   if (here == nullptr) throw std::logic_error("the pole model belongs to another back end");
-  const ElementRows all{0, here->planes().n_g};
-  return std::make_unique<const CpuPoleChanges>(std::move(here), changes, all);
+  const ElementRows rows = here->rows();
+  return std::make_unique<const CpuPoleChanges>(std::move(here), changes, rows);
 }
 
 void CpuPoleSumKernels::add_first_order_exchange(const FirstOrderProducts& products,

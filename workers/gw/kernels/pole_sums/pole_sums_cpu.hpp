@@ -10,6 +10,9 @@ class CpuPoleSumKernels final : public PoleSumKernels {
  public:
   std::shared_ptr<const LoadedPoleModel> load(const PlasmonPoleView& model,
                                               const PoleRules& rules) override;
+  std::shared_ptr<const LoadedPoleModel> load_rows(const PlasmonPoleView& model,
+                                                   const PoleRules& rules,
+                                                   const ElementRows& rows) override;
   std::shared_ptr<const LoadedPoleModel> copy_of(
       const std::shared_ptr<const LoadedPoleModel>& model) override;
   std::unique_ptr<const LoadedImaginaryPoles> load_imaginary(View<const ImaginaryPole, 1> poles,

@@ -15,6 +15,7 @@
 #include "workers/gw/kernels/pole_sums/diagonal/response_rows.hpp"
 #include "workers/gw/kernels/pole_sums/first_order/first_order_cuda.cuh"
 #include "workers/gw/kernels/pole_sums/offdiagonal/gpp_offdiagonal_cuda.cuh"
+#include "workers/gw/kernels/pole_sums/pole_copies_cuda.cuh"
 
 namespace quasi::gw::cuda {
 namespace {
@@ -39,6 +40,8 @@ struct PoleArrays {
   DeviceBuffer<double> real_strength;  ///< empty unless the model is packed
   DeviceBuffer<double> pole_ry;
   std::int64_t n_g = 0;
+  ElementRows rows;         ///< rows that the arrays hold
+  std::int64_t stride = 0;  ///< columns of each row
   bool folded = false;
   FinitePoles finite_poles;  ///< not known for a packed model
   PoleRules rules;
@@ -48,38 +51,18 @@ struct PoleArrays {
             .real_strength = packed() ? real_strength.data() : nullptr,
             .pole_ry = pole_ry.data(),
             .n_g = n_g,
-            .folded = folded};
+            .folded = folded,
+            .rows = rows,
+            .stride = stride};
   }
 };
-
-/// Copies the triangle G' ≤ G of a real symmetric matrix to a device, row by row. The host packs
-/// some rows at a time. @param value  value(g, h) gives an element
-template <typename Value>
-DeviceBuffer<double> packed_on_device(CudaContext& context, std::int64_t n, const char* what,
-                                      const Value& value) {
-  constexpr std::int64_t kValues = std::int64_t{1} << 23;  // packed at a time, 64 MiB
-  DeviceBuffer<double> there(static_cast<std::size_t>(elements_of_change(n, true)), what);
-  UnsetVector<double> piece(static_cast<std::size_t>(std::max(kValues, n)));
-  for (std::int64_t begin = 0, end = 0; begin < n; begin = end) {
-    const std::int64_t before = elements_of_rows(begin, n, true);
-    for (end = begin + 1; end < n && elements_of_rows(end + 1, n, true) - before <= kValues;) ++end;
-#pragma omp parallel for schedule(dynamic, 4)
-    for (std::int64_t g = begin; g < end; ++g) {
-      double* const row = piece.data() + (elements_of_rows(g, n, true) - before);
-      for (std::int64_t h = 0; h <= g; ++h) row[h] = value(g, h);
-    }
-    context.staging().to_device(
-        piece.data(),
-        (elements_of_rows(end, n, true) - before) * static_cast<std::int64_t>(sizeof(double)),
-        there.data() + before, context.stream(), what);
-  }
-  return there;
-}
 
 class CudaPoleModel final : public LoadedPoleModel {
  public:
   CudaPoleModel(SharedContext context, std::shared_ptr<const PoleArrays> arrays)
       : context_(std::move(context)), arrays_(std::move(arrays)) {}
+
+  bool is_whole() const override { return arrays_->rows.size() == arrays_->n_g; }
 
   void add_diagonal(const PairBlock& block, const DiagonalTerms& terms,
                     const DiagonalSums& sums) const override {
@@ -137,25 +120,31 @@ class CudaPoleModel final : public LoadedPoleModel {
   }
 
   void closed_forms(const PairBlock& block, double x_ry, View<Cplx, 2> form) const override {
+    if (!is_whole()) throw std::logic_error("rows of a pole model have no whole matrices");
     dynamic_cast<const CudaPairBlock&>(block).forms_with(
         empty_band_matrix_cuda(arrays_->view(), x_ry, *context_), form);
   }
   std::vector<Cplx> sums_by_difference(double x_ry, const DifferenceBox& box) const override {
-    return sums_by_difference_cuda(arrays_->view(), {.rows = {0, arrays_->n_g}}, x_ry, box,
-                                   *context_);
+    return sums_by_difference_cuda(arrays_->view(), {.rows = arrays_->rows}, x_ry, box, *context_);
   }
 
   const std::shared_ptr<const PoleArrays>& arrays() const { return arrays_; }
 
  private:
-  /// Returns the whole matrices. @throws std::logic_error if the model is packed
-  PoleModelOnDevice whole() const {
+  /// Returns the matrices. @throws std::logic_error if the model is packed
+  PoleModelOnDevice unpacked() const {
     if (arrays_->packed())
       throw std::logic_error("a pole model that was loaded for changes has no whole matrices");
     return arrays_->view();
   }
+  /// Returns the whole matrices. @throws std::logic_error if the model is packed or has some rows
+  /// alone
+  PoleModelOnDevice whole() const {
+    if (!is_whole()) throw std::logic_error("rows of a pole model have no whole matrices");
+    return unpacked();
+  }
   GroupSums sums_of(const PoleGroup& group, const PairBlock& block) const {
-    return gpp_diagonal_cuda(whole(), arrays_->rules, group, products_of(block),
+    return gpp_diagonal_cuda(unpacked(), arrays_->rules, group, products_of(block),
                              context_->stream());
   }
   OffDiagonalReport offdiagonal(const OffDiagonalInput& input, const OffDiagonalTerms& terms,
@@ -245,19 +234,29 @@ class CudaImaginaryPoles final : public LoadedImaginaryPoles {
 
 std::shared_ptr<const LoadedPoleModel> CudaPoleSumKernels::load(const PlasmonPoleView& model,
                                                                 const PoleRules& rules) {
+  return load_rows(model, rules, {0, model.pole_ry.extent[0]});
+}
+
+std::shared_ptr<const LoadedPoleModel> CudaPoleSumKernels::load_rows(const PlasmonPoleView& model,
+                                                                     const PoleRules& rules,
+                                                                     const ElementRows& rows) {
   context_->use();
+  const std::int64_t n_g = model.pole_ry.extent[0];
   auto arrays = std::make_shared<PoleArrays>();
   arrays->device = context_->device();
-  arrays->n_g = model.pole_ry.extent[0];
-  arrays->strength =
-      context_->to_device(model.strength.data, model.strength.size(), "plasmon-pole strengths");
-  arrays->pole_ry =
-      DeviceBuffer<double>(static_cast<std::size_t>(model.pole_ry.size()), "plasmon poles");
-  context_->staging().to_device(model.pole_ry.data,
-                                model.pole_ry.size() * static_cast<std::int64_t>(sizeof(double)),
-                                arrays->pole_ry.data(), context_->stream(), "plasmon poles");
+  arrays->n_g = n_g;
+  arrays->rows = rows;
   arrays->folded = is_hermitian(model);
-  arrays->finite_poles = finite_poles(model);
+  arrays->stride = columns_of_rows(rows, n_g, arrays->folded);
+  const std::int64_t size = rows.size() * arrays->stride;
+  arrays->strength =
+      DeviceBuffer<double2>(static_cast<std::size_t>(size), "plasmon-pole strengths");
+  arrays->pole_ry = DeviceBuffer<double>(static_cast<std::size_t>(size), "plasmon poles");
+  rows_to_device(*context_, HostRows<Cplx>{&model.strength(rows.begin, 0), n_g}, rows.size(),
+                 arrays->stride, arrays->strength.data());
+  rows_to_device(*context_, HostRows<double>{&model.pole_ry(rows.begin, 0), n_g}, rows.size(),
+                 arrays->stride, arrays->pole_ry.data());
+  if (rows.size() == n_g) arrays->finite_poles = finite_poles(model);
   arrays->rules = rules;
   return std::make_shared<const CudaPoleModel>(context_, std::move(arrays));
 }
@@ -275,6 +274,8 @@ std::shared_ptr<const LoadedPoleModel> CudaPoleSumKernels::load_for_changes(
   arrays->pole_ry =
       packed_on_device(*context_, arrays->n_g, "plasmon poles",
                        [&](std::int64_t g, std::int64_t h) { return model.pole_ry(g, h); });
+  arrays->rows = {0, arrays->n_g};
+  arrays->stride = arrays->n_g;
   arrays->folded = true;
   arrays->rules = rules;
   return std::make_shared<const CudaPoleModel>(context_, std::move(arrays));
@@ -292,6 +293,8 @@ std::shared_ptr<const LoadedPoleModel> CudaPoleSumKernels::copy_of(
   auto copy = std::make_shared<PoleArrays>();
   copy->device = context_->device();
   copy->n_g = from.n_g;
+  copy->rows = from.rows;
+  copy->stride = from.stride;
   copy->folded = from.folded;
   copy->finite_poles = from.finite_poles;
   copy->rules = from.rules;
@@ -329,7 +332,7 @@ std::unique_ptr<const LoadedPoleChanges> CudaPoleSumKernels::load_changes(
   const auto here = std::dynamic_pointer_cast<const CudaPoleModel>(model);
   if (here == nullptr) throw std::logic_error("the pole model belongs to another back end");
   return std::make_unique<const CudaPoleChanges>(context_, here->arrays(), changes,
-                                                 ElementRows{0, here->arrays()->n_g});
+                                                 here->arrays()->rows);
 }
 
 PoleChange CudaPoleSumKernels::change_of_poles(const LoadedPoleModel& model,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 
@@ -12,9 +13,17 @@ namespace quasi::gw {
 double least_bytes_of_crystal(const EmpiricalCrystal& crystal, double cutoff_ry, bool on_cpu);
 
 /// Ends a job of a built-in crystal before its states are calculated, if a device cannot hold the
-/// matrices between plane waves. The plan makes this check for every job, after the states.
-/// @throws OutOfMemory as require_room() does
+/// matrices between plane waves or their slices, or the host ε⁻¹. The plan makes these checks for
+/// every job, after the states.
+/// @throws OutOfMemory as require_room() and require_host_room() do
 void require_room_of_crystal(const Deck& deck, const Workplace& place);
+
+/// Ends the job at the first law that the list violates and the deck does not accept.
+/// A study takes its own mean field to coarser grids, whose density differs.
+/// @throws InvalidInput with law, value, limits, likely cause and remedy
+void require_sound(const Deck& deck, const std::vector<SelfCheck>& list);
+/// Notes the laws that are violated. Those that the deck does not accept mark the results.
+void note_violations(const Deck& deck, Progress& progress, Calculation& run);
 
 /// Adds the dense diagonalisations that made the states of a job to its plan. Their memory is free
 /// when the plan is made.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/slices/deck_slices.hpp"
 #include "workers/gw/solver/calculation/cost/cost_estimate.hpp"
 #include "workers/gw/solver/calculation/displacement_step.hpp"
 #include "workers/gw/solver/calculation/early_checks.hpp"
@@ -13,6 +14,7 @@
 #include "workers/gw/solver/calculation/problem_digest.hpp"
 #include "workers/gw/solver/calculation/pseudoband_step.hpp"
 #include "workers/gw/solver/calculation/screening_step.hpp"
+#include "workers/gw/solver/calculation/slices/slices_plan.hpp"
 #include "workers/gw/solver/mean_field/espresso/file_or_save.hpp"
 #include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
 #include "workers/gw/solver/pseudoband_errors/statistical_errors.hpp"
@@ -22,36 +24,6 @@
 
 namespace quasi::gw {
 namespace {
-
-bool is_accepted(const Deck& deck, const SelfCheck& check) {
-  return std::find(deck.accepted_laws.begin(), deck.accepted_laws.end(), check.name) !=
-         deck.accepted_laws.end();
-}
-
-std::string sentence_of(const SelfCheck& check) {
-  return "self-test: " + check.name + " = " + shown(*check.value) + " is outside " +
-         shown(check.low) + " … " + shown(check.high) + ": " + check.suspect;
-}
-
-/// Ends the job at the first law that the list violates and the deck does not accept.
-/// A study takes its own mean field to coarser grids, whose density differs.
-/// @throws InvalidInput with law, value, limits, likely cause and remedy
-void require_sound(const Deck& deck, const std::vector<SelfCheck>& list) {
-  for (const SelfCheck& check : list)
-    if (!check.passed() && !is_accepted(deck, check) && !deck.study.within)
-      throw InvalidInput(sentence_of(check) + ". Correct the data, or accept the law: [checks] " +
-                         "accept = [\"" + check.name + "\"]");
-}
-
-/// Notes the laws that are violated. Those that the deck does not accept mark the results.
-void note_violations(const Deck& deck, Progress& progress, Calculation& run) {
-  for (const SelfCheck& check : run.self_test) {
-    if (check.passed()) continue;
-    run.plan.notes.push_back(sentence_of(check));
-    progress.log(run.plan.notes.back());
-    if (!is_accepted(deck, check)) run.violated_laws.push_back(check.name);
-  }
-}
 
 /// Checks the mean field by laws that every sound one obeys, before ε⁻¹ is calculated.
 /// @throws InvalidInput if one is violated and not accepted
@@ -89,8 +61,9 @@ void run_self_test(bool with_states, const Deck& deck, const StepContext& contex
   screening.start();
   std::vector<SelfCheck> of_states;
   if (with_states)
-    of_states = run.pseudobands
-                    ? unexamined_states()
+    of_states = run.pseudobands ? unexamined_states("pseudobands replace states")
+                : run.plan.sigma.column_slices > 0
+                    ? unexamined_states("W is cut into slices (epsilon.column_slices)")
                     : check_states(run.field, run.epsilon, run.plan.sigma, context, &times);
   for (const auto& [step, seconds] : times.seconds()) run.seconds["self_test_" + step] = seconds;
   std::vector<SelfCheck> of_screening = screening.take();
@@ -185,21 +158,24 @@ void solve_states(const Deck& deck, const ExchangeCorrelation& vxc,
 /// @param given  states that pseudobands replace, which stay in memory; null: none
 void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* given,
               const Workplace& place, Progress& progress, Calculation& run) {
-  {
-    const PhaseClock clock(&run.seconds["plan"]);
-    const bool on_cpu = place.team.first().device().backend == Backend::kCpu;
-    run.plan = make_plan(deck, run.field, place.memory_budget_bytes, outer, on_cpu);
-  }
-  run.plan.sigma.memory_limit_bytes = place.memory_limit_bytes;
-  if (given != nullptr)
-    add_pseudobands_to_plan(deck, *given, static_cast<int>(place.team.members().size()), run);
-  if (!place.checkpoint_directory.empty() && !run.plan.stored && !shares_blocks(deck, run)) {
-    run.plan.host.states += static_cast<double>(run.plan.screening_bytes);  // its copy of ε⁻¹
-    run.plan.host_bytes = run.plan.host.peak();
-  }
-  add_dense_states_to_plan(deck, place.team.first().device(), run);
+  const auto plan = [&](const Deck& cut) {
+    {
+      const PhaseClock clock(&run.seconds["plan"]);
+      const bool on_cpu = place.team.first().device().backend == Backend::kCpu;
+      run.plan = make_plan(cut, run.field, place.memory_budget_bytes, outer, on_cpu);
+    }
+    run.plan.sigma.memory_limit_bytes = place.memory_limit_bytes;
+    if (given != nullptr)
+      add_pseudobands_to_plan(cut, *given, static_cast<int>(place.team.members().size()), run);
+    if (!place.checkpoint_directory.empty() && !run.plan.stored && !shares_blocks(cut, run)) {
+      run.plan.host.states += static_cast<double>(run.plan.screening_bytes);  // its copy of ε⁻¹
+      run.plan.host_bytes = run.plan.host.peak();
+    }
+    add_dense_states_to_plan(cut, place.team.first().device(), run);
+  };
+  plan_slices(deck, place, plan, run);
   for (const std::string& note : run.plan.notes) progress.log(note);
-  require_room(run.plan, place.memory_limit_bytes);
+  require_room(run.plan, place.memory_limit_bytes, remedy_of_slices(deck));
   require_host_room(run.plan, place.host_limit_bytes);
   // WFN_outer has another symmetry, which the estimate knows nothing of.
   if (outer != nullptr || deck.pseudobands.serves_errors()) return;

@@ -108,6 +108,7 @@ void plan_epsilon(const Deck& deck, const MeanField& screening, Plan* plan) {
                                      : band_count(screening, deck.epsilon.bands, top_is_whole(deck),
                                                   "epsilon.bands", plan);
   plan->epsilon.subspace = deck.epsilon.subspace;
+  plan->epsilon.column_slices = plan->sigma.column_slices = deck.epsilon.column_slices;
   const Crystal& crystal = screening.crystal();
   // A supercell lists no symmetry, although the undeformed crystal is cubic.
   const bool cubic = deck.mean_field.empirical &&

@@ -52,7 +52,8 @@ struct Plan {
   /// Largest resident set of a device, in the phase that takes most: states, χ, its inversion, or
   /// Σ.
   std::int64_t memory_bytes = 0;
-  /// Memory of the matrices between plane waves, which one device must hold whole.
+  /// Memory of the matrices between plane waves that one device must hold: whole ones, or one slice
+  /// of each.
   std::int64_t least_memory_bytes = 0;
   /// Upper bound of the memory of the host: ε⁻¹ of all q, and W of the q at which Σ is summed.
   std::int64_t screening_bytes = 0;
@@ -91,8 +92,9 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
 /// blocks of products. @param n_c  empty bands that it holds at a time
 std::int64_t bytes_of_static_sums(const MeanField& screening, const Plan& plan, double n_c);
 
+/// @param further  end of the message (remedy_of_slices())
 /// @throws OutOfMemory if a device of `limit_bytes` (0: not known) cannot hold the matrices
-void require_room(const Plan& plan, std::int64_t limit_bytes);
+void require_room(const Plan& plan, std::int64_t limit_bytes, const std::string& further = {});
 
 /// @throws OutOfMemory if a host of `limit_bytes` (0: not known) cannot hold states and matrices
 void require_host_room(const Plan& plan, std::int64_t limit_bytes);

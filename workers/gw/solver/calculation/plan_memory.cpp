@@ -6,7 +6,9 @@
 #include <span>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/model/column_slices.hpp"
 #include "workers/gw/solver/calculation/plan.hpp"
+#include "workers/gw/solver/calculation/slices/slices_plan.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
 #include "workers/gw/solver/perturbation/displacement_elements.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
@@ -90,15 +92,17 @@ double box_bytes_of(const MeanField& screening, const Plan& plan) {
 
 /// Bytes of a device that sums Σ: exchange before W is made, then A, ω̃ and one matrix beside
 /// them, with the products of the bands of one part.
-double bytes_of_sigma(const MeanField& field, const SigmaOptions& s, double n_screened) {
-  constexpr double kParts = 32.0;  // of the inner bands at one q
+/// @param poles  bytes of A, ω̃ and the matrix, or of a slice of A and ω̃
+double bytes_of_sigma(const MeanField& field, const SigmaOptions& s, double n_screened,
+                      double poles) {
+  const double parts = 32.0 / std::max(1, s.column_slices);  // of the inner bands at one q
   const GSphere bare = make_g_sphere(field.crystal().bdot, {}, s.bare_cutoff_ry);
   const double n_l = s.band_max - s.band_min + 1, box = box_bytes_of(field, bare),
                exchange = std::min(
                    field.n_occupied * (16.0 * n_l * static_cast<double>(bare.size()) + box),
                    static_cast<double>(kExchangeBlock_bytes)),
-               products = s.bands / kParts * (32.0 * n_l * n_screened + box) + n_l * box;
-  return std::max(exchange, 40.0 * n_screened * n_screened + products);
+               products = s.bands / parts * (32.0 * n_l * n_screened + box) + n_l * box;
+  return std::max(exchange, poles + products);
 }
 
 /// Returns the bytes that a device needs for the first order of Σ beside the poles and W.
@@ -181,6 +185,17 @@ CpuMatrices matrices_of_cpu(const Sizes& n, bool real, double pairs) {
           .poles = 56.0 * n.n_screened * n.n_screened};
 }
 
+/// The same while matrices are cut into slices. A device has one slice of χ or of the poles, and
+/// four planes of the poles beside A and ω̃. The inversion has a panel and its product.
+CpuMatrices sliced_matrices_of_cpu(const Sizes& n, const Plan& plan, double pairs) {
+  constexpr double kBlock_bytes = 268435456.0;
+  const SliceBytes slice =
+      bytes_of_slices(n.n_g, n.n_screened, plan.epsilon.column_slices, plan.real_states);
+  return {.sums = slice.chi + 1.5 * std::min(16.0 * pairs * n.n_g, kBlock_bytes),
+          .inversion = slice.inversion,
+          .poles = 56.0 / 24.0 * slice.poles};
+}
+
 /// True if sums of portions of χ stay on the device. @param numbers  complex numbers of one sum
 bool sums_stay_on_device(double box_bytes, double numbers, const Plan& plan) {
   return chi_sums_fit(static_cast<std::int64_t>(numbers),
@@ -224,11 +239,56 @@ void add_first_order(const Deck& deck, const MeanField& field, const Sizes& n, P
                             (plan->on_cpu ? of_device + std::max(loading, summing) : loading));
 }
 
+/// Numbers that the memory of the host depends on.
+struct HostWork {
+  double states;   ///< bytes of all states
+  double pairs;    ///< of bands in a portion of χ
+  bool sums_stay;  ///< sums of portions of χ stay on the device
+};
+/// Sets the memory of the host in its phases.
+void set_host_phases(const Deck& deck, const Sizes& n, const HostWork& of, Plan* plan) {
+  // The host holds the matrices of one phase at a time. While a device without room sums χ, packed
+  // sums wait for each other; a complex one passes through values that are not packed
+  // (packed_chi.hpp). An inversion at q → 0 has ε⁻¹ with three heads and ε⁻¹ with one. Σ
+  // has ε⁻¹, its average, the poles and the triangle of the self-test.
+  const SigmaOptions& s = plan->sigma;
+  const double n_f = n.n_f, matrix = n.n_g * n.n_g;
+  const bool sliced = plan->epsilon.column_slices > 0;
+  const bool wants_poles = uses_plasmon_poles(s.method) && !deck.stop_after_epsilon;
+  const double whole = 16.0 * matrix * n_f, triangle = (plan->real_states ? 4.0 : 8.0) * matrix,
+               on_host = static_cast<double>(plan->screening_bytes),
+               read = s.method == SigmaMethod::kGodbyNeeds ? 2.0 : 1.0;
+  const CpuMatrices cpu = sliced ? sliced_matrices_of_cpu(n, *plan, of.pairs)
+                                 : matrices_of_cpu(n, plan->real_states, of.pairs);
+  // Slices wait in packed form until the last one is there.
+  double host_sums = sliced && !plan->stored ? triangle
+                     : of.sums_stay || plan->stored
+                         ? 0.0
+                         : kChiPortions * (triangle + (whole - 16.0 * matrix)) +
+                               (plan->real_states && n_f == 1.0 ? 0.0 : whole),
+         host_inversion = plan->stored ? 0.0 : on_host + whole,
+         host_sigma =
+             on_host + (deck.self_test ? triangle : 0.0) +
+             (wants_poles ? 16.0 * read * matrix + 24.0 * n.n_screened * n.n_screened : 0.0);
+  if (plan->on_cpu && !plan->stored) {
+    host_sums += cpu.sums;
+    host_inversion += cpu.inversion;
+  }
+  if (plan->on_cpu && wants_poles) host_sigma += cpu.poles;
+  plan->host = {
+      .states = of.states, .epsilon = std::max(host_sums, host_inversion), .sigma = host_sigma};
+}
+
 }  // namespace
 
 std::int64_t bytes_of_static_sums(const MeanField& screening, const Plan& plan, double n_c) {
   const Sizes n = sizes_of(screening, plan);
   const double matrix = n.n_g * n.n_g;
+  if (plan.epsilon.column_slices > 0)
+    return static_cast<std::int64_t>(bytes_of_summing(
+        screening, plan, matrix,
+        bytes_of_slices(n.n_g, n.n_screened, plan.epsilon.column_slices, plan.real_states).chi,
+        n_c));
   const bool stay = sums_stay_on_device(box_bytes_of(screening, plan), matrix, plan);
   return static_cast<std::int64_t>(
       bytes_of_summing(screening, plan, matrix, bytes_of_static_matrices(plan, matrix, stay), n_c));
@@ -255,11 +315,16 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
           ? 16.0 * matrix
           : 16.0 * (n.in_subspace ? 3.0 * n_g * n_g + n_g * n_b + (n_f - 1.0) * n_b * n_b
                                   : n_g * n_g * (2.0 + n_f));
+  const bool sliced = plan->epsilon.column_slices > 0;
+  const SliceBytes slice =
+      sliced ? bytes_of_slices(n_g, n.n_screened, plan->epsilon.column_slices, plan->real_states)
+             : SliceBytes{};
   const double least_of_chi =
       n.in_subspace && plan->epsilon.subspace.vectors == 0 ? 48.0 * n_g * n_g : of_chi;
   plan->least_memory_bytes = static_cast<std::int64_t>(
       std::max(plan->stored ? 0.0 : least_of_chi,
                deck.stop_after_epsilon ? 0.0 : 24.0 * n.n_screened * n.n_screened));
+  if (sliced) plan->least_memory_bytes = static_cast<std::int64_t>(slice.least());
   const double of_q =
       n.in_subspace ? 2.0 * n_g * n_g + n_g * n_b + n_f * n_b * n_b : n_f * n_g * n_g;
   const bool wants_w = uses_frequencies(s.method) && !deck.stop_after_epsilon;
@@ -270,42 +335,22 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
                            (&field != &screening ? bytes_of_states(field.waves) : 0.0);
   const bool sums_stay = sums_stay_on_device(box_bytes_of(screening, *plan),
                                              matrix * (n.in_subspace ? 1.0 : n_f), *plan);
-  const double summing = bytes_of_summing(
-      screening, *plan, matrix,
-      is_static(*plan) ? bytes_of_static_matrices(*plan, matrix, sums_stay) : of_chi, n_c);
-  const double inverting = plan->stored ? 0.0 : of_chi;
-  const double of_poles = deck.stop_after_epsilon ? 0.0 : bytes_of_sigma(field, s, n.n_screened);
+  const double sums = sliced             ? slice.chi
+                      : is_static(*plan) ? bytes_of_static_matrices(*plan, matrix, sums_stay)
+                                         : of_chi;
+  const double summing = bytes_of_summing(screening, *plan, matrix, sums, n_c);
+  const double inverting = plan->stored ? 0.0 : sliced ? slice.inversion : of_chi;
+  const double poles = sliced ? slice.poles : 40.0 * n.n_screened * n.n_screened;
+  const double of_poles =
+      deck.stop_after_epsilon ? 0.0 : bytes_of_sigma(field, s, n.n_screened, poles);
   plan->memory_bytes =
       static_cast<std::int64_t>(std::max({plan->stored ? 0.0 : summing, inverting, of_poles}));
-  // The host holds the matrices of one phase at a time. While a device without room sums χ, packed
-  // sums wait for each other; a complex one passes through values that are not packed
-  // (packed_chi.hpp). An inversion at q → 0 has ε⁻¹ with three heads and ε⁻¹ with one. Σ
-  // has ε⁻¹, its average, the poles and the triangle of the self-test.
-  const bool wants_poles = uses_plasmon_poles(s.method) && !deck.stop_after_epsilon;
-  const double whole = 16.0 * matrix * n_f, triangle = (plan->real_states ? 4.0 : 8.0) * matrix,
-               on_host = static_cast<double>(plan->screening_bytes),
-               read = s.method == SigmaMethod::kGodbyNeeds ? 2.0 : 1.0;
-  const CpuMatrices cpu = matrices_of_cpu(n, plan->real_states, n_v * n_c / kChiPortions);
-  double host_sums = sums_stay || plan->stored
-                         ? 0.0
-                         : kChiPortions * (triangle + (whole - 16.0 * matrix)) +
-                               (plan->real_states && n_f == 1.0 ? 0.0 : whole),
-         host_inversion = plan->stored ? 0.0 : on_host + whole,
-         host_sigma =
-             on_host + (deck.self_test ? triangle : 0.0) +
-             (wants_poles ? 16.0 * read * matrix + 24.0 * n.n_screened * n.n_screened : 0.0);
-  if (plan->on_cpu && !plan->stored) {
-    host_sums += cpu.sums;
-    host_inversion += cpu.inversion;
-  }
-  if (plan->on_cpu && wants_poles) host_sigma += cpu.poles;
-  plan->host = {
-      .states = of_states, .epsilon = std::max(host_sums, host_inversion), .sigma = host_sigma};
+  set_host_phases(deck, n, {of_states, n_v * n_c / kChiPortions, sums_stay}, plan);
   if (deck.perturbation.wanted && !deck.stop_after_epsilon) add_first_order(deck, field, n, plan);
   plan->host_bytes = plan->host.peak();
 }
 
-void require_room(const Plan& plan, std::int64_t limit_bytes) {
+void require_room(const Plan& plan, std::int64_t limit_bytes, const std::string& further) {
   if (limit_bytes <= 0 || plan.least_memory_bytes <= limit_bytes) return;
   constexpr double kGib = 1073741824.0;
   const auto need = static_cast<double>(plan.least_memory_bytes),
@@ -319,7 +364,15 @@ void require_room(const Plan& plan, std::int64_t limit_bytes) {
                 "with more memory",
                 plan.epsilon.epsilon_cutoff_ry, need / kGib, limit / kGib,
                 0.99 * plan.epsilon.epsilon_cutoff_ry * std::cbrt(limit / need));
-  throw OutOfMemory(text);
+  if (plan.epsilon.column_slices > 0)
+    std::snprintf(text, sizeof text,
+                  "epsilon.cutoff_ry = %.6g needs %.3g GiB of a device for one of %d slices of "
+                  "matrices between its plane waves (epsilon.column_slices, at most %d); there are "
+                  "%.3g GiB. Ask for more slices, lower the cut-off, or take a device with more "
+                  "memory",
+                  plan.epsilon.epsilon_cutoff_ry, need / kGib, plan.epsilon.column_slices,
+                  kMostColumnSlices, limit / kGib);
+  throw OutOfMemory(text + further);
 }
 
 void require_host_room(const Plan& plan, std::int64_t limit_bytes) {

@@ -36,6 +36,7 @@ std::uint64_t digest_of(const MeanField& field, const Plan& plan, const CoulombO
   for (const double value : {e.subspace.tolerance, 1.0 * e.subspace.vectors,
                              e.subspace.complement ? 1.0 : 0.0, e.subspace.complement_ry})
     d.add(value);
+  if (e.column_slices > 0) d.add(1.0 * e.column_slices);
   d.add(e.frequencies_ry);
   const SigmaOptions& s = plan.sigma;
   for (const double value :

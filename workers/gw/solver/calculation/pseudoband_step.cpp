@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/kernels/polarizability/partial_chi.hpp"
 #include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
+#include "workers/gw/model/column_slices.hpp"
 #include "workers/gw/solver/mean_field/filtered_pseudobands.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
 #include "workers/gw/solver/pseudoband_errors/first_order_blocks.hpp"
@@ -62,9 +64,10 @@ double bytes_of_groups(const Deck& deck, const Calculation& run) {
          (run.plan.real_states ? 8.0 : 16.0);
 }
 
-/// Returns true if devices calculate the changes of the poles (screened_elements_at_q.hpp).
+/// Returns true if devices calculate the changes of the poles (screened_elements_at_q.hpp). Slices
+/// of ε⁻¹ meet in the memory of the host, which makes the changes then.
 bool devices_make_changes(const Deck& deck, const Calculation& run) {
-  return deck.coulomb.truncation == Truncation::kNone &&
+  return run.plan.sigma.column_slices == 0 && deck.coulomb.truncation == Truncation::kNone &&
          run.plan.sigma.method == SigmaMethod::kHybertsenLouie &&
          run.field.transfers().operations().size() == 1;
 }
@@ -91,6 +94,18 @@ double bytes_of_products(const Calculation& run) {
   return std::min<double>(s.bands, std::max(64.0, room / (2.0 * products + on_box))) *
          (products + on_box);
 }
+/// Returns the bytes of a device for the first order of Σ in slices: the poles of one slice, its
+/// rows of all changes, and the products of a block of bands.
+double slice_bytes_of_changes(const Deck& deck, const Calculation& run) {
+  const auto n_g = std::llround(std::sqrt(elements_of_w(run)));
+  const int slices = run.plan.sigma.column_slices;
+  std::int64_t elements = 0;
+  for (const ElementRows& rows : slices_of_lower_triangle(n_g, slices))
+    elements = std::max(elements, triangle_size(rows.end) - triangle_size(rows.begin));
+  return 24.0 * static_cast<double>(largest_pole_slice(n_g, slices)) +
+         12.0 * (deck.pseudobands.blocks + 1) * static_cast<double>(elements) +
+         bytes_of_products(run);
+}
 /// Returns the bytes of a device for the first order of Σ. They are those of making changes, or of
 /// summing bands with all changes or with one range of their rows.
 double device_bytes_of_changes(const Deck& deck, const Calculation& run, int devices) {
@@ -99,6 +114,7 @@ double device_bytes_of_changes(const Deck& deck, const Calculation& run, int dev
   const std::int64_t n_changes = deck.pseudobands.blocks + 1, kept = changes_on_device(deck, run),
                      // A device may take a change that another one has left.
       kept_here = devices > 1 ? std::min(kept, kept / devices + 1) : kept;
+  if (run.plan.sigma.column_slices > 0) return slice_bytes_of_changes(deck, run);
   const bool folded = deck.coulomb.truncation == Truncation::kNone, real = has_real_changes(run);
   const std::int64_t ranges =
       count_of_ranges({n_g, n_changes, folded, real && folded}, run.plan.sigma);
@@ -137,7 +153,9 @@ double bytes_of_changes(const Deck& deck, const Calculation& run, int devices) {
                                                                 : 6.0,
                changes = in_host ? of_change * matrix * (deck.pseudobands.blocks + 1) : 0.0,
                making = by_device ? (run.plan.real_states ? 4.0 : 16.0) * devices
-                                  : 72.0 * std::min(devices, kChangesAtATime);
+                        : run.plan.sigma.column_slices > 0
+                            ? 72.0
+                            : 72.0 * std::min(devices, kChangesAtATime);
   return run.field.waves.n_k() * (24.0 * matrix + changes) + making * matrix;
 }
 
@@ -154,7 +172,11 @@ void plan_memory_of_blocks(const Deck& deck, double given, int devices, Calculat
   }
   const double groups = bytes_of_groups(deck, run), matrix = elements_of_w(run),
                // A kernel's poles, and χ and ε̃⁻¹ of a change.
-      of_cpu = plan.on_cpu ? (56.0 + 32.0) * matrix : 0.0;
+      of_cpu = !plan.on_cpu ? 0.0
+               : plan.sigma.column_slices > 0
+                   ? 56.0 * static_cast<double>(largest_pole_slice(std::llround(std::sqrt(matrix)),
+                                                                   plan.sigma.column_slices))
+                   : (56.0 + 32.0) * matrix;
   plan.host.error_bars =
       groups + of_epsilon +
       (takes_first_order(deck, run)
@@ -168,6 +190,13 @@ void plan_memory_of_blocks(const Deck& deck, double given, int devices, Calculat
   const double n_c = std::max(p.kept - run.field.n_occupied, p.bands() - p.kept);
   const double changes =
       takes_first_order(deck, run) ? device_bytes_of_changes(deck, run, devices) : 0.0;
+  if (plan.sigma.column_slices > 0) {
+    plan.memory_bytes = std::max({plan.memory_bytes, bytes_of_static_sums(run.field, plan, n_c),
+                                  static_cast<std::int64_t>(changes)});
+    plan.least_memory_bytes = std::max(plan.least_memory_bytes,
+                                       static_cast<std::int64_t>(changes - bytes_of_products(run)));
+    return;
+  }
   plan.memory_bytes =
       std::max({bytes_of_static_sums(run.field, plan, n_c), static_cast<std::int64_t>(changes),
                 static_cast<std::int64_t>((has_real_changes(run) ? 16.0 : 48.0) * matrix)});
@@ -281,6 +310,8 @@ void plan_closed_sum(const Deck& deck, const Wavefunctions& given, Calculation& 
   run.plan.sigma.closed_sum_x_ry = kClosedSumX_ry;
   run.plan.notes.push_back("pseudobands: the closed sum over all states is subtracted from Σ");
   run.plan.host.states += bytes_of_complement(run);
+  // Slices sum it like empty bands, without a matrix.
+  if (run.plan.sigma.column_slices > 0) return;
   // On a CPU the matrix of the closed sum is in the memory of the host.
   if (run.plan.on_cpu) run.plan.host.sigma += 16.0 * elements_of_w(run);
   run.plan.least_memory_bytes =
@@ -323,10 +354,10 @@ void take_pseudobands_of_sigma(Wavefunctions given, GwKernels& kernels, Calculat
   run.field.waves = std::move(made);
 }
 
-std::vector<SelfCheck> unexamined_states() {
+std::vector<SelfCheck> unexamined_states(const std::string& why) {
   std::vector<SelfCheck> list;
   for (const char* law : {"multiplets", "ch_truncation"})
-    list.push_back({law, std::nullopt, 0.0, 0.0, "eV", "pseudobands replace states"});
+    list.push_back({law, std::nullopt, 0.0, 0.0, "eV", why});
   return list;
 }
 

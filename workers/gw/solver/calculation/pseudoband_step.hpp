@@ -26,6 +26,7 @@ void take_pseudobands_of_sigma(Wavefunctions given, GwKernels& kernels, Calculat
 
 /// Lists the laws of Σ without values. Random vectors split multiplets, and their static CH is all
 /// of CH except for noise.
-std::vector<SelfCheck> unexamined_states();
+/// @param why  reason, for the results
+std::vector<SelfCheck> unexamined_states(const std::string& why);
 
 }  // namespace quasi::gw

@@ -93,6 +93,15 @@ std::vector<ChangingPoles> FirstOrderBlocks::changing_poles() {
     largest = std::max(largest, at.model.n);
     real = real && at.model.real;
   }
+  if (screening_->is_sliced()) {
+    // All devices share one inversion at a time.
+    for (std::size_t iq = 0; iq < all.size(); ++iq)
+      for (std::size_t c = 0; c < weights.size(); ++c) {
+        const DielectricMatrix changed = screening_->dielectric_matrix_in_slices(weights[c], iq);
+        all[iq].changes[c] = change_of(all[iq].model, poles_of(changed).model);
+      }
+    return all;
+  }
   const bool kept = devices_keep_changes(
       largest, static_cast<std::int64_t>(all.size() * weights.size()), real, options_);
   std::vector<std::optional<ScreenedElements>> elements;

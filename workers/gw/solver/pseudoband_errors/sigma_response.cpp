@@ -18,14 +18,14 @@
 namespace quasi::gw {
 namespace {
 
-double tau_of(double pole_ry) { return pole_ry >= kStaticPole_ry ? 0.0 : 1.0 / pole_ry; }
-
 /// A part of the sum: inner bands at one q and outer k, for some rows of the model.
 struct ResponseTask {
   PartAtK part;
   ElementRows rows;
-  /// True for the part with the terms that depend neither on the inner band nor on the rows.
-  bool is_first() const { return part.band_begin == 0 && rows.begin == 0; }
+  bool is_sliced = false;  ///< the device has these rows of the model alone
+  /// True for the parts with the closed sum of the model over all states: one, or one of each
+  /// slice.
+  bool sums_known() const { return part.band_begin == 0 && (rows.begin == 0 || is_sliced); }
 };
 
 /// Holds the inputs of one sum, which its tasks share.
@@ -117,7 +117,10 @@ class ResponsePart {
     const std::size_t iq = task_.part.q_begin;
     if (here_.changes != nullptr && here_.iq == iq && here_.first_row == task_.rows.begin) return;
     here_.changes = {};
-    here_.take(poles_, iq, options_.rules, kernels_);
+    if (task_.is_sliced)
+      here_.take_rows(poles_, iq, task_.rows, options_.rules, kernels_);
+    else
+      here_.take(poles_, iq, options_.rules, kernels_);
     here_.first_row = task_.rows.begin;
     std::vector<const PoleChange*> changes;
     for (const PoleChange& change : poles_.changes) changes.push_back(&change);
@@ -211,7 +214,7 @@ class ResponsePart {
         for (std::size_t l = 0; l < known.size(); ++l) to[l] += weight_of(member) * known[l].real();
       }
     };
-    if (task_.is_first())
+    if (task_.sums_known())
       add_known(here_.model->sums_by_difference(closed_x(), box), sums_.own.known.data());
     for (std::size_t c = 0; c < n_changes(); ++c)
       add_known(here_.changes->sums_by_difference(static_cast<std::int64_t>(c), closed_x(), box),
@@ -274,6 +277,7 @@ std::int64_t count_of_ranges(const RangeShape& shape, const SigmaOptions& option
 
 std::vector<ElementRows> row_ranges(const ChangingPoles& poles, const SigmaOptions& options) {
   const std::int64_t n = poles.model.n;
+  if (options.column_slices > 0) return slices_of_lower_triangle(n, options.column_slices);
   const bool folded = is_hermitian(poles.model.view());
   const std::int64_t count =
       count_of_ranges({n, std::ssize(poles.changes), folded, poles.model.real}, options);
@@ -290,47 +294,11 @@ std::vector<ElementRows> row_ranges(const ChangingPoles& poles, const SigmaOptio
   return ranges;
 }
 
-PoleChange change_of(const PlasmonPoleModel& own, const PlasmonPoleModel& changed) {
-  const std::int64_t n = own.n;
-  const bool folded = is_hermitian(own.view());
-  const auto size = static_cast<std::size_t>(elements_of_change(n, folded));
-  PoleChange change{.strength = UnsetVector<std::complex<float>>(size),
-                    .tau_per_ry = UnsetVector<float>(size)};
-#pragma omp parallel for schedule(dynamic, 16)
-  for (std::int64_t g = 0; g < n; ++g)
-    for (std::int64_t h = 0; h < (folded ? g + 1 : n); ++h) {
-      const auto to = static_cast<std::size_t>(folded ? g * (g + 1) / 2 + h : g * n + h),
-                 at = static_cast<std::size_t>(g * n + h);
-      change.strength[to] = std::complex<float>(changed.strength[at] / changed.pole_ry[at] -
-                                                own.strength[at] / own.pole_ry[at]);
-      change.tau_per_ry[to] = static_cast<float>(
-          bounded_change_of_tau(tau_of(own.pole_ry[at]), tau_of(changed.pole_ry[at])));
-    }
-  return change;
-}
-
 SigmaChanges no_change(const MeanField& field, const SigmaOptions& options) {
   const auto n_l = static_cast<std::size_t>(options.band_max - options.band_min + 1);
   return SigmaChanges(
       options.kpoints.size() * static_cast<std::size_t>(field.n_spins()),
       {std::vector<double>(n_l, 0.0), std::vector<double>(options.slope ? n_l : 0, 0.0)});
-}
-
-void PolesOnDevice::take(const ChangingPoles& poles, std::size_t of_q, const PoleRules& rules,
-                         GwKernels& kernels) {
-  if (model != nullptr && iq == of_q) return;
-  changes = {};
-  model = {};  // its memory is free before the next model takes as much
-  std::shared_ptr<const LoadedPoleModel> there;
-  {
-    const std::lock_guard lock(poles.first_device->mutex);
-    there = poles.first_device->model.lock();
-    if (there == nullptr)
-      poles.first_device->model = model =
-          kernels.pole_sums().load_for_changes(poles.model.view(), rules);
-  }
-  if (model == nullptr) model = kernels.pole_sums().copy_of(there);
-  iq = of_q;
 }
 
 std::int64_t bands_at_a_time(std::int64_t n_g, const OuterProducts& outer,
@@ -353,10 +321,11 @@ SigmaResponses sigma_responses(const MeanField& field, const std::vector<Changin
     const std::vector<ElementRows> ranges = row_ranges(poles[iq], options);
     // Fewer parts than those of Σ, because every part multiplies its sums with every change. If
     // the changes are cut, devices share their rows, and each range is loaded once.
-    const std::int64_t n_parts = ranges.size() > 1 ? 1 : 8;
+    const bool sliced = options.column_slices > 0;
+    const std::int64_t n_parts = ranges.size() > 1 || sliced ? 1 : 8;
     for (const ElementRows& rows : ranges)
       for (const PartAtK& part : parts_of_sigma(poles.size(), options, n_parts))
-        if (part.q_begin == iq) tasks.push_back({part, rows});
+        if (part.q_begin == iq) tasks.push_back({part, rows, sliced});
   }
   PartedSum sum{.name = "response-of-" + std::to_string(tasks.size()),
                 .phase = "self-energy",

@@ -57,6 +57,9 @@ struct PolesOnDevice {
   /// Brings the poles of the irreducible q number `of_q` to the device, unless they are there.
   void take(const ChangingPoles& poles, std::size_t of_q, const PoleRules& rules,
             GwKernels& kernels);
+  /// Brings some rows of these poles to the device in place of what is there.
+  void take_rows(const ChangingPoles& poles, std::size_t of_q, const ElementRows& rows,
+                 const PoleRules& rules, GwKernels& kernels);
 };
 /// Holds the objects that several sums share. Poles stay on the devices from one sum to the next.
 struct ResponseContext {

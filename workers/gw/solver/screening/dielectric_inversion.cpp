@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/physics/dielectric.hpp"
 #include "workers/gw/solver/ordered_sum.hpp"
 #include "workers/gw/solver/screening/polarizability/packed_chi.hpp"
 #include "workers/gw/solver/screening/polarizability/symmetry_of_chi.hpp"
+#include "workers/gw/solver/screening/slices/sliced_inversion.hpp"
 #include "workers/gw/solver/screening/static_subspace.hpp"
 
 namespace quasi::gw {
@@ -48,6 +50,56 @@ void invert_frequencies(const PartialChi& chi, const EpsilonOptions& options, Gw
          .definite = positive && options.frequencies_ry[static_cast<std::size_t>(f)].real() == 0.0},
         view<Cplx>(inverse, n, n));
   }
+}
+
+/// Inverts the Hermitian ε̃ = 1 − v^½ χ v^½ in slices and writes ε⁻¹.
+/// @param chi  the triangle G ≤ G' of χ(0), [n][n]
+template <typename T>
+void invert_triangle(UnsetVector<T> chi, std::int64_t slices, DeviceTeam& team,
+                     DielectricMatrix& matrix) {
+  const auto n = static_cast<std::int64_t>(matrix.coulomb.size());
+  const double* const v = matrix.coulomb.data();
+  const View<T, 2> a = view<T>(chi, n, n);
+#pragma omp parallel for schedule(dynamic, 16)
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = g; h < n; ++h)
+      a(g, h) = (g == h ? 1.0 : 0.0) - dielectric_factor(v[g], v[h], true) * a(g, h);
+  invert_in_slices(a, slices, team);
+  auto& inverse = matrix.inverse.emplace_back(static_cast<std::size_t>(n * n));
+#pragma omp parallel for schedule(dynamic, 16)
+  for (std::int64_t g = 0; g < n; ++g)
+    for (std::int64_t h = 0; h < n; ++h) {
+      const Cplx element = g <= h ? Cplx(a(g, h)) : std::conj(Cplx(a(h, g)));
+      inverse[static_cast<std::size_t>(g * n + h)] = element * inverse_factor(v[g], v[h], true);
+    }
+}
+
+/// Inverts ε(0) of χ in slices and keeps the diagonal of ε(0).
+void invert_static_in_slices(std::unique_ptr<PartialChi> chi, std::int64_t slices, DeviceTeam& team,
+                             DielectricMatrix& matrix) {
+  if (*std::min_element(matrix.coulomb.begin(), matrix.coulomb.end()) <= 0.0)
+    throw InvalidInput(
+        "slices of ε need a Coulomb interaction that is positive everywhere; leave "
+        "epsilon.column_slices out with this truncation");
+  const std::vector<Cplx> diagonal = chi->diagonal();
+  for (std::size_t g = 0; g < diagonal.size(); ++g)
+    matrix.epsilon_diagonal.push_back(1.0 - matrix.coulomb[g] * diagonal[g]);
+  const auto n = static_cast<std::int64_t>(matrix.coulomb.size());
+  if (const auto* packed = dynamic_cast<const PackedSum*>(chi.get());
+      packed != nullptr && packed->is_real()) {
+    UnsetVector<double> values(static_cast<std::size_t>(n * n));
+    const double* const from = packed->values().data() + 1;
+#pragma omp parallel for schedule(dynamic, 16)
+    for (std::int64_t g = 0; g < n; ++g)
+      std::copy_n(from + g * n - g * (g - 1) / 2, n - g, values.data() + g * n + g);
+    chi = {};
+    invert_triangle(std::move(values), slices, team, matrix);
+    return;
+  }
+  UnsetVector<Cplx> values(static_cast<std::size_t>(n * n));
+  chi->read(values.data());
+  chi = {};
+  invert_triangle(std::move(values), slices, team, matrix);
 }
 
 /// Calculates ε⁻¹ in two sweeps over the pairs: χ(0) in full, then the other frequencies between
@@ -155,6 +207,19 @@ void DielectricInversion::invert(const PartialChi& chi, GwKernels& kernels,
   DielectricMatrix wide = widened(m, n_heads);
   invert_frequencies(chi, options_, kernels, wide);
   fold(std::move(wide), chi.corner(n_heads), m);
+}
+
+void DielectricInversion::invert_in_slices(std::unique_ptr<PartialChi> chi, DeviceTeam& team,
+                                           DielectricMatrix& m) const {
+  const std::int64_t n_heads = head_count(field_, m.at_gamma), slices = options_.column_slices;
+  if (n_heads == 1) {
+    invert_static_in_slices(std::move(chi), slices, team, m);
+    return;
+  }
+  DielectricMatrix wide = widened(m, n_heads);
+  const std::vector<Cplx> corner = chi->corner(n_heads);
+  invert_static_in_slices(std::move(chi), slices, team, wide);
+  fold(std::move(wide), corner, m);
 }
 
 std::unique_ptr<const DielectricInverse> DielectricInversion::invert_definite(

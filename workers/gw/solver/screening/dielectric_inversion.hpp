@@ -27,6 +27,11 @@ class DielectricInversion {
   /// @throws NotConverged naming the leading minor where ε̃ should be positive definite and is not
   void invert(const PartialChi& chi, GwKernels& kernels, DielectricMatrix& m) const;
 
+  /// Inverts ε(0) of a complete χ in slices on all devices of this rank (slices/). v must be
+  /// positive. @throws as invert()
+  void invert_in_slices(std::unique_ptr<PartialChi> chi, DeviceTeam& team,
+                        DielectricMatrix& m) const;
+
   /// Returns ε̃⁻¹ at ω = 0 of a complete χ, whose memory it takes, on the device of
   /// `kernels`. Plane waves that stand for G = 0 are not folded. v must be positive. @throws as
   /// invert()

@@ -11,6 +11,7 @@
 #include "workers/gw/solver/screening/epsilon_pieces.hpp"
 #include "workers/gw/solver/screening/polarizability/packed_chi.hpp"
 #include "workers/gw/solver/screening/polarizability/polarizability.hpp"
+#include "workers/gw/solver/screening/slices/sliced_chi.hpp"
 
 namespace quasi::gw {
 
@@ -46,6 +47,11 @@ class DielectricSum {
 
   std::vector<DielectricMatrix> solve() {
     share_kept();
+    if (options_.column_slices > 0) {
+      for (std::size_t iq = 0; iq < matrices_.size(); ++iq)
+        if (matrices_[iq].inverse.empty() && !take_finished(iq)) solve_by_slices(iq);
+      return std::move(matrices_);
+    }
     if (subspace_ || static_cast<int>(matrices_.size()) >= context_.team.size())
       solve_by_points();
     else
@@ -113,19 +119,40 @@ class DielectricSum {
     report(sums_[iq].portions());
   }
 
+  /// Returns χ completed by symmetry.
+  std::unique_ptr<PartialChi> completed(std::size_t iq, std::unique_ptr<PartialChi> chi) {
+    sums_[iq].release();
+    if (sums_[iq].is_whole()) return chi;
+    const ChiShape shape = chi->shape();
+    std::vector<Cplx> values(static_cast<std::size_t>(shape.size()));
+    chi->read(values.data());
+    return std::make_unique<HostChi>(shape, sums_[iq].complete(std::move(values)));
+  }
+
   /// Completes χ by symmetry, inverts ε and stores the result.
   void finish(std::size_t iq, std::unique_ptr<PartialChi> chi, GwKernels& kernels) {
     StepClock clock(profile_);
-    sums_[iq].release();
-    if (!sums_[iq].is_whole()) {
-      const ChiShape shape = chi->shape();
-      std::vector<Cplx> values(static_cast<std::size_t>(shape.size()));
-      chi->read(values.data());
-      chi = std::make_unique<HostChi>(shape, sums_[iq].complete(std::move(values)));
-    }
+    chi = completed(iq, std::move(chi));
     chi = unpacked(std::move(chi), kernels.polarizability());
     clock.step("symmetrise");
     inversion_.invert(*chi, kernels, matrices_[iq]);
+    clock.step("invert");
+    keep(iq);
+  }
+
+  /// Calculates χ and ε⁻¹ of one q in slices on all devices.
+  void solve_by_slices(std::size_t iq) {
+    sums_[iq].share_dipoles(context_.team);
+    StepClock clock(profile_);
+    auto chi = sliced_chi({.chi = sums_[iq],
+                           .options = options_,
+                           .prefix = prefix_of(iq) + "slice-",
+                           .report = [this](std::int64_t portions) { report(portions); }},
+                          context_);
+    clock.step("wall_of_portions");
+    chi = completed(iq, std::move(chi));
+    clock.step("symmetrise");
+    inversion_.invert_in_slices(std::move(chi), context_.team, matrices_[iq]);
     clock.step("invert");
     keep(iq);
   }

@@ -9,6 +9,7 @@
 
 #include "workers/gw/solver/ordered_sum.hpp"
 #include "workers/gw/solver/screening/checkpointed_sums.hpp"
+#include "workers/gw/solver/screening/slices/sliced_chi.hpp"
 
 namespace quasi::gw {
 
@@ -27,7 +28,9 @@ class GroupedScreening::Sums {
 
   void calculate() {
     take_kept();
-    if (static_cast<int>(of_.empty_.size()) >= team().size())
+    if (of_.options_.column_slices > 0)
+      sum_in_slices();
+    else if (static_cast<int>(of_.empty_.size()) >= team().size())
       sum_by_points();
     else
       for (std::size_t iq = 0; iq < of_.empty_.size(); ++iq) sum_by_portions(iq);
@@ -110,6 +113,25 @@ class GroupedScreening::Sums {
     if (ranks.rank() != owner)
       chi.emplace(sums_[group][iq].shape(),
                   piece_of(std::make_shared<const std::vector<double>>(std::move(values))));
+  }
+
+  /// Sums each group at each q in slices on all devices.
+  void sum_in_slices() {
+    for (std::size_t iq = 0; iq < of_.empty_.size(); ++iq)
+      for (std::size_t g = 0; g < groups_.size(); ++g) {
+        if (results_[g][iq]) continue;
+        sums_[g][iq].share_dipoles(team());
+        StepClock wall(of_.profile_);
+        auto chi = sliced_chi({.chi = sums_[g][iq],
+                               .options = groups_[g].options,
+                               .prefix = prefix_of(g, iq) + "slice-",
+                               .report = [this](std::int64_t portions) { report(portions); }},
+                              of_.context_);
+        wall.step("wall_of_portions");
+        sums_[g][iq].release();
+        results_[g][iq].emplace(packed(std::move(chi)));
+        keep(g, iq);
+      }
   }
 
   /// Gives whole q-points to the devices.
@@ -233,22 +255,46 @@ void GroupedScreening::add(const std::vector<EmptyBands>& groups) {
   for (Group& group : added) groups_.push_back(std::move(group));
 }
 
+GroupedScreening::WeightedGroups GroupedScreening::groups_at(const std::vector<double>& weights,
+                                                             std::size_t iq) const {
+  WeightedGroups groups;
+  for (std::size_t g = 0; g < weights.size(); ++g) {
+    if (weights[g] == 0.0) continue;
+    groups.list.push_back(&groups_[g].chi[iq]);
+    groups.factors.push_back(weights[g]);
+  }
+  return groups;
+}
+
 std::unique_ptr<PartialChi> GroupedScreening::weighted_chi(const std::vector<double>& weights,
                                                            std::size_t iq,
                                                            GwKernels& kernels) const {
-  std::vector<const PackedChi*> list;
-  std::vector<double> factors;
-  for (std::size_t g = 0; g < weights.size(); ++g) {
-    if (weights[g] == 0.0) continue;
-    list.push_back(&groups_[g].chi[iq]);
-    factors.push_back(weights[g]);
-  }
+  const auto [list, factors] = groups_at(weights, iq);
   const Polarizability whole(field_, empty_[iq], options_);
   if (whole.is_whole())
     if (auto chi = weighted_triangle(list, factors, kernels.polarizability())) return chi;
   const UnsetVector<Cplx> values = weighted_sum(list, factors);
   if (whole.is_whole()) return kernels.polarizability().load(whole.shape(), values.data());
   return std::make_unique<HostChi>(whole.shape(), whole.complete({values.begin(), values.end()}));
+}
+
+DielectricMatrix GroupedScreening::dielectric_matrix_in_slices(const std::vector<double>& weights,
+                                                               std::size_t iq) const {
+  DielectricMatrix matrix = empty_[iq];
+  StepClock clock(profile_);
+  const auto [list, factors] = groups_at(weights, iq);
+  const Polarizability whole(field_, empty_[iq], options_);
+  std::unique_ptr<PartialChi> chi = weighted_triangle(list, factors);
+  if (chi == nullptr || !whole.is_whole()) {
+    const UnsetVector<Cplx> values = weighted_sum(list, factors);
+    std::vector<Cplx> sum(values.begin(), values.end());
+    if (!whole.is_whole()) sum = whole.complete(std::move(sum));
+    chi = std::make_unique<HostChi>(whole.shape(), std::move(sum));
+  }
+  clock.step("weighted_sum");
+  inversion_.invert_in_slices(std::move(chi), context_.team, matrix);
+  clock.step("invert");
+  return matrix;
 }
 
 DielectricMatrix GroupedScreening::dielectric_matrix(const std::vector<double>& weights,
@@ -275,6 +321,11 @@ std::unique_ptr<const DielectricInverse> GroupedScreening::inverse(
 std::vector<DielectricMatrix> GroupedScreening::dielectric_matrices(
     const std::vector<double>& weights) {
   std::vector<DielectricMatrix> matrices = empty_;
+  if (options_.column_slices > 0) {
+    for (std::size_t iq = 0; iq < matrices.size(); ++iq)
+      matrices[iq] = dielectric_matrix_in_slices(weights, iq);
+    return matrices;
+  }
   context_.team.run_here(static_cast<std::int64_t>(matrices.size()),
                          [&](std::int64_t iq, GwKernels& kernels) {
                            const auto at = static_cast<std::size_t>(iq);

@@ -42,6 +42,11 @@ class GroupedScreening {
   /// Inverts ε of the weighted sum at the q of one index on one device.
   DielectricMatrix dielectric_matrix(const std::vector<double>& weights, std::size_t iq,
                                      GwKernels& kernels) const;
+  /// Inverts ε of the weighted sum at the q of one index in slices, on all devices of this rank.
+  DielectricMatrix dielectric_matrix_in_slices(const std::vector<double>& weights,
+                                               std::size_t iq) const;
+  /// True if χ and ε are cut into slices.
+  bool is_sliced() const { return options_.column_slices > 0; }
   /// Returns ε̃⁻¹ at ω = 0 of the weighted sum at the q of one index, on the device of
   /// `kernels`. With head_count() = 3 its first three plane waves stand for G = 0. v must be
   /// positive.
@@ -56,6 +61,12 @@ class GroupedScreening {
   };
   class Sums;
 
+  /// χ of the groups whose weights are not 0.
+  struct WeightedGroups {
+    std::vector<const PackedChi*> list;
+    std::vector<double> factors;
+  };
+  WeightedGroups groups_at(const std::vector<double>& weights, std::size_t iq) const;
   std::string name_of(const EmptyBands& group, std::size_t iq) const;
   /// Returns the weighted sum of χ over the whole zone, on the device of `kernels` if it needs no
   /// symmetry.

@@ -51,6 +51,7 @@ class DiagonalPart {
       take_screening();
       clock_.skip();
       if (first_bands()) count_screening();
+      if (is_sliced() && rows_of_slice().size() == 0) continue;
       for (std::size_t i = 0; i < result_.sums.size(); ++i) add_star(i);
     }
     return std::move(result_);
@@ -58,7 +59,14 @@ class DiagonalPart {
 
  private:
   /// True for the part that adds the terms which do not depend on the inner band.
-  bool first_bands() const { return part_.band_begin == 0; }
+  bool first_bands() const { return part_.band_begin == 0 && part_.slice == 0; }
+  bool is_sliced() const { return options_.column_slices > 0; }
+  /// Returns the rows of the poles that this part sums; a small q has fewer slices than others.
+  ElementRows rows_of_slice() const {
+    const auto slices = slices_of_lower_triangle(now_->model.n, options_.column_slices);
+    const auto at = static_cast<std::size_t>(part_.slice);
+    return at < slices.size() ? slices[at] : ElementRows{};
+  }
   /// Exchange belongs to the first part. Parts of exchange alone share its bands.
   bool shares_exchange() const { return !options_.correlation || first_bands(); }
   std::pair<std::int64_t, std::int64_t> exchange_bands(std::int64_t n_occupied) const {
@@ -68,8 +76,9 @@ class DiagonalPart {
   bool completes_ch() const {
     return wants_static_ch(options_) && options_.closure && first_bands();
   }
-  /// True for the part that adds the known closed sum, less the complement's share of it.
-  bool adds_closed_sum() const { return options_.closed_sum_x_ry && first_bands(); }
+  /// True for the parts that add the known closed sum, less the complement's share of it. Every
+  /// slice has a share of its own.
+  bool adds_closed_sum() const { return options_.closed_sum_x_ry && part_.band_begin == 0; }
   bool has_poles() const { return uses_plasmon_poles(options_.method); }
   /// True where every q of the zone has wing factors of its own (the wing rule of BerkeleyGW).
   bool wings_by_point() const { return coulomb_.options().wing_rule == WingRule::kListedPoint; }
@@ -153,20 +162,40 @@ class DiagonalPart {
     const PlasmonPoleModel& model = made.model;
     here_.poles = {};  // its memory is free before the next model takes as much
     here_.imaginary_poles = {};
+    if (is_sliced()) {
+      load_slice();
+      return;
+    }
     here_.poles = sharing == Sharing::kAllowed
                       ? here_.shared->load_poles(made, options_.rules, kernels_)
                       : kernels_.pole_sums().load(model.view(), options_.rules);
+    load_imaginary_poles(model);
+  }
+  /// Brings the slice of the part to the device. Elements with imaginary poles belong to slice 0.
+  void load_slice() {
+    here_.slice = part_.slice;
+    if (rows_of_slice().size() == 0) return;
+    here_.poles =
+        kernels_.pole_sums().load_rows(now_->model.view(), options_.rules, rows_of_slice());
+    if (part_.slice == 0) load_imaginary_poles(now_->model);
+  }
+  void load_imaginary_poles(const PlasmonPoleModel& model) {
     if (!model.imaginary.empty())
       here_.imaginary_poles = kernels_.pole_sums().load_imaginary(
           view<const ImaginaryPole>(model.imaginary, model.imaginary.size()), options_.rules);
   }
   /// Brings the screening of the present q to the device, unless the part before left it there.
   void take_screening() {
-    if (here_.prepared == nullptr || here_.prepared->iq != iq_ || wings_by_point()) {
+    if (here_.prepared == nullptr || here_.prepared->iq != iq_ || wings_by_point() ||
+        here_.slice != part_.slice) {
       const auto make = [this] { return make_screening(); };
-      here_.prepared = {};
-      here_.prepared = here_.shared != nullptr ? here_.shared->get(iq_, make)
-                                               : std::make_shared<const PreparedScreening>(make());
+      const bool stays = here_.prepared != nullptr && here_.prepared->iq == iq_ && is_sliced();
+      if (!stays) here_.prepared = {};
+      if (!stays)
+        here_.prepared = here_.shared != nullptr
+                             ? here_.shared->get(iq_, make)
+                             : std::make_shared<const PreparedScreening>(make());
+      now_ = here_.prepared.get();
       load_poles(*here_.prepared, here_.shared != nullptr && !wings_by_point()
                                       ? Sharing::kAllowed
                                       : Sharing::kForbidden);
@@ -191,8 +220,9 @@ class DiagonalPart {
   /// box and its products.
   std::int64_t bands_that_fit(const OuterProducts& outer) const {
     const std::int64_t n_g = here_.prepared->at.sphere.size(), n_l = outer.outer().size();
-    const std::int64_t fixed =
-        (options_.closed_sum_x_ry ? 48 : 32) * n_g * n_g + outer.band_bytes() * n_l;
+    const std::int64_t matrices = is_sliced() ? 32 * largest_pole_slice(n_g, options_.column_slices)
+                                              : (options_.closed_sum_x_ry ? 48 : 32) * n_g * n_g;
+    const std::int64_t fixed = matrices + outer.band_bytes() * n_l;
     const std::int64_t band = 32 * n_l * n_g + outer.band_bytes();
     const std::int64_t budget =
         budget_beside(options_.memory_budget_bytes, options_.memory_limit_bytes, fixed, band);
@@ -351,8 +381,10 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
                                        const SigmaOptions& options, const DeviceContext& context,
                                        SigmaStatistics* statistics) {
   ScreeningOnDevice screening;
+  SigmaOptions uncut = options;
+  uncut.column_slices = 0;
   PartOfSelfEnergy whole = self_energy_part(
-      field, epsilon, options, {0, epsilon.size(), 0, options.bands}, context, screening);
+      field, epsilon, uncut, {0, epsilon.size(), 0, options.bands}, context, screening);
   if (statistics != nullptr) *statistics = whole.statistics;
   finish_self_energy(field, options, whole.sums);
   return std::move(whole.sums);

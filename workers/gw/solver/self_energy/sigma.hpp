@@ -54,13 +54,16 @@ struct SigmaStatistics {
 };
 
 /// A part of the double sum over irreducible q and inner bands. Terms that do not depend on the
-/// inner band (exchange, completed CH, statistics) belong to the part that begins with band 0.
+/// inner band (exchange, completed CH, statistics) belong to the part that begins with band 0. If
+/// the poles are cut into slices, these terms belong to that part of slice 0.
 struct SigmaPart {
   std::size_t q_begin = 0, q_end = 0;
   std::int64_t band_begin = 0, band_end = 0;
+  int slice = 0;  ///< number of the slice of the poles that is summed
 };
 
-/// Calculates Σ of all outer k by sums over irreducible q and their stars, on one device.
+/// Calculates Σ of all outer k by sums over irreducible q and their stars, on one device, with
+/// whole matrices.
 /// @param epsilon     ε⁻¹ in the order of screening_points()
 /// @param statistics  if given, gets the counts
 std::vector<SelfEnergyAtK> self_energy(const MeanField& field,

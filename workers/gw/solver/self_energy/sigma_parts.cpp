@@ -112,6 +112,23 @@ std::optional<std::vector<SelfEnergyAtK>> estimated(const MeanField& field,
   return sums;
 }
 
+/// Returns the parts of the diagonal Σ. Each block of bands has a part for every slice of the
+/// poles. Neighbours share the slice of their q.
+std::vector<PartAtK> parts_of_slices(std::size_t n_q, const SigmaOptions& options) {
+  const std::int64_t n_slices = options.column_slices,
+                     in_all = std::max<std::int64_t>(1, kParts / n_slices);
+  std::vector<PartAtK> parts;
+  const std::vector<PartAtK> whole = parts_of_sigma(n_q, options, in_all);
+  for (std::size_t iq = 0; iq < n_q; ++iq)
+    for (int slice = 0; slice < n_slices; ++slice)
+      for (PartAtK part : whole) {
+        if (part.q_begin != iq) continue;
+        part.slice = slice;
+        parts.push_back(part);
+      }
+  return parts;
+}
+
 }  // namespace
 
 std::vector<PartAtK> parts_of_sigma(std::size_t n_q, const SigmaOptions& options,
@@ -136,8 +153,11 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
                                        SigmaStatistics* statistics, const RunningSums& running) {
   SigmaOptions shared_bands = options;
   if (!options.correlation) shared_bands.bands = static_cast<int>(largest_occupied(field));
+  const bool sliced = options.correlation && options.column_slices > 0;
   const std::vector<PartAtK> parts =
-      parts_of_sigma(epsilon.size(), shared_bands, options.correlation ? kParts : kExchangeParts);
+      sliced ? parts_of_slices(epsilon.size(), options)
+             : parts_of_sigma(epsilon.size(), shared_bands,
+                              options.correlation ? kParts : kExchangeParts);
   SharedScreening shared;
   std::map<const GwKernels*, ScreeningOnDevice> prepared;
   for (GwKernels* member : context.team.members()) prepared[member].shared = &shared;
@@ -156,7 +176,8 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
     return packed(made.sums, made.statistics);
   };
   std::size_t known = 0;  // q complete at the last estimate; where there is one q, its parts
-  if (running)
+  // Before the last slice of a block of bands, the sum over the block is not complete.
+  if (running && !sliced)
     sum.running = [&](const std::vector<Piece>& results, const std::vector<char>& finished) {
       // Parts of a q that is not complete change nothing.
       std::size_t now = 0;
@@ -182,6 +203,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
     for (const auto& [step, seconds] : shared.times().seconds())
       statistics->seconds[step] += seconds;
   finish_self_energy(field, options, sums);
+  if (running && sliced && context.team.ranks().leads()) running(sums);
   return sums;
 }
 

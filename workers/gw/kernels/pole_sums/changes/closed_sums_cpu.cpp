@@ -34,10 +34,10 @@ UnsetVector<Cplx> empty_band_matrix(const PlasmonPoleView& own, double x_ry) {
   return matrix;
 }
 
-std::vector<Cplx> sums_by_difference_cpu(const PlasmonPoleView& own, const PoleChange* change,
+std::vector<Cplx> sums_by_difference_cpu(const StoredPoleRows& own, const PoleChange* change,
                                          const ElementRows& rows, double x_ry,
                                          const DifferenceBox& box) {
-  const std::int64_t n = own.pole_ry.extent[0];
+  const std::int64_t n = own.n;
   std::vector<std::vector<Cplx>> parts(kSums);
 #pragma omp parallel for schedule(dynamic)
   for (std::int64_t part = 0; part < kSums; ++part) {
@@ -46,7 +46,7 @@ std::vector<Cplx> sums_by_difference_cpu(const PlasmonPoleView& own, const PoleC
     for (std::int64_t g = rows.begin + part; g < rows.end; g += kSums)
       for (std::int64_t h = 0; h < (own.hermitian ? g + 1 : n); ++h) {
         const auto at = static_cast<std::size_t>(own.hermitian ? g * (g + 1) / 2 + h : g * n + h);
-        const PoleTerms terms = terms_of(own, g, h);
+        const PoleTerms terms = own.terms(g, h);
         const Complex<double> found = change != nullptr ? change_at(*change, at, terms, x_ry)
                                                         : empty_band_element(x_ry, terms);
         const IVec3 d =

@@ -199,7 +199,7 @@ class GroupSum {
 
   TileRow tile_row(std::int64_t g, std::int64_t column) const {
     const std::int64_t end = std::min(column + kColumnsPerTile, model_.folded ? g + 1 : model_.n_g);
-    const auto at = static_cast<std::size_t>(g * model_.n_g + column);
+    const std::size_t at = model_.at(g, column);
     return {model_.b_re.data() + at,
             model_.b_im.data() + at,
             model_.tau_per_ry.data() + at,
@@ -303,9 +303,7 @@ class GroupSum {
 template <int K>
 void add_group(const PolePlanes& model, const PoleRules& rules, const PoleGroup& group,
                View<const Cplx, 3> products, const DiagonalSums& sums) {
-  const std::int64_t n_left = products.extent[0];
-  const std::int64_t n_right = products.extent[1];
-  const std::int64_t n_g = products.extent[2];
+  const auto [n_left, n_right, n_g] = products.extent;
   std::vector<double> split(static_cast<std::size_t>(2 * products.size()));
 #pragma omp parallel for schedule(static)
   for (std::int64_t p = 0; p < n_left * n_right; ++p)
@@ -316,7 +314,8 @@ void add_group(const PolePlanes& model, const PoleRules& rules, const PoleGroup&
     }
 
   const GroupSum<K> sum(model, rules, group, split.data(), n_right);
-  const std::int64_t n_tasks = (n_g + kRowsPerTask - 1) / kRowsPerTask;
+  const auto [begin, end] = model.rows;
+  const std::int64_t n_tasks = (end - begin + kRowsPerTask - 1) / kRowsPerTask;
   std::vector<Partial> partials(static_cast<std::size_t>(n_tasks));
   // Folded tasks grow with their row, so that the longest go first.
 #pragma omp parallel for schedule(dynamic)
@@ -325,7 +324,8 @@ void add_group(const PolePlanes& model, const PoleRules& rules, const PoleGroup&
     Partial& partial = partials[static_cast<std::size_t>(task)];
     partial.total.assign(static_cast<std::size_t>(n_left * K), Cplx());
     partial.sx.assign(static_cast<std::size_t>(n_left * K), Cplx());
-    sum.run(task * kRowsPerTask, std::min(n_g, (task + 1) * kRowsPerTask), partial);
+    const std::int64_t first = begin + task * kRowsPerTask;
+    sum.run(first, std::min(end, first + kRowsPerTask), partial);
   }
   for (const Partial& partial : partials)
     for (std::int64_t l = 0; l < n_left; ++l)
@@ -359,16 +359,18 @@ bool is_hermitian(const PlasmonPoleView& model) {
   return departures == 0;
 }
 
-PolePlanes make_pole_planes(const PlasmonPoleView& model) {
+PolePlanes make_pole_planes(const PlasmonPoleView& model, const ElementRows& rows) {
   PolePlanes planes;
-  const std::int64_t n_g = planes.n_g = model.pole_ry.extent[0];
+  planes.n_g = model.pole_ry.extent[0];
+  planes.rows = rows;
   planes.folded = is_hermitian(model);
+  planes.stride = columns_of_rows(rows, planes.n_g, planes.folded);
   for (auto* plane : {&planes.b_re, &planes.b_im, &planes.tau_per_ry, &planes.pole_ry})
-    plane->resize(static_cast<std::size_t>(n_g * n_g));
+    plane->resize(static_cast<std::size_t>(rows.size() * planes.stride));
 #pragma omp parallel for schedule(static)
-  for (std::int64_t g = 0; g < n_g; ++g)
-    for (std::int64_t h = 0; h < n_g; ++h) {
-      const auto at = static_cast<std::size_t>(g * n_g + h);
+  for (std::int64_t g = rows.begin; g < rows.end; ++g)
+    for (std::int64_t h = 0; h < planes.stride; ++h) {
+      const std::size_t at = planes.at(g, h);
       const double pole = model.pole_ry(g, h);
       const double weight = !planes.folded || g == h ? 1.0 : 2.0;
       const Cplx b = weight * (model.strength(g, h) / pole);

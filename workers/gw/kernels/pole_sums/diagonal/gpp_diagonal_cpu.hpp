@@ -14,17 +14,29 @@ namespace quasi::gw {
 /// over both triangles is real. It equals the sum over the lower triangle with the off-diagonal
 /// elements doubled. `folded` says that the planes hold the doubled lower triangle, which halves
 /// the work. See docs/theory/gw.md 6.2 for the equations.
+///
+/// The planes hold all rows of a model or some of them.
 struct PolePlanes {
   std::int64_t n_g = 0;
+  ElementRows rows;         ///< rows that the planes hold
+  std::int64_t stride = 0;  ///< columns of each row
   bool folded = false;
-  std::vector<double> b_re, b_im, tau_per_ry, pole_ry;  ///< each [n_g][n_g]
+  std::vector<double> b_re, b_im, tau_per_ry, pole_ry;  ///< each [rows.size()][stride]
+  /// Returns the position of an element in the planes.
+  std::size_t at(std::int64_t g, std::int64_t h) const {
+    return static_cast<std::size_t>((g - rows.begin) * stride + h);
+  }
 };
 
 /// Largest relative departure, element by element, that still counts as Hermitian.
 inline constexpr double kHermitianTolerance = 1e-13;
 bool is_hermitian(const PlasmonPoleView& model);
 
-PolePlanes make_pole_planes(const PlasmonPoleView& model);
+/// Returns the columns that are kept of each row: those of the last row of a folded model.
+inline std::int64_t columns_of_rows(const ElementRows& rows, std::int64_t n_g, bool folded) {
+  return folded ? rows.end : n_g;
+}
+PolePlanes make_pole_planes(const PlasmonPoleView& model, const ElementRows& rows);
 
 /// Adds the diagonal plasmon-pole sums of one group of energies (LoadedPoleModel::add_diagonal).
 ///

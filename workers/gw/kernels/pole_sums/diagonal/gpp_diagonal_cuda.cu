@@ -33,8 +33,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) sum_tile(const TileWor
   extern __shared__ double2 shared_memory[];
   auto& shared = *reinterpret_cast<SharedRows<Rows>*>(shared_memory);
   const Tile tile = work.tile[blockIdx.x];
-  const std::int64_t n_g = work.model.n_g;
-  const std::int64_t first_g = std::int64_t{tile.row} * kTileRows<Rows>;
+  const std::int64_t n_g = work.model.n_g, end_g = work.model.rows.end;
+  const std::int64_t first_g = work.model.rows.begin + std::int64_t{tile.row} * kTileRows<Rows>;
   const std::int64_t first_h = std::int64_t{tile.column} * kTileColumns<Rows>;
   const int thread_row = threadIdx.x / kThreadColumns;
   const int thread_column = threadIdx.x % kThreadColumns;
@@ -58,9 +58,10 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm) sum_tile(const TileWor
       const std::int64_t h = first_h + thread_column + j * kThreadColumns;
       double2 strength = {0.0, 0.0};
       double pole_ry = kStaticPole_ry;
-      if (g < n_g && h < n_g && (!work.model.folded || h <= g)) {
-        strength = work.model.strength[g * n_g + h];
-        pole_ry = work.model.pole_ry[g * n_g + h];
+      if (g < end_g && h < n_g && (!work.model.folded || h <= g)) {
+        const std::int64_t at = work.model.at(g, h);
+        strength = work.model.strength[at];
+        pole_ry = work.model.pole_ry[at];
         if (work.model.folded && h < g) strength = {2.0 * strength.x, 2.0 * strength.y};
       }
       element[i][j] = Rows::element(strength, pole_ry);
@@ -127,6 +128,20 @@ struct RowList {
   bool second_is_slope;
 };
 
+/// Returns the tiles of the rows that a model holds. Their row numbers count from its first row.
+template <typename Rows>
+std::vector<Tile> tiles_of_rows(const PoleModelOnDevice& model) {
+  std::vector<Tile> tiles;
+  for (std::int32_t row = 0;; ++row) {
+    const std::int64_t first = model.rows.begin + std::int64_t{row} * kTileRows<Rows>,
+                       columns =
+                           model.folded ? std::min(model.n_g, first + kTileRows<Rows>) : model.n_g;
+    if (first >= model.rows.end) return tiles;
+    for (std::int32_t column = 0; std::int64_t{column} * kTileColumns<Rows> < columns; ++column)
+      tiles.push_back({row, column});
+  }
+}
+
 /// Sums of all rows of one sort, [n_left][Rows::kSums].
 template <typename Rows>
 std::vector<double> sum_rows(const PoleModelOnDevice& model, const PoleRules& rules,
@@ -140,7 +155,7 @@ std::vector<double> sum_rows(const PoleModelOnDevice& model, const PoleRules& ru
   for (std::int64_t l = 0; l < n_left; ++l)
     for (std::int32_t i = rows.begin[l]; i < rows.begin[l + 1]; ++i)
       pair[i] = l * products.n_right + rows.band[i];
-  const auto tiles = tiles_of<Rows>(model);
+  const auto tiles = tiles_of_rows<Rows>(model);
   const auto chunks = chunks_of(rows.begin);
   // Enough blocks for eight rounds of a large device; depends on the problem alone.
   constexpr std::int64_t kWantedBlocks = 3168;

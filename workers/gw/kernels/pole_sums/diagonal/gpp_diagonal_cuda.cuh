@@ -15,16 +15,20 @@ namespace quasi::gw::cuda {
 /// the memory. Only the kernels of changes read packed models. See docs/theory/gw.md 6.2 for the
 /// equations.
 struct PoleModelOnDevice {
-  const double2* strength = nullptr;      ///< A, [n_g][n_g]; null in a packed model
+  const double2* strength = nullptr;      ///< A, [rows][stride]; null in a packed model
   const double* real_strength = nullptr;  ///< A of a packed model, else null
-  const double* pole_ry = nullptr;        ///< ω̃, [n_g][n_g], or packed
+  const double* pole_ry = nullptr;        ///< ω̃, [rows][stride], or packed
   std::int64_t n_g = 0;
   /// The model is Hermitian: sums run over the lower triangle, off-diagonal doubled, and are real.
   bool folded = false;
 
+  /// Rows that the arrays hold; those of a packed model hold all.
+  ElementRows rows;
+  std::int64_t stride = 0;  ///< columns of each row that the arrays hold
+
   /// Returns the position of an element. @param h  at most g if the model is packed
   __device__ std::int64_t at(std::int64_t g, std::int64_t h) const {
-    return real_strength != nullptr ? g * (g + 1) / 2 + h : g * n_g + h;
+    return real_strength != nullptr ? g * (g + 1) / 2 + h : (g - rows.begin) * stride + h;
   }
   /// Returns A of the element at a position.
   __device__ double2 strength_at(std::int64_t position) const {

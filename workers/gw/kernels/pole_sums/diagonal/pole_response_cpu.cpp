@@ -240,7 +240,7 @@ class ResponseSum {
   };
   RowElements elements(std::int64_t g, std::int64_t column) const {
     const std::int64_t end = std::min(column + kColumns, model_.folded ? g + 1 : model_.n_g);
-    const auto at = static_cast<std::size_t>(g * model_.n_g + column);
+    const std::size_t at = model_.at(g, column);
     return {g, column, std::max(column, end), model_.tau_per_ry.data() + at,
             model_.pole_ry.data() + at};
   }
@@ -284,7 +284,7 @@ class ResponseSum {
 
   /// Adds the sums of the model itself.
   void multiply_own(const RowElements& row, const RowSums& sums, double* to) const {
-    const auto at = static_cast<std::size_t>(row.g * model_.n_g + row.begin);
+    const std::size_t at = model_.at(row.g, row.begin);
     const auto add_at = [&](OwnSum which, const Plane& plane, std::int64_t h, double factor) {
       to[static_cast<std::size_t>(which)] +=
           factor * (plane.re[h] * model_.b_re[at + static_cast<std::size_t>(h)] -
@@ -306,7 +306,7 @@ class ResponseSum {
     const std::int64_t first = model_.folded ? row.g * (row.g + 1) / 2 : row.g * model_.n_g;
     const std::complex<float>* strength = change.strength.data() + first + row.begin;
     const float* tau = change.tau_per_ry.data() + first + row.begin;
-    const auto at = static_cast<std::size_t>(row.g * model_.n_g + row.begin);
+    const std::size_t at = model_.at(row.g, row.begin);
     for (std::int64_t h = 0; h < row.size(); ++h) {
       // The planes of a folded model hold twice the elements off the diagonal.
       const double weight = model_.folded && row.begin + h != row.g ? 2.0 : 1.0;

@@ -43,6 +43,13 @@ double seconds_of_states(const MeanField& field, const Vec3& q, const EpsilonOpt
   return n_k * options.bands * cost.load_s * field.n_spins() / sharing + velocity;
 }
 
+/// Returns how often pairs of χ are transformed again because a device sums some slices at a time.
+double further_passes(const EpsilonOptions& options) {
+  return options.column_slices == 0
+             ? 0.0
+             : std::ceil(1.0 * options.column_slices / options.slices_at_once) - 1.0;
+}
+
 }  // namespace
 
 std::map<std::string, double> estimate_seconds(const MeanField& field, DeviceTeam& team,
@@ -71,9 +78,10 @@ std::map<std::string, double> estimate_seconds(const MeanField& field, DeviceTea
                     (std::max(1, plan->epsilon.bands - field.n_occupied) *
                      (of_bars.first_order ? static_cast<double>(of_bars.blocks) : 1.0));
       bars.matrices += 1.0 + n_other;
-      const double each = n_other > 0.0 ? cost.pair_s + cost.chi_pair_s +
-                                              n_other * of_epsilon * cost.frequency_pair_s
-                                        : cost.chi_pair_s;
+      const double each =
+          n_other > 0.0
+              ? cost.pair_s + cost.chi_pair_s + n_other * of_epsilon * cost.frequency_pair_s
+              : cost.chi_pair_s + further_passes(plan->epsilon) * cost.pair_s;
       // Every sample of q → 0 has the pairs of q₀.
       const double repeats = q == field.q0 ? 1.0 + samples : 1.0;
       plan->epsilon_seconds +=
@@ -95,10 +103,16 @@ std::map<std::string, double> estimate_seconds(const MeanField& field, DeviceTea
     forms += share < 1.0 ? 2.0 + std::sqrt(share) + n_f * share : n_f;
   }
   const auto energies = static_cast<double>(s.offsets_ry.size());
-  const double of_pair =
-      sums_once(*plan) ? cost.response_s
-                       : energies * cost.pole_energy_s + forms * cost.form_s + cost.closed_form_s;
-  plan->sigma_seconds = (pairs * (cost.pair_s + of_pair) + points * s.bands * cost.load_s +
+  // Slices sum the closed sum like one more energy. Each of them makes all products.
+  const bool sliced = s.column_slices > 0;
+  const double closed = !sliced             ? cost.closed_form_s
+                        : s.closed_sum_x_ry ? cost.pole_energy_s
+                                            : 0.0,
+               of_pair = sums_once(*plan)
+                             ? cost.response_s
+                             : energies * cost.pole_energy_s + forms * cost.form_s + closed,
+               products = sliced ? s.column_slices * cost.pair_s : cost.pair_s;
+  plan->sigma_seconds = (pairs * (products + of_pair) + points * s.bands * cost.load_s +
                          points * n_l * field.n_occupied * cost.bare_pair_s) /
                         devices;
   // One device makes the states and sums of the samples.

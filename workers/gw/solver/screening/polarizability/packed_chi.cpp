@@ -173,22 +173,30 @@ std::unique_ptr<PartialChi> unpacked(std::unique_ptr<PartialChi> chi,
   return kernels.load(shape, values.data());
 }
 
-std::unique_ptr<PartialChi> weighted_triangle(const std::vector<const PackedChi*>& list,
-                                              const std::vector<double>& factors,
-                                              PolarizabilityKernels& kernels) {
+std::unique_ptr<PackedSum> weighted_triangle(const std::vector<const PackedChi*>& list,
+                                             const std::vector<double>& factors) {
   const ChiShape shape = list.front()->shape();
   for (const PackedChi* chi : list)
     if (!is_triangle(shape, chi->is_real())) return nullptr;
   const auto n = static_cast<std::size_t>(triangle_size(shape.n_static));
-  UnsetVector<double> sum(n);
+  UnsetVector<double> sum(1 + n);
+  sum[0] = 1.0;
 #pragma omp parallel for schedule(static)
   for (std::size_t i = 0; i < n; ++i) {
     double value = 0.0;
     for (std::size_t p = 0; p < list.size(); ++p)
       value += factors[p] * list[p]->piece().data[1 + i];
-    sum[i] = value;
+    sum[1 + i] = value;
   }
-  return kernels.load_triangle(shape.n_static, sum.data());
+  return std::make_unique<PackedSum>(shape, std::move(sum));
+}
+
+std::unique_ptr<PartialChi> weighted_triangle(const std::vector<const PackedChi*>& list,
+                                              const std::vector<double>& factors,
+                                              PolarizabilityKernels& kernels) {
+  const auto sum = weighted_triangle(list, factors);
+  if (sum == nullptr) return nullptr;
+  return kernels.load_triangle(sum->shape().n_static, sum->values().data() + 1);
 }
 
 UnsetVector<Cplx> weighted_sum(const std::vector<const PackedChi*>& list,

@@ -68,6 +68,12 @@ PackedChi packed(std::unique_ptr<PartialChi> chi);
 std::unique_ptr<PartialChi> unpacked(std::unique_ptr<PartialChi> chi,
                                      PolarizabilityKernels& kernels);
 
+/// Returns Σ_i factor_i χ_i from real triangles, each element in the order of the list. The result
+/// is null if a χ is complex or has other frequencies.
+/// @param list  χ_i, which have the same shape
+std::unique_ptr<PackedSum> weighted_triangle(const std::vector<const PackedChi*>& list,
+                                             const std::vector<double>& factors);
+
 /// Returns Σ_i factor_i χ_i on the device of `kernels` from real triangles, each element in the
 /// order of the list; null if a χ is complex or has other frequencies.
 /// @param list  χ_i, which have the same shape

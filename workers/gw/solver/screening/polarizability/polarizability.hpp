@@ -54,6 +54,10 @@ class Polarizability {
   /// size have room there.
   std::unique_ptr<PartialChi> portion(std::int64_t index, GwKernels& kernels,
                                       Progress& progress) const;
+  /// Calculates the sums of all pairs in some slices of χ(0), not yet rotated. There must be no
+  /// other frequency.
+  std::vector<ChiSlice> slices(const std::vector<ElementRows>& slices, GwKernels& kernels,
+                               Progress& progress) const;
   /// Shape of the result of portion().
   ChiShape shape() const;
   /// Restores the sum of a portion from its packed values (PackedChi::piece), on the device or the

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "workers/gw/solver/screening/polarizability/packed_chi.hpp"
@@ -16,13 +17,16 @@ std::vector<std::int32_t> positions(const std::vector<IVec3>& g, const std::arra
 
 }  // namespace
 
-/// The sum of one portion of χ on one device, unit after unit.
+/// The sum of one portion of χ, or of some slices of χ(0), on one device, unit after unit.
 class Polarizability::PortionSum {
  public:
-  PortionSum(const Polarizability& chi, GwKernels& kernels, StepClock& clock);
+  /// @param slices  null: the sum is that of a portion of χ
+  PortionSum(const Polarizability& chi, GwKernels& kernels, StepClock& clock,
+             const std::vector<ElementRows>* slices = nullptr);
   /// Adds the pairs of one unit.
   void add(const Unit& unit);
   std::unique_ptr<PartialChi> finish() { return sum_->finish(); }
+  std::vector<ChiSlice> finish_slices() { return sliced_->finish(); }
 
  private:
   /// The two k-points of a unit as rotations of irreducible points.
@@ -59,13 +63,15 @@ class Polarizability::PortionSum {
   std::int64_t n_other_ = 0;  ///< frequencies other than 0 that this portion sums
   std::array<int, 3> box_;
   Resident& resident_;
-  std::unique_ptr<ChiSum> sum_;
+  std::unique_ptr<ChiSum> sum_;           ///< null where slices are summed
+  std::unique_ptr<SlicedChiSum> sliced_;  ///< null where a portion is summed
+  bool counts_pairs_ = true;              ///< pairs count once, with the first slice
   std::unique_ptr<PairBlock> block_;
   std::unique_ptr<const LoadedBands> occupied_bands_;
 };
 
 Polarizability::PortionSum::PortionSum(const Polarizability& chi, GwKernels& kernels,
-                                       StepClock& clock)
+                                       StepClock& clock, const std::vector<ElementRows>* slices)
     : chi_(chi),
       kernels_(kernels),
       clock_(clock),
@@ -80,10 +86,16 @@ Polarizability::PortionSum::PortionSum(const Polarizability& chi, GwKernels& ker
                  ? 0
                  : static_cast<std::int64_t>(chi.options_.frequencies_ry.size()) - 1;
   if (resident_.sphere == nullptr) load_sphere();
+  block_ = kernels.pair_products().make_block();
+  if (slices != nullptr) {
+    if (stores_products()) throw std::logic_error("slices of χ have no other frequencies");
+    sliced_ = kernels.polarizability().start_slices(n_g, *slices);
+    counts_pairs_ = slices->front().begin == 0;
+    return;
+  }
   sum_ = kernels.polarizability().start({.n_static = projects() ? 0 : n_g,
                                          .n_frequencies = n_other_,
                                          .n = n_other_ > 0 ? n_basis_ : 0});
-  block_ = kernels.pair_products().make_block();
 }
 
 void Polarizability::PortionSum::load_sphere() {
@@ -171,11 +183,12 @@ void Polarizability::PortionSum::add_static(const BandSelection& occupied,
                                             const BandSelection& empty,
                                             View<const double, 2> weight,
                                             View<const Cplx, 3> heads) {
-  const auto report = sum_->add_pairs({occupied, empty, *resident_.sphere, weight, heads}, {});
+  PairSum& sum = sliced_ != nullptr ? static_cast<PairSum&>(*sliced_) : *sum_;
+  const auto report = sum.add_pairs({occupied, empty, *resident_.sphere, weight, heads}, {});
   if (chi_.profile_ == nullptr) return;
   chi_.profile_->add("transforms_on_device", report.transform_seconds);
   chi_.profile_->add("products_on_device", report.product_seconds);
-  chi_.profile_->count(weight.size(), report.real);
+  if (counts_pairs_) chi_.profile_->count(weight.size(), report.real);
 }
 
 void Polarizability::PortionSum::add(const Unit& unit) {
@@ -235,6 +248,20 @@ std::unique_ptr<PartialChi> Polarizability::portion(std::int64_t index, GwKernel
   }
   clock.step("take");
   return chi;
+}
+
+std::vector<ChiSlice> Polarizability::slices(const std::vector<ElementRows>& slices,
+                                             GwKernels& kernels, Progress& progress) const {
+  StepClock clock(profile_);
+  PortionSum sum(*this, kernels, clock, &slices);
+  clock.step("prepare");
+  for (const Unit& unit : units_) {
+    sum.add(unit);
+    progress.throw_if_cancelled();
+  }
+  std::vector<ChiSlice> found = sum.finish_slices();
+  clock.step("take");
+  return found;
 }
 
 }  // namespace quasi::gw

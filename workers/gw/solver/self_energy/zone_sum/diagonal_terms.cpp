@@ -108,8 +108,19 @@ void subtract_forms(const UnsetVector<Cplx>& matrix, const BandBlock& block,
 
 void subtract_closed_sum(const LoadedPoleModel& poles, double x_ry, const BandBlock& block,
                          const PairBlock& products, std::vector<Cplx>& sum) {
-  const auto n_b = static_cast<std::size_t>(block.n_b);
-  std::vector<Cplx> forms(static_cast<std::size_t>(block.n_l) * n_b);
+  const auto n_l = static_cast<std::size_t>(block.n_l), n_b = static_cast<std::size_t>(block.n_b);
+  if (!poles.is_whole()) {
+    // Rows of a model have no matrix W*. Its forms are the terms of empty bands at x.
+    const std::vector<double> x(n_l * n_b, x_ry), occupation(n_b, 0.0);
+    std::vector<Cplx> total(n_l);
+    poles.add_diagonal(
+        products,
+        {view<const double>(x, n_l, n_b, 1), view<const double>(occupation, n_b), block.weight},
+        {view<Cplx>(total, n_l, 1), {}});
+    for (std::size_t l = 0; l < n_l; ++l) sum[l] -= total[l];
+    return;
+  }
+  std::vector<Cplx> forms(n_l * n_b);
   poles.closed_forms(products, x_ry, view<Cplx>(forms, block.n_l, block.n_b));
   for (std::size_t p = 0; p < forms.size(); ++p) sum[p / n_b] -= block.weight * forms[p];
 }
