@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/mean_field/filtered_pseudobands.hpp"
 #include "workers/gw/solver/perturbation/contour_first_order.hpp"
 #include "workers/gw/solver/perturbation/screened_poles.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
@@ -18,11 +19,12 @@ struct DisplacedStates {
   std::vector<Cplx> coefficients;  ///< [n][G]
 };
 
+/// Returns the lowest eigenstates of a displaced crystal on the plane waves of those at rest.
 DisplacedStates displaced_states(const MeanField& field, const PotentialElements& potential,
-                                 const WavesAtPoint& at_rest, const Vec3& k, GwKernels& kernels) {
+                                 const WavesAtPoint& at_rest, const Vec3& k, std::int64_t n_bands,
+                                 GwKernels& kernels) {
   const std::vector<IVec3>& g = at_rest.waves.g;
   const auto n_g = static_cast<std::int64_t>(g.size());
-  const std::int64_t n_bands = at_rest.waves.coefficients.extent[0];
   const GIndex index(g);
   std::vector<Cplx> h(static_cast<std::size_t>(n_g * n_g));
   for (std::size_t i = 0; i < g.size(); ++i) {
@@ -38,6 +40,21 @@ DisplacedStates displaced_states(const MeanField& field, const PotentialElements
                                   view<double>(states.energy_ry, n_bands),
                                   view<Cplx>(states.coefficients, n_bands, n_g));
   return states;
+}
+
+/// Adds the windows of a displaced H to its protected states, from the random vectors of the
+/// crystal at rest.
+void add_windows(const MeanField& field, const HamiltonianOperator& h, const WavesAtPoint& at_rest,
+                 const FilteredPseudobands& random, GwKernels& kernels, DisplacedStates& states) {
+  const PseudobandPlan& plan = random.plan;
+  const RotatedWaves vectors = rotated_waves(random.factors, field.zone.operations(),
+                                             at_rest.rotation, 0, 0, random.factors.n_bands);
+  const std::vector<Cplx> windows = windows_of_vectors(
+      plan, view<const Cplx>(states.coefficients, plan.kept, std::ssize(at_rest.waves.g)),
+      vectors.coefficients, *kernels.hamiltonian().load(h));
+  states.coefficients.insert(states.coefficients.end(), windows.begin(), windows.end());
+  for (int band = plan.kept; band < plan.bands(); ++band)
+    states.energy_ry.push_back(field.waves.energy(0, at_rest.rotation.irreducible, band));
 }
 
 /// Holds W of one irreducible q of the undisplaced crystal, as poles or at the frequencies of a
@@ -80,6 +97,22 @@ class ScreeningAtRest {
         {}, view<Cplx>(sum, n_e, block.n_l, block.n_l));
   }
 
+  /// Subtracts the closed sum at x from that of `add`, which has empty states of one energy.
+  void subtract_closed_sum(const BandBlock& block, double x_ry, PairBlock& products,
+                           std::vector<Cplx>& sum) const {
+    const std::vector<double> inner_ry(static_cast<std::size_t>(block.n_b), -x_ry),
+        occupation(inner_ry.size()), zero{0.0};
+    const auto size = static_cast<std::size_t>(block.n_l * block.n_l);
+    std::vector<Cplx> closed(size);
+    add({.n_l = block.n_l,
+         .n_b = block.n_b,
+         .inner_ry = inner_ry,
+         .occupation = occupation,
+         .weight = block.weight},
+        zero, products, closed);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] -= closed[i % size];
+  }
+
  private:
   const MeanField& field_;
   const SigmaOptions& options_;
@@ -93,17 +126,18 @@ class ScreeningAtRest {
 class SigmaOfDisplacedStates {
  public:
   SigmaOfDisplacedStates(const MeanField& field, const SigmaOptions& options,
-                         const std::vector<double>& energies_ry, const std::array<int, 3>& box,
-                         const DeviceContext& context)
+                         const std::vector<double>& energies_ry,
+                         const FilteredPseudobands* pseudobands, const DeviceContext& context)
       : field_(field),
         options_(options),
         energies_ry_(energies_ry),
-        box_(box),
+        pseudobands_(pseudobands),
+        box_(sum_box(field, field.waves.header.g)),
         context_(context),
         k_(field.waves.k[static_cast<std::size_t>(options.kpoints.front())]),
         n_(options.band_max - options.band_min + 1),
         outer_(load(context.kernels,
-                    waves_at(field, k_, 0, options.band_min - 1, options.band_max, box))),
+                    waves_at(field, k_, 0, options.band_min - 1, options.band_max, box_))),
         block_(context.kernels.pair_products().make_block()) {
     for (int n = 0; n < options.bands; ++n) occupation_.push_back(n < field.n_occupied ? 1.0 : 0.0);
   }
@@ -128,19 +162,20 @@ class SigmaOfDisplacedStates {
       const Vec3 k = k_ - point.k;
       const WavesAtPoint at_rest = waves_at(field_, k, 0, 0, options_.bands, box_);
       for (std::size_t i = 0; i < potentials.size(); ++i) {
-        const DisplacedStates states =
-            displaced_states(field_, *potentials[i], at_rest, k, context_.kernels);
+        const DisplacedStates states = inner_states(*potentials[i], at_rest, k);
         const auto n_g = static_cast<std::int64_t>(at_rest.waves.g.size());
         const auto inner = context_.kernels.pair_products().load_bands(
             box_, view<const Cplx>(states.coefficients, options_.bands, n_g),
             view<const std::int32_t>(at_rest.box_index, n_g));
         fill(*inner, *screened);
-        w.add({.n_l = n_,
-               .n_b = options_.bands,
-               .inner_ry = states.energy_ry,
-               .occupation = occupation_,
-               .weight = weight()},
-              energies_ry_, *block_, sums[i]);
+        const BandBlock bands{.n_l = n_,
+                              .n_b = options_.bands,
+                              .inner_ry = states.energy_ry,
+                              .occupation = occupation_,
+                              .weight = weight()};
+        w.add(bands, energies_ry_, *block_, sums[i]);
+        if (const auto x_ry = closed_x_ry(options_, pseudobands_))
+          w.subtract_closed_sum(bands, *x_ry, *block_, sums[i]);
         fill(*inner, *unscreened);
         add_exchange(coulomb, sums[i]);
         context_.progress.throw_if_cancelled();
@@ -150,6 +185,17 @@ class SigmaOfDisplacedStates {
 
  private:
   double weight() const { return 1.0 / field_.zone_volume_bohr3(); }
+
+  DisplacedStates inner_states(const PotentialElements& potential, const WavesAtPoint& at_rest,
+                               const Vec3& k) const {
+    const int n_bands = pseudobands_ != nullptr ? pseudobands_->plan.kept : options_.bands;
+    DisplacedStates states =
+        displaced_states(field_, potential, at_rest, k, n_bands, context_.kernels);
+    if (pseudobands_ == nullptr) return states;
+    const HamiltonianOperator h(local_parts(field_.crystal(), k, at_rest.waves.g, potential));
+    add_windows(field_, h, at_rest, *pseudobands_, context_.kernels, states);
+    return states;
+  }
 
   std::unique_ptr<const LoadedSphere> load_sphere(const Vec3& q, const GSphere& sphere,
                                                   bool with_phases) const {
@@ -185,6 +231,7 @@ class SigmaOfDisplacedStates {
   const MeanField& field_;
   const SigmaOptions& options_;
   const std::vector<double>& energies_ry_;
+  const FilteredPseudobands* pseudobands_;
   std::array<int, 3> box_;
   const DeviceContext& context_;
   Vec3 k_;
@@ -203,8 +250,7 @@ std::vector<std::vector<Cplx>> finite_differences(const MeanField& field,
                                                   const DeviceContext& context) {
   const std::vector<double> energies_ry =
       options.method == SigmaMethod::kCohsex ? std::vector<double>{0.0} : wanted.energies_ry;
-  SigmaOfDisplacedStates sigma(field, options, energies_ry, sum_box(field, field.waves.header.g),
-                               context);
+  SigmaOfDisplacedStates sigma(field, options, energies_ry, wanted.pseudobands, context);
   std::vector<const PotentialElements*> potentials;
   for (const DisplacedPotentials& pair : wanted.potentials) {
     potentials.push_back(&pair.forth);
