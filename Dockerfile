@@ -32,7 +32,9 @@ RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DQUASI_TESTS=OFF -
  && deploy/collect-libraries /opt/quasi/bin/quasi-engine /opt/libs/client \
  && deploy/collect-libraries /opt/quasi/bin/quasi-worker /opt/libs/worker \
  && deploy/collect-libraries /opt/quasi/bin/quasi-cage /opt/libs/worker \
- && deploy/collect-libraries /opt/quasi/bin/quasi-engine /opt/libs/worker
+ && deploy/collect-libraries /opt/quasi/bin/quasi-engine /opt/libs/worker \
+ # The engine loads libxc when a job needs it, so that the linker does not list it.
+ && cp -nL /usr/lib/*/libxc.so.9 /opt/libs/client/ && cp -nL /usr/lib/*/libxc.so.9 /opt/libs/worker/
 
 FROM ${RUNTIME_BASE} AS runtime
 RUN groupadd --system --gid 970 quasi \

@@ -194,7 +194,9 @@ TEST(Sweep, AFailureOnOneDeviceEndsTheOthersWithTheirPoint) {
   const Device cpu = find_device("cpu");
   int finished = 0;
   const SweepOptions options{.devices = {cpu, cpu},
-                             .on_finished = [&](int, const PointResult&) { ++finished; }};
+                             .on_finished = [&](const std::map<int, PointResult>& points) {
+                               finished += static_cast<int>(points.size());
+                             }};
   SilentProgress silent;
   EXPECT_THROW(run_sweep(deck, options, silent), InvalidInput);
   EXPECT_LT(finished, 10) << "the chain was computed to its end after the failure";

@@ -76,6 +76,21 @@ void add_named_directory(const std::string& kind, const fs::path& deck, const to
       files.push_back({.path = (named / name).lexically_normal(), .line = line});
 }
 
+/// Adds the plain files of a folder that holds the file `mark`.
+void add_marked_folder(const std::string& mark, const fs::path& directory, const fs::path& named,
+                       int line, std::vector<DeckFile>& files) {
+  std::error_code error;
+  if (mark.empty() || !fs::exists(directory / mark, error)) return;
+  std::vector<fs::path> names;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
+    if (!fs::is_directory(at->symlink_status()) && !at->path().filename().string().starts_with('.'))
+      names.push_back(at->path().filename());
+  if (error) throw InvalidInput("cannot list " + quoted(directory) + ": " + error.message());
+  std::sort(names.begin(), names.end());
+  for (const fs::path& name : names)
+    files.push_back({.path = (named / name).lexically_normal(), .line = line});
+}
+
 std::vector<DeckFile> files_of_toml(const std::string& kind, const fs::path& deck) {
   std::vector<DeckFile> files{{.path = deck.filename(), .line = 0}};
   toml::table table;
@@ -87,13 +102,17 @@ std::vector<DeckFile> files_of_toml(const std::string& kind, const fs::path& dec
                        std::to_string(at.column) + ": " + std::string(error.description()));
   }
   add_named_directory(kind, deck, table, files);
+  const std::string mark = make_task(kind)->mark_of_folder();
   for_each_text(table, [&](const std::string& text, int line) {
     if (text.empty() || text.size() > kNameBytes || text.find('\n') != std::string::npos) return;
     const fs::path named = fs::path(text).lexically_normal();
     std::error_code error;
-    const auto status =
-        fs::symlink_status(named.is_absolute() ? named : deck.parent_path() / named, error);
-    if (!error && fs::exists(status) && !fs::is_directory(status))
+    const fs::path path = named.is_absolute() ? named : deck.parent_path() / named;
+    const auto status = fs::symlink_status(path, error);
+    if (error || !fs::exists(status)) return;
+    if (fs::is_directory(status))
+      add_marked_folder(mark, path, named, line, files);
+    else
       files.push_back({.path = named, .line = line});
   });
   std::set<fs::path> seen;

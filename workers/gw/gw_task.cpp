@@ -129,6 +129,8 @@ class GwTask : public Task {
             "vcoul*"};
   }
 
+  std::string mark_of_folder() const override { return "data-file-schema.xml"; }
+
   int max_devices() const override { return kMaxDevices; }
 
   std::string table(const nlohmann::json& summary) const override { return table_of(summary); }

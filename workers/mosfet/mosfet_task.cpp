@@ -43,7 +43,7 @@ std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& option
   sweep.checkpoint_directory = options.checkpoint_directory;
   sweep.output_directory = options.output_directory;
   // iv.csv always lists all finished points. The checkpoint keeps them for a restart.
-  sweep.on_finished = [&](int point, const PointResult& result) { csv.add(point, result); };
+  sweep.on_finished = [&](const std::map<int, PointResult>& points) { csv.add(points); };
   std::vector<PointResult> points = run_sweep(deck, sweep, progress);
   if (!deck.run.mesh_study) return points;
   const auto points_of = [&](const Deck& other, const std::filesystem::path& directory) {

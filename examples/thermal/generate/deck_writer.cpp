@@ -59,20 +59,31 @@ bool polar(const Structure& s) {
   return false;
 }
 
-/// A crystal of the potential and the mesh of its deck.
+/// A crystal, its potential and the mesh of its deck.
 struct MeshedCrystal {
+  StillingerWeber potential;
   Structure structure;
   Cell mesh;
 };
 
 /// Returns the crystal of a deck's name, or nothing if the name is not one of this potential.
-std::optional<MeshedCrystal> stillinger_weber_crystal(const StillingerWeber& potential,
-                                                      const std::string& name) {
-  if (name == "silicon-sw") return MeshedCrystal{diamond(potential), {8, 8, 8}};
-  if (name == "wurtzite-sw") return MeshedCrystal{wurtzite(potential), {5, 5, 3}};
-  if (name == "silicon-4h-sw") return MeshedCrystal{polytype(potential, 2), {5, 5, 2}};
-  if (name == "silicon-6h-sw") return MeshedCrystal{polytype(potential, 3), {5, 5, 2}};
-  if (name == "silicon-12h-sw") return MeshedCrystal{polytype(potential, 6), {5, 5, 1}};
+std::optional<MeshedCrystal> stillinger_weber_crystal(const std::string& name) {
+  const StillingerWeber silicon;
+  if (name == "silicon-sw") return MeshedCrystal{silicon, diamond(silicon), {8, 8, 8}};
+  if (name == "wurtzite-sw") return MeshedCrystal{silicon, wurtzite(silicon), {5, 5, 3}};
+  if (name == "silicon-4h-sw") return MeshedCrystal{silicon, polytype(silicon, 2), {5, 5, 2}};
+  if (name == "silicon-6h-sw") return MeshedCrystal{silicon, polytype(silicon, 3), {5, 5, 2}};
+  if (name == "silicon-12h-sw") return MeshedCrystal{silicon, polytype(silicon, 6), {5, 5, 1}};
+  // The bonds are those of the built-in crystals of GW, with lattice constants of 10.693 and 10.677
+  // Bohr. The energies give the optical phonons at Γ 37.3 meV (germanium) and 33.2 meV.
+  if (name == "germanium-sw") {
+    const StillingerWeber scaled = scaled_potential(2.450199, 1.557);
+    return MeshedCrystal{scaled, germanium(scaled), {8, 8, 8}};
+  }
+  if (name == "gaas-sw") {
+    const StillingerWeber scaled = scaled_potential(2.446533, 1.223);
+    return MeshedCrystal{scaled, gallium_arsenide(scaled), {8, 8, 8}};
+  }
   return std::nullopt;
 }
 
@@ -258,10 +269,9 @@ void write_deck(const std::string& name, const std::filesystem::path& directory,
     write_anharmonic(directory / "FORCE_CONSTANTS_3RD", s, derivatives(s, terms, 3));
     write_anharmonic(directory / "FORCE_CONSTANTS_4TH", s, derivatives(s, terms, 4));
   };
-  const StillingerWeber potential;
-  if (const auto crystal = stillinger_weber_crystal(potential, name)) {
+  if (const auto crystal = stillinger_weber_crystal(name)) {
     const Structure& s = crystal->structure;
-    const auto terms = potential.terms(s);
+    const auto terms = crystal->potential.terms(s);
     const ForceConstants fc2 = derivatives(s, terms, 2);
     write_supercell_second_order(directory / "FORCE_CONSTANTS_2ND", s, fc2);
     write_espresso_second_order(directory / "espresso.ifc2", s, fc2);
@@ -298,8 +308,8 @@ void write_deck(const std::string& name, const std::filesystem::path& directory,
   } else {
     throw std::invalid_argument(
         "unknown deck '" + name +
-        "'; known: silicon-sw, silicon-4h-sw, silicon-6h-sw, silicon-12h-sw, "
-        "wurtzite-sw, rocksalt, quartic-cubic");
+        "'; known: silicon-sw, silicon-4h-sw, silicon-6h-sw, silicon-12h-sw, germanium-sw, "
+        "gaas-sw, wurtzite-sw, rocksalt, quartic-cubic");
   }
 }
 

@@ -36,9 +36,8 @@ void write_anharmonic(const std::filesystem::path& file, const Structure& struct
                       const ForceConstants& fc);
 
 /// Writes one of the project's decks by name: CONTROL, the second order in the requested layout (or
-/// in both where they are equivalent), FORCE_CONSTANTS_3RD and FORCE_CONSTANTS_4TH. Names:
-/// "silicon-sw" (both layouts), "wurtzite-sw" (both), "rocksalt" (the requested layout),
-/// "quartic-cubic" (FORCE_CONSTANTS_2ND).
+/// in both where they are equivalent), FORCE_CONSTANTS_3RD and FORCE_CONSTANTS_4TH. Names that end
+/// with "-sw" get both layouts, "rocksalt" the requested one, "quartic-cubic" FORCE_CONSTANTS_2ND.
 /// @throws std::invalid_argument for another name.
 void write_deck(const std::string& name, const std::filesystem::path& directory,
                 SecondOrder second_order = SecondOrder::kSupercell);

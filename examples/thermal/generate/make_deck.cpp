@@ -12,8 +12,9 @@ int main(int argc, char** argv) {
   if (argc != 3 && !espresso) {
     std::fputs(
         "usage: quasi-make-deck NAME DIRECTORY [--espresso]\n"
-        "NAME: silicon-sw, wurtzite-sw, rocksalt, quartic-cubic, or a polytype of silicon with 8, "
-        "12 or 24 atoms: silicon-4h-sw, silicon-6h-sw, silicon-12h-sw\n",
+        "NAME: silicon-sw, germanium-sw, gaas-sw, wurtzite-sw, rocksalt, quartic-cubic, or a "
+        "polytype of silicon with 8, 12 or 24 atoms: silicon-4h-sw, silicon-6h-sw, "
+        "silicon-12h-sw\n",
         help ? stdout : stderr);
     return help ? 0 : 2;
   }

@@ -12,6 +12,20 @@ Nilpotent length(std::span<const Nilpotent> r) {
 
 constexpr double kMassSilicon_amu = 28.0855;
 constexpr double kMassGermanium_amu = 72.63;
+constexpr double kMassGallium_amu = 69.723;
+constexpr double kMassArsenic_amu = 74.921595;
+
+Structure tetrahedral(const StillingerWeber& potential, std::vector<std::string> element,
+                      std::vector<double> mass_amu) {
+  const double half = 2.0 / std::sqrt(3.0) * potential.bond_length_angstrom();
+  return {.lattice_angstrom = {{{0, half, half}, {half, 0, half}, {half, half, 0}}},
+          .position = {{0, 0, 0}, {0.25, 0.25, 0.25}},
+          .type = {0, static_cast<int>(element.size()) - 1},
+          .element = element,
+          .mass_amu = mass_amu,
+          .charge_e = std::vector<double>(element.size(), 0.0),
+          .supercell = {3, 3, 3}};
+}
 
 }  // namespace
 
@@ -62,15 +76,23 @@ std::vector<EnergyTerm> StillingerWeber::terms(const Structure& structure) const
   return result;
 }
 
+StillingerWeber scaled_potential(double bond_length_angstrom, double epsilon_ev) {
+  StillingerWeber result;
+  result.sigma_angstrom *= bond_length_angstrom / result.bond_length_angstrom();
+  result.epsilon_ev = epsilon_ev;
+  return result;
+}
+
 Structure diamond(const StillingerWeber& potential) {
-  const double half = 2.0 / std::sqrt(3.0) * potential.bond_length_angstrom();
-  return {.lattice_angstrom = {{{0, half, half}, {half, 0, half}, {half, half, 0}}},
-          .position = {{0, 0, 0}, {0.25, 0.25, 0.25}},
-          .type = {0, 0},
-          .element = {"Si"},
-          .mass_amu = {kMassSilicon_amu},
-          .charge_e = {0.0},
-          .supercell = {3, 3, 3}};
+  return tetrahedral(potential, {"Si"}, {kMassSilicon_amu});
+}
+
+Structure germanium(const StillingerWeber& potential) {
+  return tetrahedral(potential, {"Ge"}, {kMassGermanium_amu});
+}
+
+Structure gallium_arsenide(const StillingerWeber& potential) {
+  return tetrahedral(potential, {"Ga", "As"}, {kMassGallium_amu, kMassArsenic_amu});
 }
 
 Structure wurtzite(const StillingerWeber& potential) {

@@ -128,7 +128,10 @@ TEST_F(SpinorFiles, OptionsThatAreNotBuiltAreRefused) {
   expect_refusal(coupled + "solver = \"operator\"\n" + kSums,
                  {"spin_orbit_ry_bohr2", "meanfield.solver"});
   expect_refusal(coupled + all_bands, {"spin_orbit_ry_bohr2", "pseudobands.vectors"});
-  expect_refusal(coupled + kSums + "[perturbation]\n", {"spin_orbit_ry_bohr2", "[perturbation]"});
+  expect_refusal(coupled + kSums + "[perturbation]\nstate_response = \"sternheimer\"\n",
+                 {"spin_orbit_ry_bohr2", "perturbation.state_response"});
+  expect_refusal(kFiles + kSums + "[perturbation]\ndisplaced = [\".\", \".\"]\n",
+                 {"[perturbation]", "nspinor = 2", "meanfield.source = \"epm\""});
   expect_refusal(crystal + "spin_orbit_ry_bohr2 = [1e-3, 1e-3, 1e-3]\n" + kSums,
                  {"spin_orbit_ry_bohr2", "holds 3 numbers"});
   expect_refusal(crystal + "spin_orbit_ry_bohr2 = 2.0\n" + kSums, {"spin_orbit_ry_bohr2", "1"});

@@ -218,8 +218,6 @@ TEST(DisplacedFiles, BrokenDecksAreRefused) {
       {files.deck() + files.displaced() + "atoms = [1]", "perturbation.atoms", "remove it"},
       {files.deck() + files.displaced() + "state_response = \"sternheimer\"",
        "perturbation.state_response", "remove it"},
-      {files.deck() + files.displaced() + "check_step_bohr = 0.01", "perturbation.check_step_bohr",
-       "remove it"},
       {"[meanfield]\nsource = \"epm\"\n[epsilon]\ncutoff_ry = 2.0\n[perturbation]\n" +
            files.displaced(),
        "perturbation.displaced", "remove perturbation.displaced"}};

@@ -50,14 +50,14 @@ TEST(DisplacedFiles, GiveTheTabulatedCouplings) {
   std::vector<IVec3> shifted;
   for (const IVec3& x : g) shifted.push_back(x - IVec3{1, 0, -1});
   for (const auto& [k, waves] : {std::pair{Vec3{}, g}, std::pair{Vec3{1, 0, -1}, shifted}}) {
-    const std::vector<Cplx> dv = list[0].perturbation.potential(k, waves, waves);
+    const std::vector<Cplx> dv = list[0].potential_at({}).potential(k, waves, waves);
     EXPECT_LT(std::abs(element_ev(dv, 3, 3) - 1.99089740e+00), 5e-5);
     EXPECT_LT(std::abs(element_ev(dv, 4, 4) + 1.25088763e+00), 5e-5);
     EXPECT_NEAR(std::abs(element_ev(dv, 3, 4)), 5.17396917e-01, 5e-5);
   }
   const GIndex index(g);
   std::vector<Cplx> vxc(g.size() * g.size());
-  for (const auto& [difference, value] : list[0].vxc)
+  for (const auto& [difference, value] : list[0].vxc_at({}).elements)
     for (std::size_t i = 0; i < g.size(); ++i)
       if (const std::int32_t j = index.find(g[i] - difference); j >= 0)
         vxc[i * g.size() + static_cast<std::size_t>(j)] += value;

@@ -7,7 +7,7 @@
 #include "tests/gw/support/small_silicon.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
-#include "workers/gw/solver/perturbation/finite_difference.hpp"
+#include "workers/gw/solver/perturbation/finite_displacements/finite_difference.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -132,7 +132,7 @@ TEST(RigidShift, GivesTheAcousticSumBetweenDifferentStates) {
       for (std::size_t j = 0; j < 3; ++j) g_z += g[j] * crystal.bvec[j][2];
       value *= std::polar(1.0, -sign * kStep_bohr * crystal.blat_per_bohr * g_z);
     }
-    (sign > 0.0 ? shifted[0].forth : shifted[0].back) = moved;
+    (sign > 0.0 ? shifted[0].forth : shifted[0].back).local = moved;
   }
   const CoulombInteraction coulomb(run.field.crystal(), run.field.waves.k_grid, deck.coulomb);
   SigmaOptions options = run.plan.sigma;

@@ -135,7 +135,7 @@ class SigmaOfDisplacedStates {
     std::vector<double> energy_ry;
     for (int n = 0; n < options_.bands; ++n)
       energy_ry.push_back(field.waves.energy(0, inner_.rotation.irreducible, n));
-    const auto coupling = state_coupling(perturbation_.potential, k_ - q, inner_, IVec3{}, inner_);
+    const auto coupling = state_coupling(perturbation_, k_ - q, inner_, IVec3{}, inner_);
     states_ = displaced(energy_ry, coupling, step_bohr, *silicon_.kernels);
   }
   std::unique_ptr<PairBlock> products(const Vec3& q, const GSphere& sphere, bool with_phases) {

@@ -14,7 +14,7 @@
 #include "workers/gw/solver/mean_field/empirical_structure.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
 #include "workers/gw/solver/perturbation/displacement_elements.hpp"
-#include "workers/gw/solver/perturbation/finite_difference.hpp"
+#include "workers/gw/solver/perturbation/finite_displacements/finite_difference.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -222,8 +222,8 @@ TEST(Sternheimer, MakesTheFirstOrderByContourExact) {
     options.subspace.tolerance = tolerance;
     const auto differences = [&](double h) {
       const std::vector<DisplacedPotentials> potentials{
-          {displaced_potential(crystal, cell, 1, {0, 0, h}),
-           displaced_potential(crystal, cell, 1, {0, 0, -h})}};
+          {{displaced_potential(crystal, cell, 1, {0, 0, h})},
+           {displaced_potential(crystal, cell, 1, {0, 0, -h})}}};
       return finite_differences(silicon.field, silicon.epsilon, options,
                                 {potentials, energies_ry, h},
                                 {silicon.coulomb, *silicon.kernels, silent})[0];

@@ -28,6 +28,11 @@ constexpr double kVanishing_ry = 1e-8 / kRydberg_ev;
 const std::string kChain =
     "[meanfield]\nsource = \"epm\"\ncrystal = \"gaas\"\ncutoff_ry = 5.0\nk_grid = [3, 1, 1]\n"
     "bands = 14\n[epsilon]\ncutoff_ry = 3.0\n[sigma]\nband_max = 5\n";
+/// The chain with spin–orbit coupling, whose states are spinors.
+const std::string kCoupledChain =
+    "[meanfield]\nsource = \"epm\"\ncrystal = \"gaas\"\ncutoff_ry = 4.0\nk_grid = [3, 1, 1]\n"
+    "spin_orbit_ry_bohr2 = [0.0125, 0.0223]\nbands = 22\n[epsilon]\ncutoff_ry = 3.0\n[sigma]\n"
+    "band_max = 10\n";
 
 Calculation run_deck(const std::string& deck, const std::filesystem::path& directory = ".") {
   const auto kernels = make_gw_kernels(find_device("cpu"));
@@ -61,9 +66,9 @@ double norm(const std::vector<Cplx>& matrix) {
 // g_ml(k+q, −q) = conj g_lm(k, q), with the energies of bra and ket exchanged. Time reversal
 // gives the same sizes for (−k, −q). The elements are those of GaAs, where −k is no image
 // of k.
-TEST(WaveVectorJob, ElementsAreHermitianAndReversible) {
+void expect_hermitian_and_reversible(const std::string& chain) {
   const Calculation run =
-      run_deck(kChain + "[perturbation]\nq = [[0.3333, 0, 0], [-0.3333, 0, 0]]\n");
+      run_deck(chain + "[perturbation]\nq = [[0.3333, 0, 0], [-0.3333, 0, 0]]\n");
   EXPECT_FALSE(run.displacements);
   ASSERT_EQ(run.wave_vectors.size(), 2u);
   const WaveVectorElements &forth = run.wave_vectors[0], &back = run.wave_vectors[1];
@@ -92,6 +97,10 @@ TEST(WaveVectorJob, ElementsAreHermitianAndReversible) {
     }
   EXPECT_GT(largest, 0.01);
   EXPECT_GT(energies, 1e-4);
+}
+TEST(WaveVectorJob, ElementsAreHermitianAndReversible) { expect_hermitian_and_reversible(kChain); }
+TEST(WaveVectorJob, ElementsOfSpinorsAreHermitianAndReversible) {
+  expect_hermitian_and_reversible(kCoupledChain);
 }
 
 // Each element is that of sigma_derivatives() at the energy of its bra at k + q, or of its ket at
@@ -125,28 +134,33 @@ TEST(WaveVectorJob, EnergiesAreThoseOfBraAndKet) {
 }
 
 // Rotations of silicon turn the three points X into each other and keep Γ, so that the couplings
-// of all displacements from Γ to them have one size. 1e-8 eV/Bohr.
+// of all displacements from Γ to them have one size. Spinors at two of the points are rotated by
+// matrices of SU(2). 1e-8 eV/Bohr.
 TEST(WaveVectorJob, RotationsTurnWaveVectors) {
-  const Calculation run = run_deck(
-      "[meanfield]\nsource = \"epm\"\ncutoff_ry = 5.0\nk_grid = [2, 2, 2]\nbands = 14\n"
-      "[epsilon]\ncutoff_ry = 3.0\n[sigma]\nband_max = 4\nkpoints = [[0, 0, 0]]\n[perturbation]\n"
-      "q = [[0.5, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]]\n");
-  std::vector<double> g, sigma;
-  for (const WaveVectorElements& at_q : run.wave_vectors) {
-    double sum_g = 0.0, sum_sigma = 0.0;
-    for (const auto& at_k : at_q.elements.at) {
-      sum_g += std::pow(norm(at_k[0].mean_field), 2);
-      sum_sigma += std::pow(norm(at_k[0].sigma_ket), 2);
+  for (const std::string states :
+       {"cutoff_ry = 5.0\nbands = 14\n[sigma]\nband_max = 4\n",
+        "cutoff_ry = 4.0\nspin_orbit_ry_bohr2 = 0.02\nbands = 22\n[sigma]\nband_max = 8\n"}) {
+    const Calculation run = run_deck(
+        "[epsilon]\ncutoff_ry = 3.0\n[meanfield]\nsource = \"epm\"\nk_grid = [2, 2, 2]\n" + states +
+        "kpoints = [[0, 0, 0]]\n[perturbation]\n"
+        "q = [[0.5, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]]\n");
+    std::vector<double> g, sigma;
+    for (const WaveVectorElements& at_q : run.wave_vectors) {
+      double sum_g = 0.0, sum_sigma = 0.0;
+      for (const auto& at_k : at_q.elements.at) {
+        sum_g += std::pow(norm(at_k[0].mean_field), 2);
+        sum_sigma += std::pow(norm(at_k[0].sigma_ket), 2);
+      }
+      g.push_back(std::sqrt(sum_g));
+      sigma.push_back(std::sqrt(sum_sigma));
     }
-    g.push_back(std::sqrt(sum_g));
-    sigma.push_back(std::sqrt(sum_sigma));
-  }
-  ASSERT_EQ(g.size(), 3u);
-  EXPECT_GT(g[0], 0.1);
-  EXPECT_GT(sigma[0], 0.01);
-  for (std::size_t i = 1; i < 3; ++i) {
-    EXPECT_NEAR(g[i], g[0], kVanishing_ry);
-    EXPECT_NEAR(sigma[i], sigma[0], kVanishing_ry);
+    ASSERT_EQ(g.size(), 3u);
+    EXPECT_GT(g[0], 0.1);
+    EXPECT_GT(sigma[0], 0.01);
+    for (std::size_t i = 1; i < 3; ++i) {
+      EXPECT_NEAR(g[i], g[0], kVanishing_ry);
+      EXPECT_NEAR(sigma[i], sigma[0], kVanishing_ry);
+    }
   }
 }
 
@@ -355,7 +369,6 @@ TEST(WaveVectorJob, RefusesWhatItDoesNotHave) {
       {"q = []\n", "empty list"},
       {"q = [[0.3333, 0, 0], [-0.6667, 0, 0]]\n", "twice"},
       {"q = [[0.3333, 0]]\n", "perturbation.q"},
-      {"q = [[0.3333, 0, 0]]\ncheck_step_bohr = 0.01\n", "in a supercell"},
       {"q = [[0.3333, 0, 0]]\nstate_response = \"sternheimer\"\n", "built for q = 0"},
       {"q = [[0.3333, 0, 0]]\ndisplaced = [\"a\", \"b\"]\n", "not allowed with"},
       {"modes_at_q = [\"third.toml\"]\n", "other than 0"},

@@ -7,6 +7,7 @@
 #include "tests/gw/support/folded_cell.hpp"
 #include "workers/gw/model/form_factor_curve.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
+#include "workers/gw/solver/perturbation/finite_displacements/wave_difference.hpp"
 #include "workers/gw/solver/perturbation/state_coupling.hpp"
 
 namespace quasi::gw {
@@ -38,11 +39,23 @@ SigmaOptions smooth_options(int bands, int band_max) {
   return options;
 }
 
+/// The crystal above with spin–orbit coupling, of another strength for each kind of atoms.
+EmpiricalCrystal chain_of_coupled_cells() {
+  EmpiricalCrystal crystal = chain_of_cells();
+  crystal.wavefunction_cutoff_ry = 4.0;
+  crystal.spin_orbit_ry_bohr2 = {0.0125, 0.0223};
+  crystal.bands = 22;
+  return crystal;
+}
+
 /// A primitive cell on its grid, and the supercell that holds its states at Γ.
 struct CellAndSupercell {
-  EmpiricalCrystal crystal = chain_of_cells();
+  explicit CellAndSupercell(const EmpiricalCrystal& of = chain_of_cells()) : crystal(of) {}
+
+  EmpiricalCrystal crystal;
   SmallSilicon cell{crystal};
-  int n_bands = band_count_without_split(cell.field.waves, 13, 5, "bands");
+  int n_bands = band_count_without_split(cell.field.waves, crystal.bands - crystal.n_spinor(),
+                                         cell.field.n_occupied + 1, "bands");
   std::vector<IVec3> sphere;
   std::vector<test::FoldedState> states = test::states_of_the_zone(
       {.cell = cell.field, .waves = cell.field.waves, .zone = cell.field.zone, .n_bands = n_bands},
@@ -142,6 +155,13 @@ TEST(WaveVectors, EqualASupercellAtGamma) {
   compare(both, options, {Cplx{}}, 1e-12);
 }
 
+// States of two components, whose spin–orbit term moves with its atom. 1e-12 Ry/Bohr: rounding of
+// 1e4 terms.
+TEST(WaveVectors, SpinorsEqualASupercellAtGamma) {
+  CellAndSupercell both(chain_of_coupled_cells());
+  compare(both, smooth_options(both.n_bands, 12), {Cplx{}}, 1e-12);
+}
+
 // Contour deformation at an energy among the empty bands, where residues add to the integral.
 TEST(WaveVectors, EqualASupercellAtFullFrequency) {
   CellAndSupercell both;
@@ -151,6 +171,65 @@ TEST(WaveVectors, EqualASupercellAtFullFrequency) {
   for (int i = 0; i <= 20; ++i) options.contour.real_ry.push_back(1.0 * i / kRydberg_ev);
   compare(both, options, options.contour.frequencies_ry(0.1 / kRydberg_ev, 1e-4 / kRydberg_ev),
           1e-12);
+}
+
+/// Compares finite displacements with the first order at the first k of GaAs on a grid, for two
+/// steps. The deviation falls as h², and the combination of both without h² is below `limit_ry`.
+void compare_with_finite_waves(const IVec3& grid, const Vec3& p, SigmaOptions options,
+                               const std::vector<Cplx>& frequencies, double limit_ry) {
+  EmpiricalCrystal crystal = chain_of_cells();
+  crystal.k_grid = grid;
+  SmallSilicon cell(crystal);
+  const std::vector<DielectricMatrix> epsilon = cell.screening(cell.field, frequencies);
+  options.bands = band_count_without_split(cell.field.waves, 13, 5, "bands");
+  const bool by_energy = options.method != SigmaMethod::kCohsex;
+  options.kpoints = {cell.field.waves.n_k() - 1};
+  const std::vector<double> energies_ry{0.21, 0.4};
+  const std::vector<Perturbation> waves{
+      atom_displacement(crystal, cell.field.crystal(), 1, kDirection,
+                        {.p = p, .all_lengths = true}),
+      atom_displacement(crystal, cell.field.crystal(), 0, {0.0, 1.0, 0.0},
+                        {.p = p, .all_lengths = true})};
+  SilentProgress silent;
+  const DeviceContext context{cell.coulomb, *cell.kernels, silent};
+  const auto exact = sigma_derivatives(cell.field, epsilon, options, waves, energies_ry, context);
+  std::vector<std::vector<Cplx>> found[2];
+  for (const int halved : {0, 1})
+    found[halved] = wave_differences(cell.field, epsilon, options,
+                                     {waves, energies_ry, halved == 0 ? 0.004 : 0.002}, context);
+  double largest = 0.0, whole = 0.0, half = 0.0, combined = 0.0;
+  for (std::size_t d = 0; d < 2; ++d) {
+    const SigmaDerivativeAtK& at = exact[d][0];
+    ASSERT_EQ(found[0][d].size(), static_cast<std::size_t>(at.n * at.n) * (by_energy ? 2 : 1));
+    for (std::size_t e = 0; e < (by_energy ? 2u : 1u); ++e)
+      for (std::int64_t l = 0; l < at.n; ++l)
+        for (std::int64_t m = 0; m < at.n; ++m) {
+          const auto i = (e * static_cast<std::size_t>(at.n) + static_cast<std::size_t>(l)) *
+                             static_cast<std::size_t>(at.n) +
+                         static_cast<std::size_t>(m);
+          const Cplx sigma = at.at(e, l, m), a = found[0][d][i], b = found[1][d][i];
+          largest = std::max(largest, std::abs(sigma));
+          whole = std::max(whole, std::abs(a - sigma));
+          half = std::max(half, std::abs(b - sigma));
+          combined = std::max(combined, std::abs((4.0 * b - a) / 3.0 - sigma));
+        }
+  }
+  EXPECT_GT(largest, 0.01);
+  EXPECT_LT(whole, 1e-3 * largest);
+  EXPECT_NEAR(whole / half, 4.0, 0.05);
+  EXPECT_LT(combined, limit_ry);
+}
+
+// Chains of three points, of two, and of one, where the waves of p and −p are one. 2e-8 Ry/Bohr
+// holds h⁴ near poles and rounding over h.
+TEST(WaveVectors, EqualFiniteDisplacements) {
+  const SigmaOptions options = smooth_options(13, 6);
+  compare_with_finite_waves({3, 1, 1}, {1.0 / 3.0, 0.0, 0.0}, options, {Cplx{}}, 2e-8);
+  compare_with_finite_waves({2, 1, 2}, {0.5, 0.0, 0.5}, options, {Cplx{}}, 2e-8);
+  compare_with_finite_waves({2, 1, 1}, {}, options, {Cplx{}}, 2e-8);
+  SigmaOptions static_options = options;
+  static_options.method = SigmaMethod::kCohsex;
+  compare_with_finite_waves({3, 1, 1}, {2.0 / 3.0, 0.0, 0.0}, static_options, {Cplx{}}, 2e-8);
 }
 
 // The curve passes through the table and is monotone between its points. Values between them are

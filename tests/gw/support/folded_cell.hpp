@@ -21,8 +21,8 @@ struct StatesToFold {
   int n_bands = 0;
 };
 
-/// One state of the supercell: coefficients from the plane wave `first` on, zero elsewhere. It is
-/// the state `band` (from 0) at k of the primitive cell.
+/// One state of the supercell: coefficients of each component from the plane wave `first` on, zero
+/// elsewhere. It is the state `band` (from 0) at k of the primitive cell.
 struct FoldedState {
   Vec3 k{};
   int band = 0;
@@ -42,7 +42,8 @@ inline std::vector<FoldedState> states_of_the_zone(const StatesToFold& from,
     const Rotation rotation = from.zone.rotation_to(point.k + from.shift);
     const RotatedWaves waves =
         rotated_waves(from.waves, from.zone.operations(), rotation, 0, 0, from.n_bands);
-    const std::size_t first = sphere->size(), n_pw = waves.g.size();
+    const std::size_t first = sphere->size(),
+                      row = waves.g.size() * static_cast<std::size_t>(from.cell.n_spinor());
     for (const IVec3& g : waves.g) {
       IVec3 folded{};
       for (int i = 0; i < 3; ++i)
@@ -55,8 +56,8 @@ inline std::vector<FoldedState> states_of_the_zone(const StatesToFold& from,
                         from.waves.energy(0, rotation.irreducible, n),
                         n < from.cell.n_occupied,
                         first,
-                        {waves.coefficients.data + static_cast<std::size_t>(n) * n_pw,
-                         waves.coefficients.data + static_cast<std::size_t>(n + 1) * n_pw}});
+                        {waves.coefficients.data + static_cast<std::size_t>(n) * row,
+                         waves.coefficients.data + static_cast<std::size_t>(n + 1) * row}});
   }
   std::stable_sort(states.begin(), states.end(), [](const FoldedState& a, const FoldedState& b) {
     return a.energy_ry < b.energy_ry;
@@ -76,15 +77,18 @@ inline Wavefunctions folded_waves(const StatesToFold& from, const MeanFieldHeade
   w.k = {{from.shift[0] * grid[0], from.shift[1] * grid[1], from.shift[2] * grid[2]}};
   w.weight = {1.0};
   w.n_bands = static_cast<int>(states.size());
-  all.coefficients.assign(1, std::vector<Cplx>(states.size() * all.g.size()));
+  const auto n_spinor = static_cast<std::size_t>(from.cell.n_spinor());
+  all.coefficients.assign(1, std::vector<Cplx>(states.size() * n_spinor * all.g.size()));
   int n_valence = 0;
   for (std::size_t n = 0; n < states.size(); ++n) {
     w.energy_ry.push_back(states[n].energy_ry);
     w.occupation.push_back(states[n].occupied ? 1.0 : 0.0);
     n_valence += states[n].occupied ? 1 : 0;
-    std::copy(states[n].coefficients.begin(), states[n].coefficients.end(),
-              all.coefficients[0].begin() +
-                  static_cast<std::ptrdiff_t>(n * all.g.size() + states[n].first));
+    const std::vector<Cplx>& c = states[n].coefficients;
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      const std::size_t n_pw = c.size() / n_spinor, row = n * n_spinor + i / n_pw;
+      all.coefficients[0][row * all.g.size() + states[n].first + i % n_pw] = c[i];
+    }
   }
   w.first_occupied = {1};
   w.last_occupied = {n_valence};
@@ -99,7 +103,7 @@ inline MeanField folded_supercell(SmallSilicon& primitive, EmpiricalCrystal crys
   const IVec3 grid = crystal.k_grid;
   crystal.repeats = grid;
   crystal.k_grid = {1, 1, 1};
-  crystal.bands = 5 * grid[0] * grid[1] * grid[2];
+  crystal.bands = (primitive.field.n_occupied + 1) * grid[0] * grid[1] * grid[2];
   MeanField header_only = primitive.make(crystal);
   const MeanField& p = primitive.field;
   // The body of ε⁻¹ at q₀ depends on the direction of q₀ and is averaged over the
@@ -125,13 +129,17 @@ inline MeanField folded_supercell(SmallSilicon& primitive, EmpiricalCrystal crys
   const MeanFieldHeader& header = header_only.waves.header;
   std::optional<Wavefunctions> shifted;
   if (!p.by_velocity)
-    shifted = folded_waves(
-        {.cell = p, .waves = *p.shifted, .zone = *p.shifted_zone, .shift = p.q0, .n_bands = 5},
-        header);
+    shifted = folded_waves({.cell = p,
+                            .waves = *p.shifted,
+                            .zone = *p.shifted_zone,
+                            .shift = p.q0,
+                            .n_bands = p.n_occupied + 1},
+                           header);
   MeanField field = make_mean_field(
       folded_waves({.cell = p, .waves = p.waves, .zone = p.zone, .n_bands = n_bands}, header),
       std::move(shifted), density);
   field.by_velocity = p.by_velocity;
+  field.spin_orbit = header_only.spin_orbit;
   if (p.by_velocity)
     for (int i = 0; i < 3; ++i) field.q0[i] = p.q0[i] * grid[i];
   return field;

@@ -21,19 +21,23 @@ namespace {
 
 }  // namespace
 
+void unpack_gzip(const std::filesystem::path& packed, const std::filesystem::path& target) {
+  std::filesystem::create_directories(target.parent_path());
+  const gzFile in = gzopen(packed.c_str(), "rb");
+  if (in == nullptr) throw std::runtime_error("no packed file " + packed.string());
+  std::ofstream out(target, std::ios::binary);
+  std::vector<char> buffer(1 << 20);
+  for (int n = 0; (n = gzread(in, buffer.data(), static_cast<unsigned>(buffer.size()))) > 0;)
+    out.write(buffer.data(), n);
+  gzclose(in);
+}
+
 std::filesystem::path ReferenceCase::file(const std::string& name) {
   const auto plain = source_ / name;
   if (std::filesystem::exists(plain)) return plain;
   const auto target = unpacked_.path() / name;
   if (std::filesystem::exists(target)) return target;
-  std::filesystem::create_directories(target.parent_path());
-  const gzFile packed = gzopen((plain.string() + ".gz").c_str(), "rb");
-  if (packed == nullptr) throw std::runtime_error("no reference file " + plain.string());
-  std::ofstream out(target, std::ios::binary);
-  std::vector<char> buffer(1 << 20);
-  for (int n = 0; (n = gzread(packed, buffer.data(), static_cast<unsigned>(buffer.size()))) > 0;)
-    out.write(buffer.data(), n);
-  gzclose(packed);
+  unpack_gzip(plain.string() + ".gz", target);
   return target;
 }
 

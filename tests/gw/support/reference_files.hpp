@@ -12,6 +12,9 @@
 
 namespace quasi::gw::test {
 
+/// Unpacks a file of gzip. @throws std::runtime_error if it is absent
+void unpack_gzip(const std::filesystem::path& packed, const std::filesystem::path& target);
+
 /// The reference files of one case, unpacked on demand into a temporary directory.
 class ReferenceCase {
  public:

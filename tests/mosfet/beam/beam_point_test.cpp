@@ -254,25 +254,32 @@ class CancelledAtTheThird : public SilentProgress {
   int reports_ = 0;
 };
 
-// A cancelled sweep keeps its finished points, which iv.csv gets at once. The next attempt computes
-// only the others, from the same starts, and ends with the bits of an undisturbed run.
+// A cancelled sweep keeps its finished points. The next attempt passes them on in one call, so that
+// iv.csv never holds fewer rows than before. It computes only the others, from the same starts, and
+// ends with the bits of an undisturbed run.
 TEST(BeamPoint, ASweepResumesWithItsFinishedPoints) {
   const Deck deck = beam_deck("0.2", "[0.1, 0.2, 0.3]",
                               {{"mesh.subbands", "1"}, {"checkpoint_interval_s", "0.0"}});
   SilentProgress silent;
   const auto expected = run_sweep(deck, {.devices = {find_device("cpu")}}, silent);
   const test::TemporaryDirectory directory;
-  std::vector<int> first, second;
+  std::vector<std::vector<int>> first, second;
+  const auto noted_in = [](std::vector<std::vector<int>>* calls) {
+    return [calls](const std::map<int, PointResult>& points) {
+      calls->emplace_back();
+      for (const auto& [point, result] : points) calls->back().push_back(point);
+    };
+  };
   SweepOptions options{.devices = {find_device("cpu")}, .checkpoint_directory = directory.path()};
-  options.on_finished = [&](int point, const PointResult&) { first.push_back(point); };
+  options.on_finished = noted_in(&first);
   CancelledAtTheThird cancelled;
   EXPECT_THROW(run_sweep(deck, options, cancelled), Cancelled);
-  EXPECT_EQ(first, (std::vector<int>{0, 1}));
-  options.on_finished = [&](int point, const PointResult&) { second.push_back(point); };
+  EXPECT_EQ(first, (std::vector<std::vector<int>>{{0}, {1}}));
+  options.on_finished = noted_in(&second);
   Listening resuming;
   const auto resumed = run_sweep(deck, options, resuming);
   EXPECT_TRUE(resuming.heard("2 of 3 points finished"));
-  EXPECT_EQ(second, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(second, (std::vector<std::vector<int>>{{0, 1}, {2}}));
   for (std::size_t k = 0; k < 3; ++k) {
     EXPECT_EQ(resumed[k].numbers, expected[k].numbers) << k;
     EXPECT_EQ(resumed[k].arrays.at("potential").values, expected[k].arrays.at("potential").values);

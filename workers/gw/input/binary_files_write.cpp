@@ -9,7 +9,7 @@
 #include "workers/gw/input/fortran_file.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 
-// Writes the binary files of BerkeleyGW: WFN, RHO, VXC and VSC (docs/theory/gw.md 1.1).
+// Writes the binary files of BerkeleyGW: WFN, RHO, VXC, VSC and VKB (docs/theory/gw.md 1.1, 1.2).
 namespace quasi::gw {
 namespace {
 
@@ -151,6 +151,44 @@ void write_field(const std::filesystem::path& path, const PlaneWaveField& field)
   std::vector<const Cplx*> columns;
   for (const auto& c : field.values) columns.push_back(c.data());
   write_data(file, columns, field.header.g.size(), field.header.is_real);
+  file.commit();
+}
+
+void write_projectors(const std::filesystem::path& path, const Projectors& p) {
+  FortranWriter file(path);
+  write_title(file, "VKB", false);
+  put_counts(file, p.header);
+  std::size_t max_pw = 0;
+  for (const auto& list : p.g) max_pw = std::max(max_pw, list.size());
+  file.put(to_int32(p.k.size()))
+      .put(to_int32(p.projectors_of_species.size()))
+      .put(to_int32(p.n_projectors))
+      .put(to_int32(p.max_projectors))
+      .put(to_int32(max_pw))
+      .put(p.wavefunction_cutoff_ry);
+  file.end_record();
+  for (const int n : p.header.fft_grid) file.put(to_int32(n));
+  for (int axis = 0; axis < 3; ++axis) file.put(std::int32_t{0});
+  for (int axis = 0; axis < 3; ++axis) file.put(0.0);
+  file.end_record();
+  write_crystal(file, p.header.crystal);
+  for (const auto& list : p.g) file.put(to_int32(list.size()));
+  file.end_record();
+  file.put(std::vector<double>(p.k.size(), 1.0 / static_cast<double>(p.k.size()))).end_record();
+  for (const Vec3& k : p.k)
+    for (const double x : k) file.put(x);
+  file.end_record();
+  for (const int species : p.species) file.put(to_int32(species + 1));
+  file.end_record();
+  file.put(to_int32(p.projectors_of_species)).end_record();
+  file.put(p.d_ry).end_record();
+  write_g_list(file, p.header.g);
+  for (std::size_t ik = 0; ik < p.k.size(); ++ik) {
+    const std::size_t n = p.g[ik].size();
+    write_g_list(file, p.g[ik]);
+    for (std::size_t j = 0; j < p.beta[ik].size() / n; ++j)
+      write_data(file, {p.beta[ik].data() + j * n}, n, false);
+  }
   file.commit();
 }
 

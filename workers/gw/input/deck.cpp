@@ -6,6 +6,7 @@
 #include "workers/gw/input/berkeleygw_inputs.hpp"
 #include "workers/gw/input/deck_pseudobands.hpp"
 #include "workers/gw/input/deck_sigma.hpp"
+#include "workers/gw/input/mean_field/deck_mean_field.hpp"
 #include "workers/gw/input/perturbation/deck_perturbation.hpp"
 #include "workers/gw/input/spinors/deck_spinors.hpp"
 #include "workers/io/renamed_keys.hpp"
@@ -13,146 +14,6 @@
 
 namespace quasi::gw {
 namespace {
-
-Vec3 vector_of(TableReader& reader, const std::string& key, const Vec3& fallback) {
-  const auto values = reader.numbers(key, -1e3, 1e3);
-  if (!values) return fallback;
-  if (values->size() != 3) reader.fail(key, "must hold 3 numbers");
-  return {(*values)[0], (*values)[1], (*values)[2]};
-}
-
-IVec3 grid_of(TableReader& reader, const std::string& key, const IVec3& fallback) {
-  const auto values = reader.numbers(key, 1, 1000);
-  if (!values) return fallback;
-  IVec3 grid{};
-  if (values->size() != 3) reader.fail(key, "must hold 3 whole numbers");
-  for (int i = 0; i < 3; ++i) {
-    grid[i] = static_cast<int>((*values)[static_cast<std::size_t>(i)]);
-    if (grid[i] != (*values)[static_cast<std::size_t>(i)])
-      reader.fail(key, "must hold 3 whole numbers");
-  }
-  return grid;
-}
-
-void read_crystal(TableReader& reader, EmpiricalCrystal& c) {
-  const auto names = empirical_crystal_names();
-  c.name = names[reader.choice("crystal", 0, names)];
-  c.lattice_bohr = reader.number("lattice_bohr", 0.0, 0.0, 1000.0);
-  const Vec3 stretch = vector_of(reader, "stretch", {1.0, 1.0, 1.0});
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (!(stretch[axis] >= 0.8 && stretch[axis] <= 1.25))
-      reader.fail(
-          "stretch",
-          "holds " + std::to_string(stretch[axis]) +
-              ", outside 0.8 … 1.25; the form factors hold near the undeformed crystal alone");
-    c.deformation[axis][axis] = stretch[axis];
-  }
-  c.cubic_cell = reader.choice("cell", 0, {"primitive", "cubic"}) == 1;
-  if (c.cubic_cell && well_model(c.name) != nullptr)
-    reader.fail("cell", "= \"cubic\" belongs to the crystals of diamond and zincblende; remove it");
-  read_spin_orbit(reader, c);
-  c.repeats = grid_of(reader, "supercell", c.repeats);
-  c.origin_shift = vector_of(reader, "origin_shift", c.origin_shift);
-  c.disorder_bohr = reader.number("disorder_bohr", c.disorder_bohr, 0.0, 0.5);
-  c.disorder_seed = reader.integer("disorder_seed", c.disorder_seed, 0, 2147483647);
-  if (c.disorder_bohr > 0.0 && well_model(c.name) != nullptr)
-    reader.fail("disorder_bohr", "displaces atoms, \"monolayer\" has none; choose another crystal");
-  if (c.disorder_bohr == 0.0 && reader.has("disorder_seed"))
-    reader.fail("disorder_seed", "belongs to disorder_bohr; set that too, or remove the seed");
-  c.wavefunction_cutoff_ry = reader.number("cutoff_ry", c.wavefunction_cutoff_ry, 0.5, 1000.0);
-  c.k_grid = grid_of(reader, "k_grid", c.k_grid);
-  c.bands = reader.integer("bands", c.bands, 2, kMaxBandCount);
-  c.q0 = vector_of(reader, "q0", c.q0);
-}
-
-/// Numbers of the choices of meanfield.long_wave.
-enum LongWaveChoice : std::size_t { kAutomatic, kStates, kDense, kVelocity };
-
-/// Refuses keys that need files if the crystal is built in.
-void check_crystal_keys(TableReader& reader, std::size_t limit) {
-  if (limit == kDense)
-    reader.fail("long_wave",
-                "= \"dense\" belongs to files; \"states\" does the same with source = \"epm\"");
-  for (const char* key :
-       {"wfn", "wfnq", "wfn_outer", "rho", "vxc", "vsc", "vkb", "state_memory_mib"})
-    if (reader.has(key))
-      reader.fail(key, "is not allowed with source = \"epm\", which needs no files; remove it");
-}
-
-/// Refuses keys of the built-in crystal if files are given, and files that exclude each other.
-/// @param needs_density  false: a job that ends with ε⁻¹ takes the density of its states
-void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t limit,
-                     bool needs_density) {
-  for (const char* key : {"crystal", "lattice_bohr", "stretch", "cell", "supercell", "origin_shift",
-                          "disorder_bohr", "disorder_seed", "cutoff_ry", "k_grid", "bands"})
-    if (reader.has(key))
-      reader.fail(key, "belongs to source = \"epm\"; with files it follows from WFN");
-  const bool own = m.long_wave != LongWave::kStates;
-  if (reader.has("q0") && !own)
-    reader.fail("q0", "follows from WFNq; without it, long_wave = \"dense\" or \"kp\" choose it");
-  if (limit == kStates && m.wfnq.empty()) reader.fail("long_wave", "= \"states\" needs wfnq");
-  if (own && !m.wfnq.empty())
-    reader.fail("wfnq",
-                "is not allowed with long_wave = \"dense\" or \"kp\", which need no second file");
-  if (own && m.vkb.empty())
-    reader.fail("long_wave", "needs vsc and vkb, which make the Hamiltonian between the k-points");
-  for (const char* key : {"wfn", "rho"})
-    if (!reader.has(key) && (needs_density || key[0] == 'w'))
-      reader.fail(key, std::string("is missing: name the ") + (key[0] == 'w' ? "WFN" : "RHO") +
-                           " file, or set source = \"epm\"");
-}
-
-/// Reads the choice of the eigensolver. @pre the files of `m` are read
-void read_eigensolver(TableReader& reader, MeanFieldOptions& m) {
-  EigensolverOptions& e = m.eigensolver;
-  e.method = static_cast<Eigensolver>(reader.choice("solver", 0, {"dense", "operator"}));
-  e.residual_ry = reader.number("residual_ry", e.residual_ry, 1e-11, 1e-4);
-  if (e.method == Eigensolver::kDense && reader.has("residual_ry"))
-    reader.fail("residual_ry", "belongs to solver = \"operator\"; remove it or set that");
-  if (e.method == Eigensolver::kOperator && !m.empirical && m.vsc.empty())
-    reader.fail("solver", "= \"operator\" needs vsc and vkb, which make the Hamiltonian");
-  m.crystal.eigensolver = e;
-}
-
-void read_mean_field(const toml::table* table, const std::string& where,
-                     const std::filesystem::path& directory, Deck* deck) {
-  TableReader reader(table, "meanfield", where);
-  MeanFieldOptions& m = deck->mean_field;
-  m.empirical = reader.choice("source", 0, {"files", "epm"}) == 1;
-  const auto path_of = [&](const char* key, const char* fallback) {
-    const std::string name = reader.text(key, fallback);
-    return name.empty() ? std::filesystem::path() : directory / name;
-  };
-  m.wfn = path_of("wfn", "");
-  m.wfnq = path_of("wfnq", "");
-  m.wfn_outer = path_of("wfn_outer", "");
-  m.rho = path_of("rho", "");
-  m.vxc = path_of("vxc", "");
-  m.vsc = path_of("vsc", "");
-  m.vkb = path_of("vkb", "");
-  read_crystal(reader, m.crystal);
-  m.q0 = m.crystal.q0;
-  if (dot(m.q0, m.q0) < 1e-12 || dot(m.q0, m.q0) > 1e-2)
-    reader.fail("q0", "must be short but not 0, e.g. [0.001, 0, 0]");
-  const std::size_t limit = reader.choice("long_wave", 0, {"auto", "states", "dense", "kp"});
-  m.crystal.by_velocity = limit == kVelocity || (limit == kAutomatic && !deck->compatible);
-  if (limit != kAutomatic)
-    m.long_wave = static_cast<LongWave>(limit - 1);
-  else if (m.wfnq.empty() && !m.vkb.empty())
-    m.long_wave = LongWave::kDense;
-  m.max_projector_residual =
-      reader.number("max_projector_residual", m.max_projector_residual, 1e-12, 1.0);
-  m.state_memory_mib = reader.number("state_memory_mib", 0.0, 1.0, 1e9);
-  read_eigensolver(reader, m);
-  if (m.empirical)
-    check_crystal_keys(reader, limit);
-  else
-    check_file_keys(reader, m, limit, !deck->stop_after_epsilon);
-  if (m.vsc.empty() != m.vkb.empty())
-    reader.fail(m.vsc.empty() ? "vsc" : "vkb",
-                "is missing: bands beyond WFN need both vsc and vkb");
-  reader.finish();
-}
 
 void read_epsilon(const toml::table* table, const std::string& where,
                   const std::filesystem::path& directory, Deck* deck) {
@@ -358,7 +219,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   reader.table("job");  // the client reads name, priority and limits of the job
   deck.compatible = reader.choice("compat", 0, {"none", "bgw"}) == 1;
   deck.stop_after_epsilon = reader.choice("stop_after", 0, {"sigma", "epsilon"}) == 1;
-  read_mean_field(reader.table("meanfield"), where, directory, &deck);
+  read_mean_field(TableReader(reader.table("meanfield"), "meanfield", where), directory, &deck);
   deck.self_test = reader.boolean("self_test", deck.self_test);
   read_common_keys(reader, &deck.common);
   read_epsilon(reader.table("epsilon"), where, directory, &deck);

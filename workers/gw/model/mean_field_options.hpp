@@ -14,14 +14,20 @@ enum class LongWave {
   kVelocity,  ///< k·p, with the velocity of H of VSC and VKB
 };
 
-/// Begin here: source of the mean field, which is wavefunction files of BerkeleyGW or a built-in
-/// crystal. mean_field.hpp holds its data; epsilon_options.hpp, sigma_options.hpp and
-/// outer_loop_options.hpp describe the steps that follow.
+/// Begin here: source of the mean field, which is wavefunction files of BerkeleyGW, a folder of
+/// Quantum ESPRESSO or a built-in crystal. mean_field.hpp holds its data; epsilon_options.hpp,
+/// sigma_options.hpp and outer_loop_options.hpp describe the steps that follow.
 struct MeanFieldOptions {
   bool empirical = false;  ///< true: `crystal`; false: the files below, each empty if it is not
-                           ///< given
+                           ///< given. All but wfnq and wfn_outer may be one folder PREFIX.save,
+                           ///< and these two may be folders of their own.
   std::filesystem::path wfn, wfnq, wfn_outer, rho, vxc, vsc, vkb;
+  /// With V_xc from a folder PREFIX.save: the density includes the core charge.
+  bool vxc_core_charge = false;
   EmpiricalCrystal crystal;
+  /// True: V_xc of the built-in crystal is that of its density (local_density.hpp). False: it has
+  /// none.
+  bool local_density = false;
   LongWave long_wave = LongWave::kStates;
   Vec3 q0{0.001, 0.0, 0.0};  ///< reduced; the shift of kDense and the direction of kVelocity
   /// Largest error of the projectors between the plane waves of VKB, relative to their maximum.

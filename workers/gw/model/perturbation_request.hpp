@@ -10,7 +10,7 @@
 namespace quasi::gw {
 
 /// Folders with the files VSC, VKB and VXC of two crystals, in which one atom is displaced by +h
-/// and by −h along a Cartesian axis.
+/// and by −h along a Cartesian axis. The crystals are that of WFN or a supercell of it.
 struct DisplacedFolders {
   std::filesystem::path forth, back;
 };
@@ -26,7 +26,8 @@ struct PerturbationRequest {
   /// True if first orders of states hold the states beyond the bands of Σ, by linear equations.
   bool sternheimer = false;
   double response_residual = 1e-11;  ///< largest relative residual of these equations
-  /// Wave vectors other than 0, differences of two k-points; reduced, in [0, 1).
+  /// Wave vectors other than 0, reduced: differences of two k-points in [0, 1). Those of files are
+  /// as in the deck until request_on_grid() (wave_vector_elements.hpp).
   std::vector<Vec3> wave_vectors;
   bool at_gamma = true;      ///< true if the displacements at q = 0 are wanted
   bool all_lengths = false;  ///< as in DisplacementWave (atom_displacement.hpp), for q = 0

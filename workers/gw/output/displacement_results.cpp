@@ -166,9 +166,6 @@ nlohmann::json summary_of_displacements(const DisplacementElements& found, const
           {"acoustic_sigma_ev_per_bohr", in_ev(found.acoustic_sigma_ry)}};
 }
 
-namespace {
-
-/// Formats the largest deviation of the rows; empty without finite displacements.
 std::string deviations_of(const nlohmann::json& summary) {
   std::optional<double> largest;
   for (const auto& row : summary.at("rows"))
@@ -180,8 +177,6 @@ std::string deviations_of(const nlohmann::json& summary) {
                 "finite displacements deviate from dSigma by %.1e eV/Bohr at most\n", *largest);
   return line;
 }
-
-}  // namespace
 
 namespace {
 
@@ -247,7 +242,9 @@ std::string table_of_displacements(const nlohmann::json& summary) {
   if (with_gw)
     text += table_of_gw(summary);
   else
-    text += "g of GW and its enhancement need dV_xc, which the built-in crystals lack\n";
+    text +=
+        "g of GW and its enhancement need dV_xc, which the built-in crystals lack, and so do "
+        "folders without VXC\n";
   if (summary.at("acoustic_mean_field_ev_per_bohr").is_null())
     return text + "acoustic sums are not examined, since not all atoms are displaced\n";
   std::snprintf(line, sizeof line,

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/output/displacement_results.hpp"
 #include "workers/io/dataset_descriptions.hpp"
 
 namespace quasi::gw {
@@ -37,6 +38,9 @@ Matrices all_mode_elements(const std::vector<WaveVectorElements>& list,
         for (const Cplx& element : at.*matrix) values.push_back(1e3 * element);
   return values;
 }
+
+/// True if the crystal has V_xc, so that g^GW is known.
+bool has_vxc(const DisplacementElements& found) { return !found.at[0][0].vxc.empty(); }
 
 /// Writes the coordinates of the elements: displacements, wave vectors, k-points and bands.
 void write_axes(const std::vector<WaveVectorElements>& list, const MeanField& field,
@@ -98,6 +102,9 @@ void write_modes_at_q(const std::vector<WaveVectorElements>& list, H5Writer& fil
              {n_q, n, n_k, n_b, n_b}, "meV");
   file.write(group + "sigma", all_mode_elements(list, &ModeElementsAtK::sigma_ev),
              {n_q, n, n_k, n_b, n_b}, "meV");
+  if (has_vxc(first))
+    file.write(group + "gw", all_mode_elements(list, &ModeElementsAtK::gw_ev),
+               {n_q, n, n_k, n_b, n_b}, "meV");
 }
 
 /// Formats the members of the set of a mode, counted from 1, such as 4,5,6.
@@ -119,6 +126,8 @@ double norm_ev(const ElementsAtK& at, const Element& element) {
 Cplx mean_field_of(const ElementsAtK& at, std::size_t i) { return at.mean_field[i]; }
 Cplx sigma_of(const ElementsAtK& at, std::size_t i) { return at.sigma(i); }
 Cplx fixed_energies_of(const ElementsAtK& at, std::size_t i) { return at.fixed_energies[i]; }
+Cplx vxc_of(const ElementsAtK& at, std::size_t i) { return at.vxc[i]; }
+Cplx gw_of(const ElementsAtK& at, std::size_t i) { return at.gw(i); }
 
 Vec3 k_of(const WaveVectorElements& at_q, std::size_t k, const MeanField& field) {
   return field.waves.k[static_cast<std::size_t>(at_q.elements.k_index[k])];
@@ -145,6 +154,7 @@ nlohmann::json strongest_couplings(const WaveVectorElements& at_q, const MeanFie
                     {"mean_field_mev", 1e3 * largest->mean_field_ev},
                     {"sigma_mev", 1e3 * largest->sigma_ev},
                     {"ratio", ratio ? nlohmann::json(*ratio) : nlohmann::json(nullptr)}});
+    if (largest->gw_ev) rows.back()["gw_mev"] = 1e3 * *largest->gw_ev;
   }
   return rows;
 }
@@ -167,6 +177,19 @@ void write_wave_vectors(const std::vector<WaveVectorElements>& list, const MeanF
   write("sigma_ket", [](const ElementsAtK& at, std::size_t i) { return at.sigma_ket[i]; });
   write("sigma", sigma_of);
   write("sigma_fixed_energies", fixed_energies_of);
+  if (has_vxc(first)) {
+    write("vxc", vxc_of);
+    write("gw_bra", [](const ElementsAtK& at, std::size_t i) {
+      return at.mean_field[i] - at.vxc[i] + at.sigma_bra[i];
+    });
+    write("gw_ket", [](const ElementsAtK& at, std::size_t i) {
+      return at.mean_field[i] - at.vxc[i] + at.sigma_ket[i];
+    });
+    write("gw", gw_of);
+  }
+  if (!first.at[0][0].difference.empty())
+    write("sigma_difference",
+          [](const ElementsAtK& at, std::size_t i) { return at.difference[i]; });
   if (list.front().phonons) write_modes_at_q(list, file);
 }
 
@@ -176,19 +199,21 @@ void write_wave_vector_table(const std::filesystem::path& path,
   out << "# couplings of electrons and phonons, averaged over degenerate modes and bands\n"
          "# q (reduced), modes, energy (meV), k (reduced), first and last band of the bra at k + q,"
          "\n# of the ket at k, |g| of the mean field (meV), |<dSigma>| (meV),\n"
-         "# Re(g* <dSigma>)/|g|^2 (nan where g vanishes), deformation potential (eV/Angstrom)\n";
+         "# Re(g* <dSigma>)/|g|^2 (nan where g vanishes), deformation potential (eV/Angstrom),\n"
+         "# |g| of GW (meV) and |g GW|/|g| (nan without V_xc)\n";
   for (const WaveVectorElements& at_q : list)
     for (const ModeCoupling& c : at_q.phonons->couplings) {
       const ZeroPointModes& modes = at_q.phonons->modes;
       const Vec3 k = k_of(at_q, c.k, field);
-      char line[300];
+      char line[360];
       std::snprintf(line, sizeof line,
                     "%12.9f %12.9f %12.9f %s %.6f %12.9f %12.9f %12.9f %4d %4d %4d %4d %16.9e "
-                    "%16.9e %16.9e %16.9e\n",
+                    "%16.9e %16.9e %16.9e %16.9e %16.9e\n",
                     at_q.q[0], at_q.q[1], at_q.q[2], members_of(modes, c.mode).c_str(),
                     1e3 * modes.energy_ev[static_cast<std::size_t>(c.mode)], k[0], k[1], k[2],
                     c.bra.first, c.bra.second, c.ket.first, c.ket.second, 1e3 * c.mean_field_ev,
-                    1e3 * c.sigma_ev, c.ratio.value_or(kNone), c.potential_ev_per_angstrom);
+                    1e3 * c.sigma_ev, c.ratio.value_or(kNone), c.potential_ev_per_angstrom,
+                    1e3 * c.gw_ev.value_or(kNone), c.enhancement.value_or(kNone));
       out << line;
     }
   out.close();
@@ -209,6 +234,11 @@ nlohmann::json summary_of_wave_vectors(const std::vector<WaveVectorElements>& li
                         {"mean_field_ev_per_bohr", norm_ev(at, mean_field_of)},
                         {"sigma_ev_per_bohr", norm_ev(at, sigma_of)},
                         {"sigma_fixed_energies_ev_per_bohr", norm_ev(at, fixed_energies_of)}});
+        if (!at.difference.empty())
+          rows.back()["largest_deviation_ev_per_bohr"] = largest_deviation_ry(at) * kRydberg_ev;
+        if (at.vxc.empty()) continue;
+        rows.back()["vxc_ev_per_bohr"] = norm_ev(at, vxc_of);
+        rows.back()["gw_ev_per_bohr"] = norm_ev(at, gw_of);
       }
     if (at_q.phonons)
       for (auto& row : strongest_couplings(at_q, field)) couplings.push_back(std::move(row));
@@ -234,6 +264,26 @@ std::string shown_bands(const nlohmann::json& bands) {
   std::string range = std::to_string(first);
   if (last > first) range.append("-").append(std::to_string(last));
   return range;
+}
+
+/// Formats g^GW = g − ⟨∂V_xc⟩ + ⟨∂Σ⟩ of each displacement at each q; empty without
+/// V_xc.
+std::string table_of_gw(const nlohmann::json& rows) {
+  if (!rows.front().contains("gw_ev_per_bohr")) return "";
+  std::string text =
+      " q                             displaced       k                                   dV_xc"
+      "       g GW   g GW/g\n";
+  for (const auto& row : rows) {
+    const double g = row.at("mean_field_ev_per_bohr").get<double>(),
+                 gw = row.at("gw_ev_per_bohr").get<double>();
+    char line[240];
+    std::snprintf(line, sizeof line, " %s %-15s %s   %14.6f %10.6f %8.4f\n",
+                  shown_vector(row.at("q")).c_str(), row.at("name").get<std::string>().c_str(),
+                  shown_vector(row.at("k")).c_str(), row.at("vxc_ev_per_bohr").get<double>(), gw,
+                  g > 0.0 ? gw / g : 0.0);
+    text += line;
+  }
+  return text;
 }
 
 std::string table_of_couplings(const nlohmann::json& rows) {
@@ -276,6 +326,8 @@ std::string table_of_wave_vectors(const nlohmann::json& summary) {
                   row.at("sigma_fixed_energies_ev_per_bohr").get<double>());
     text += line;
   }
+  text += deviations_of(summary);
+  text += table_of_gw(summary.at("rows"));
   if (!summary.at("couplings").empty()) text += table_of_couplings(summary.at("couplings"));
   return text;
 }

@@ -2,9 +2,8 @@
 
 #include <array>
 #include <charconv>
-#include <fstream>
 
-#include "workers/backend/error.hpp"
+#include "workers/io/replaced_file.hpp"
 
 namespace quasi::mosfet {
 namespace {
@@ -36,24 +35,17 @@ std::string csv_row(const PointResult& point) {
 
 }  // namespace
 
-void IvCsv::add(int point, const PointResult& result) {
-  rows_[point] = csv_row(result);
-  const std::filesystem::path aside = path_.parent_path() / ".iv.csv.new";
-  std::ofstream out(aside);
-  out << kCsvHeader;
-  for (const auto& [index, row] : rows_) out << row;
-  out.close();
-  std::error_code failure;
-  if (out) std::filesystem::rename(aside, path_, failure);
-  if (!out || failure)
-    throw StorageError("cannot write '" + path_.string() + "'; is the disk full?");
+void IvCsv::add(const std::map<int, PointResult>& points) {
+  for (const auto& [point, result] : points) rows_[point] = csv_row(result);
+  std::string text = kCsvHeader;
+  for (const auto& [point, row] : rows_) text += row;
+  replace_file(path_, text);
 }
 
 void write_iv_csv(const std::filesystem::path& directory, const std::vector<PointResult>& points) {
-  std::ofstream out(directory / "iv.csv");
-  out << kCsvHeader;
-  for (const PointResult& point : points) out << csv_row(point);
-  if (!out.flush()) throw StorageError("cannot write iv.csv; is the disk full?");
+  std::string text = kCsvHeader;
+  for (const PointResult& point : points) text += csv_row(point);
+  replace_file(directory / "iv.csv", text);
 }
 
 }  // namespace quasi::mosfet

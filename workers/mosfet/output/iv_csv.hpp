@@ -9,21 +9,22 @@
 
 namespace quasi::mosfet {
 
-/// Writes the file iv.csv: one row for each finished bias point, in the order of the deck.
+/// Writes the file iv.csv while a sweep runs: one row for each finished bias point, in the order of
+/// the deck. A process that ends at any moment leaves the rows of before or of after a call.
 class IvCsv {
  public:
   explicit IvCsv(const std::filesystem::path& directory) : path_(directory / "iv.csv") {}
 
-  /// Adds the row of a point and replaces the file. After a power failure the file is complete, old
-  /// or new. @throws StorageError if the file cannot be written
-  void add(int point, const PointResult& result);
+  /// Adds the rows of some points, by their place in the deck, and replaces the file.
+  /// @throws StorageError if the file cannot be written
+  void add(const std::map<int, PointResult>& points);
 
  private:
   std::filesystem::path path_;
   std::map<int, std::string> rows_;
 };
 
-/// Writes iv.csv with all points. @throws StorageError
+/// Replaces iv.csv by a file with all points. @throws StorageError
 void write_iv_csv(const std::filesystem::path& directory, const std::vector<PointResult>& points);
 
 }  // namespace quasi::mosfet

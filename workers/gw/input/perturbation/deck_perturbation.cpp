@@ -8,6 +8,7 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/deck_sigma.hpp"
 #include "workers/gw/input/perturbation/phonon_modes_file.hpp"
+#include "workers/gw/model/grid_vector.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -15,35 +16,37 @@ namespace {
 /// Σ is exact to 1e-12 Ry, so that a central difference of this step is exact to 1e-7 eV/Bohr.
 constexpr double kSmallestStep_bohr = 1e-4;
 constexpr double kLargestCoordinate = 1.0;
-/// A wave vector may have four digits, such as 0.3333.
-constexpr double kCommensurate = 1e-3;
 
-/// Returns q as the difference of two points of a grid, folded into [0, 1).
-Vec3 on_grid(const TableReader& reader, const std::vector<double>& q, const IVec3& grid) {
-  Vec3 fitted{};
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (std::abs(q[axis]) > kLargestCoordinate)
-      reader.fail("q", "holds " + std::to_string(q[axis]) +
+/// Returns q as the difference of two points of the grid of a built-in crystal, folded into [0, 1).
+/// The grid of WFN is not known here. With files q stays as it is, and a reciprocal vector becomes
+/// 0 (request_on_grid() in wave_vector_elements.hpp does the rest).
+Vec3 on_grid(const TableReader& reader, const std::vector<double>& listed,
+             const MeanFieldOptions& field) {
+  const Vec3 q{listed[0], listed[1], listed[2]};
+  for (const double x : q)
+    if (std::abs(x) > kLargestCoordinate)
+      reader.fail("q", "holds " + std::to_string(x) +
                            ", outside -1 … 1; give units of the reciprocal lattice vectors");
-    const int n = grid[axis], steps = static_cast<int>(std::lround(q[axis] * n));
-    if (std::abs(q[axis] * n - steps) > kCommensurate * n)
-      reader.fail("q", "holds " + std::to_string(q[axis]) + " along b" + std::to_string(axis + 1) +
-                           ", but k + q is a k-point only at multiples of 1/" + std::to_string(n) +
-                           " within 0.001; choose one, or change meanfield.k_grid");
-    fitted[axis] = static_cast<double>((steps % n + n) % n) / n;
+  if (!field.empirical) return nearest_grid_vector(q, {1, 1, 1}).axis_off_grid ? q : Vec3{};
+  const GridVector nearest = nearest_grid_vector(q, field.crystal.k_grid);
+  if (nearest.axis_off_grid) {
+    const auto axis = static_cast<std::size_t>(*nearest.axis_off_grid);
+    reader.fail("q", "holds " + std::to_string(q[axis]) + " along b" + std::to_string(axis + 1) +
+                         ", but k + q is a k-point only at multiples of 1/" +
+                         std::to_string(field.crystal.k_grid[axis]) +
+                         " within 0.001; choose one, or change meanfield.k_grid");
   }
-  return fitted;
+  return nearest.q;
 }
 
-/// Reads the wave vectors. A mean field from files has no displaced potential, which
-/// check_perturbation() refuses.
+/// Reads the wave vectors.
 void read_wave_vectors(TableReader& reader, const MeanFieldOptions& field, PerturbationRequest& p) {
   const auto listed = reader.vectors("q", 3);
-  if (!listed || !field.empirical) return;
+  if (!listed) return;
   if (listed->empty()) reader.fail("q", "is an empty list; leave it out for q = 0");
   p.at_gamma = false;
   for (const std::vector<double>& entry : *listed) {
-    const Vec3 q = on_grid(reader, entry, field.crystal.k_grid);
+    const Vec3 q = on_grid(reader, entry, field);
     auto& others = p.wave_vectors;
     const bool gamma = q == Vec3{};
     if (gamma ? p.at_gamma : std::find(others.begin(), others.end(), q) != others.end())
@@ -80,8 +83,8 @@ void read_folders(TableReader& reader, const std::filesystem::path& directory,
     reader.fail("displaced", "holds " + std::to_string(folders->size()) +
                                  " folders, but each displacement needs two; name the folder of +h "
                                  "and then that of -h");
-  for (const char* key : {"atoms", "directions", "check_step_bohr", "state_response",
-                          "response_residual", "q", "modes_at_q", "form_factors"})
+  for (const char* key :
+       {"atoms", "directions", "state_response", "response_residual", "form_factors"})
     if (reader.has(key))
       reader.fail(key,
                   "is not allowed with perturbation.displaced, whose files say what is displaced "
@@ -203,10 +206,6 @@ void check_perturbation(const Deck& deck, const std::string& where) {
   refuse_if(!deck.perturbation.wave_vectors.empty() && deck.perturbation.sternheimer,
             "perturbation.q other than 0 and state_response = \"sternheimer\"",
             "which is built for q = 0; set state_response = \"sum\" with more bands");
-  refuse_if(!deck.perturbation.wave_vectors.empty() && deck.perturbation.check_step_bohr > 0.0,
-            "perturbation.q other than 0 and check_step_bohr",
-            "because a displaced atom has the period of the cell; remove check_step_bohr, or "
-            "check in a supercell (meanfield.supercell) at q = 0");
   refuse_if(deck.stop_after_epsilon, "stop_after = \"epsilon\"", "which calculates no Σ");
   refuse_if(deck.study.wanted, "--converge", "which repeats the energies alone");
 }

@@ -39,8 +39,8 @@ void check_spin_orbit(const Deck& deck, const std::string& where) {
             "meanfield.solver = \"operator\"", "which applies H to states of one component");
   refuse_if(deck.pseudobands.wanted(), "pseudobands.vectors",
             "which are random vectors of one component");
-  refuse_if(deck.perturbation.wanted, "[perturbation]",
-            "whose first order of H lacks the spin–orbit term");
+  refuse_if(deck.perturbation.sternheimer, "perturbation.state_response = \"sternheimer\"",
+            "which applies H to states of one component");
 }
 
 }  // namespace quasi::gw

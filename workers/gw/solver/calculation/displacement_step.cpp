@@ -62,12 +62,16 @@ void solve_displacements(const Deck& deck, GroupedScreening* groups, const StepC
         "g^GW = g - <dV_xc> + <dSigma> is not available: the built-in crystals have no V_xc. The "
         "job "
         "writes g and <dSigma> apart");
+  const PerturbationRequest request = request_on_grid(deck.perturbation, run.field);
   std::vector<FileDisplacement> files;
-  if (!deck.perturbation.folders.empty())
-    files = file_displacements(deck.perturbation.folders, run.field);
+  if (!request.folders.empty()) files = file_displacements(request.folders, run.field);
+  if (!files.empty() && !files.front().has_vxc)
+    note(
+        "g^GW = g - <dV_xc> + <dSigma> is not available: the folders of perturbation.displaced "
+        "have no VXC. The job writes g and <dSigma> apart");
   std::optional<RandomStates> random;
   if (run.pseudobands) random.emplace(groups, run);
-  const DisplacedCrystal displaced{deck.mean_field.crystal, deck.perturbation,
+  const DisplacedCrystal displaced{deck.mean_field.crystal, request,
                                    files.empty() ? nullptr : &files,
                                    random ? &random->of_sigma() : nullptr};
   if (deck.perturbation.at_gamma)

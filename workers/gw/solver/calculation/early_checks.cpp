@@ -57,10 +57,11 @@ void add_dense_states_to_plan(const Deck& deck, const Device& device, Calculatio
 
 void require_support_of_spinors(const Deck& deck, const MeanField& field) {
   if (field.n_spinor() == 1) return;
-  if (deck.perturbation.wanted)
+  if (deck.perturbation.wanted && !deck.mean_field.empirical)
     throw InvalidInput(
-        "[perturbation] is not allowed with the spinors of WFN (nspinor = 2): the first order of "
-        "Σ is built for states of one component; remove that table");
+        "[perturbation] is not allowed with the spinors of WFN (nspinor = 2): VSC and VKB of "
+        "spinors are not read, so that files hold no first order of H; remove that table, or set "
+        "meanfield.source = \"epm\" with meanfield.spin_orbit_ry_bohr2");
   if (deck.pseudobands.wanted())
     throw InvalidInput(
         "pseudobands.vectors is not allowed with the spinors of WFN (nspinor = 2): random vectors "

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/calculation/cost/cost_estimate.hpp"
 #include "workers/gw/solver/calculation/displacement_step.hpp"
 #include "workers/gw/solver/calculation/early_checks.hpp"
@@ -14,6 +13,7 @@
 #include "workers/gw/solver/calculation/problem_digest.hpp"
 #include "workers/gw/solver/calculation/pseudoband_step.hpp"
 #include "workers/gw/solver/calculation/screening_step.hpp"
+#include "workers/gw/solver/mean_field/espresso/file_or_save.hpp"
 #include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
 #include "workers/gw/solver/pseudoband_errors/statistical_errors.hpp"
 #include "workers/gw/solver/self_energy/sigma_stage.hpp"
@@ -218,7 +218,7 @@ bool wants_path(const Deck& deck) {
 std::optional<MeanField> load_outer_mean_field(const MeanFieldOptions& source,
                                                const MeanField& screening) {
   if (source.wfn_outer.empty()) return std::nullopt;
-  return make_outer_mean_field(screening, read_wavefunctions(source.wfn_outer));
+  return make_outer_mean_field(screening, load_states(source.wfn_outer));
 }
 
 /// Everything that a job makes and checks before ε⁻¹.
@@ -275,7 +275,7 @@ Preparation prepare(const Deck& deck, const Workplace& place, Progress& progress
   }
   if (!deck.stop_after_epsilon) {
     const PhaseClock clock(&run.seconds["vxc"]);
-    ready.vxc = exchange_correlation(deck.mean_field.vxc, outer != nullptr ? *outer : run.field,
+    ready.vxc = exchange_correlation(deck.mean_field, outer != nullptr ? *outer : run.field,
                                      run.plan.sigma, place.team.first(), deck.sigma.wants_matrix());
   }
   if (deck.self_test) {

@@ -6,6 +6,7 @@
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
+#include "workers/gw/solver/perturbation/wave_vector/wave_vector_elements.hpp"
 #include "workers/gw/solver/screening/long_wave_tensor.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -274,6 +275,15 @@ void plan_energies(const SigmaRequest& wanted, const MeanField& field, Plan* pla
   }
 }
 
+/// Reads the displaced crystals of a request, and checks that they serve its modes and waves.
+void check_displaced_files(const PerturbationRequest& request, const MeanField& field) {
+  if (request.folders.empty()) return;
+  const auto displaced = file_displacements(request.folders, field);
+  require_whole_waves(displaced, request.wave_vectors);
+  if (request.modes || !request.modes_at_q.empty())
+    require_all_displacements(displaced, field.crystal());
+}
+
 }  // namespace
 
 Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory_budget_bytes,
@@ -287,11 +297,9 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
                          std::to_string(screening.waves.n_k() - screening.added_k) +
                          " listed ones");
   const MeanField& field = outer != nullptr ? *outer : screening;
-  check_displacements(deck.perturbation, field.crystal());
-  if (!deck.perturbation.folders.empty()) {
-    const auto displaced = file_displacements(deck.perturbation.folders, field);
-    if (deck.perturbation.modes) require_all_displacements(displaced, field.crystal());
-  }
+  const PerturbationRequest displaced = request_on_grid(deck.perturbation, field);
+  check_displacements(displaced, field.crystal());
+  check_displaced_files(displaced, field);
   plan_epsilon(deck, screening, &plan);
   plan.epsilon.memory_budget_bytes = memory_budget_bytes;
   SigmaOptions& s = plan.sigma;
@@ -300,7 +308,7 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   if (!deck.pseudobands.wanted()) check_response(deck.perturbation, field, s.bands);
   plan_cutoffs(deck, field, &plan);
   s.kpoints = plan_kpoints(deck.sigma.kpoints, field, &plan);
-  plan_outer_bands(deck.sigma, outer_points(deck.perturbation, field, s.kpoints), field, &plan);
+  plan_outer_bands(deck.sigma, outer_points(displaced, field, s.kpoints), field, &plan);
   s.invalid = deck.sigma.invalid;
   s.rules = deck.sigma.rules;
   s.subspace = deck.sigma.subspace;

@@ -127,8 +127,9 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
   const double n_l = s.band_max - s.band_min + 1, n_b = random != nullptr ? random->kept : s.bands,
                n_e = s.method == SigmaMethod::kCohsex ? 1.0 : sides * n_l,
                n_pw = static_cast<double>(field.waves.waves.front().g.size()),
-               of_sum = 16.0 * n_p * n_e * n_l * n_l,
-               states = (plan.on_cpu ? 48.0 : 32.0) * s.bands * n_pw, z = 16.0 * n_l * n_b * n_l,
+               row = n_pw * field.n_spinor(),  // coefficients of a state
+      of_sum = 16.0 * n_p * n_e * n_l * n_l, states = (plan.on_cpu ? 48.0 : 32.0) * s.bands * row,
+               z = 16.0 * n_l * n_b * n_l,
                n_f = contour ? static_cast<double>(plan.epsilon.frequencies_ry.size()) : 0.0;
   FirstOrderBytes bytes{.products = sides * (16.0 * n_l * n_b * (n_screened + n_bare) + states)};
   bytes.sums =
@@ -162,7 +163,7 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
   bytes.results = n_sums * (n_parts + random_parts) * (2.0 * of_sum + 16.0 * n_p * n_l * n_l);
   bytes.sums += (n_sums - 1.0) * 4.0 * of_sum;
   // All couplings of a wave vector are made on the host, from one matrix of plane waves at a time.
-  if (sides > 1.0) bytes.results += 16.0 * (n_p * n_b * n_b + n_pw * (n_pw + 2.0 * n_b));
+  if (sides > 1.0) bytes.results += 16.0 * (n_p * n_b * n_b + n_pw * (n_pw + n_b) + row * n_b);
   return bytes;
 }
 

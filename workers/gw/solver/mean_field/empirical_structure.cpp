@@ -304,12 +304,16 @@ PotentialElements empirical_potential(const EmpiricalCrystal& wanted) {
              : LocalPotential(structure, factors, crystal).values();
 }
 
-SpinOrbitTerm spin_orbit_term(const EmpiricalCrystal& wanted, const Crystal& crystal) {
-  const Structure structure = make_structure(wanted, lattice_of(wanted));
+std::vector<double> spin_orbit_strengths(const EmpiricalCrystal& wanted) {
   std::vector<double> strength;
-  for (const int kind : structure.kind)
+  for (const int kind : make_structure(wanted, lattice_of(wanted)).kind)
     strength.push_back((*wanted.spin_orbit_ry_bohr2)[static_cast<std::size_t>(kind)]);
-  return SpinOrbitTerm(crystal, std::move(strength), structure.position);
+  return strength;
+}
+
+SpinOrbitTerm spin_orbit_term(const EmpiricalCrystal& wanted, const Crystal& crystal) {
+  return SpinOrbitTerm(crystal, spin_orbit_strengths(wanted),
+                       make_structure(wanted, lattice_of(wanted)).position);
 }
 
 int occupied_bands_of(const EmpiricalCrystal& wanted, const Crystal& crystal) {

@@ -4,10 +4,12 @@
 #include <optional>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/espresso/espresso_save.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
 #include "workers/gw/solver/mean_field/density.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
+#include "workers/gw/solver/mean_field/espresso/file_or_save.hpp"
 #include "workers/gw/solver/mean_field/mean_field_checks.hpp"
 #include "workers/gw/solver/self_energy/exchange_correlation.hpp"
 #include "workers/io/table_reader.hpp"
@@ -36,7 +38,7 @@ void add_bands(const MeanFieldOptions& files, const MeanFieldDemand& demand, Wav
                GwKernels& kernels, Progress& progress) {
   const int wanted = std::max(demand.bands, waves.n_bands);
   if ((wanted == waves.n_bands && !demand.hamiltonian) || files.vsc.empty()) return;
-  if (!files.vxc.empty() && !is_fortran_file(files.vxc))
+  if (!files.vxc.empty() && !holds_potential(files.vxc))
     throw InvalidInput("meanfield.vxc = '" + files.vxc.filename().string() +
                        "' holds matrix elements of other states than the " +
                        std::to_string(wanted) +
@@ -45,8 +47,8 @@ void add_bands(const MeanFieldOptions& files, const MeanFieldDemand& demand, Wav
     require_room(dense_work_of_files(waves, wanted),
                  "epsilon.bands or sigma.bands = " + std::to_string(wanted), demand,
                  kernels.device());
-  const PlaneWaveField potential = read_field(files.vsc, "VSC");
-  const Projectors projectors = read_projectors(files.vkb);
+  const PlaneWaveField potential = load_field(files.vsc, "VSC");
+  const Projectors projectors = load_projectors(files.vkb);
   replace_by_dense_states(waves, wanted, {potential, projectors, files.eigensolver}, kernels,
                           progress);
 }
@@ -55,7 +57,7 @@ void add_bands(const MeanFieldOptions& files, const MeanFieldDemand& demand, Wav
 std::shared_ptr<const RadialProjectors> projectors_between(const MeanFieldOptions& files,
                                                            const MeanFieldHeader& header,
                                                            Progress& progress) {
-  const Projectors projectors = read_projectors(files.vkb);
+  const Projectors projectors = load_projectors(files.vkb);
   require_same_crystal(header, "WFN", projectors.header, "VKB");
   auto nonlocal = std::make_shared<const RadialProjectors>(projectors);
   progress.log("q → 0 without WFNq: projectors between the plane waves of VKB are known to " +
@@ -85,7 +87,7 @@ PlaneWaveField uniform_density(const Wavefunctions& waves) {
 /// @param forgets  StateStorage::forget
 PlaneWaveField density_of(const MeanFieldOptions& files, bool forgets, Wavefunctions& waves,
                           GwKernels& kernels) {
-  if (!files.rho.empty()) return read_field(files.rho, "RHO");
+  if (!files.rho.empty()) return load_field(files.rho, "RHO");
   if (forgets && waves.waves[0].coefficients[0].is_mapped()) return uniform_density(waves);
   std::int64_t points = 1;
   for (const int n : waves.k_grid) points *= std::max(1, n);
@@ -98,6 +100,17 @@ PlaneWaveField density_of(const MeanFieldOptions& files, bool forgets, Wavefunct
           .values = summed_density(waves, zone, occupied, waves.header.g, kernels)};
 }
 
+/// Requires a grid of k-points of a folder PREFIX.save, before its states are read.
+void require_grid(const std::filesystem::path& path) {
+  if (!is_espresso_save(path)) return;
+  const Wavefunctions bands = read_espresso_save(path).bands;
+  if (bands.k_grid != IVec3{}) return;
+  throw InvalidInput("meanfield.save = '" + path.filename().string() + "' has " +
+                     std::to_string(bands.n_k()) +
+                     " k-points that form no grid with their images; rerun pw.x with `K_POINTS "
+                     "automatic` and no shift, e.g. 4 4 4 0 0 0");
+}
+
 using HamiltonianAt = std::function<HamiltonianParts(const Wavefunctions&, int spin, int ik)>;
 
 HamiltonianAt hamiltonian_of_crystal(const EmpiricalCrystal& crystal) {
@@ -108,8 +121,8 @@ HamiltonianAt hamiltonian_of_crystal(const EmpiricalCrystal& crystal) {
 }
 
 HamiltonianAt hamiltonian_of_files(const MeanFieldOptions& files) {
-  auto potential = std::make_shared<const PlaneWaveField>(read_field(files.vsc, "VSC"));
-  auto projectors = std::make_shared<const Projectors>(read_projectors(files.vkb));
+  auto potential = std::make_shared<const PlaneWaveField>(load_field(files.vsc, "VSC"));
+  auto projectors = std::make_shared<const Projectors>(load_projectors(files.vkb));
   return [potential, projectors](const Wavefunctions& waves, int spin, int ik) {
     return hamiltonian_parts(waves, ik, spin, *potential, *projectors);
   };
@@ -118,7 +131,7 @@ HamiltonianAt hamiltonian_of_files(const MeanFieldOptions& files) {
 /// Returns a function that diagonalises H between the k-points of WFN.
 ShiftedStates shifted_states_of_files(const MeanFieldOptions& files,
                                       std::shared_ptr<const RadialProjectors> nonlocal) {
-  auto potential = std::make_shared<const PlaneWaveField>(read_field(files.vsc, "VSC"));
+  auto potential = std::make_shared<const PlaneWaveField>(load_field(files.vsc, "VSC"));
   return [potential, nonlocal, eigensolver = files.eigensolver](
              const Wavefunctions& waves, const Vec3& q, GwKernels& kernels, Progress& progress) {
     return shifted_dense_states(
@@ -154,9 +167,10 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
   if (!source.wfnq.empty()) {
     StateStorage of_shifted = demand.states;
     of_shifted.name = "WFNq";
-    shifted = read_wavefunctions(source.wfnq, of_shifted);
+    shifted = load_states(source.wfnq, of_shifted);
   }
-  Wavefunctions waves = read_wavefunctions(source.wfn, demand.states);
+  require_grid(source.wfn);
+  Wavefunctions waves = load_states(source.wfn, demand.states);
   if (waves.header.n_spinor == 2 && !source.vsc.empty())
     throw InvalidInput("meanfield.vsc = '" + source.vsc.filename().string() +
                        "' is not allowed with the spinors of WFN, whose Hamiltonian is not made "
@@ -169,7 +183,7 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
       if (source.eigensolver.method == Eigensolver::kDense)
         require_room(dense_work_of_files(waves, waves.n_bands), "meanfield.long_wave = \"dense\"",
                      demand, kernels.device());
-      const PlaneWaveField potential = read_field(source.vsc, "VSC");
+      const PlaneWaveField potential = load_field(source.vsc, "VSC");
       shifted = shifted_dense_states(waves, source.q0,
                                      {waves.header.crystal, waves.wavefunction_cutoff_ry, potential,
                                       *nonlocal, source.eigensolver},

@@ -2,10 +2,13 @@
 
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/model/form_factor_curve.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/mean_field/empirical_structure.hpp"
+#include "workers/gw/solver/perturbation/spinors/spin_orbit_displacement.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -92,6 +95,9 @@ Perturbation atom_displacement(const EmpiricalCrystal& wanted, const Crystal& cr
           matrix[i * ket.size() + static_cast<std::size_t>(j)] = value;
     return matrix;
   };
+  if (wanted.couples_spins())
+    perturbation.spin_orbit = std::make_shared<const SpinOrbitDisplacement>(
+        crystal, atom, spin_orbit_strengths(wanted)[a], direction);
   return perturbation;
 }
 
@@ -110,6 +116,23 @@ PotentialElements displaced_potential(const EmpiricalCrystal& wanted, const Crys
       elements[i].second += list[i].value_ry * phase_at(list[i], position);
   }
   return elements;
+}
+
+std::shared_ptr<const SpinOrbitTerm> displaced_spin_orbit(const EmpiricalCrystal& wanted,
+                                                          const Crystal& crystal, int atom,
+                                                          const Vec3& displacement_bohr) {
+  check(wanted, crystal, atom);
+  if (!wanted.couples_spins()) return nullptr;
+  std::vector<Vec3> positions;
+  for (std::size_t a = 0; a < crystal.atoms.size(); ++a) {
+    Vec3 at = crystal.atoms[a].position_alat;
+    if (a == static_cast<std::size_t>(atom))
+      at = at + (1.0 / crystal.alat_bohr) * displacement_bohr;
+    positions.push_back(
+        {dot(crystal.bvec[0], at), dot(crystal.bvec[1], at), dot(crystal.bvec[2], at)});
+  }
+  return std::make_shared<const SpinOrbitTerm>(crystal, spin_orbit_strengths(wanted),
+                                               std::move(positions));
 }
 
 }  // namespace quasi::gw

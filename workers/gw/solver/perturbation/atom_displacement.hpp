@@ -1,7 +1,10 @@
 #pragma once
 
+#include <memory>
+
 #include "workers/gw/model/empirical_crystal.hpp"
 #include "workers/gw/solver/mean_field/eigensolver/operator_states.hpp"
+#include "workers/gw/solver/mean_field/spinors/spin_orbit.hpp"
 #include "workers/gw/solver/perturbation/sigma_derivative.hpp"
 
 namespace quasi::gw {
@@ -20,6 +23,7 @@ struct DisplacementWave {
 ///
 ///   ∂V(K) = −i (K·e) v_a(|K|²) e^{−iK·τ_a} / N_at, Ry/Bohr
 ///
+/// With spin–orbit coupling the term of the atom moves, too (SpinOrbitDisplacement).
 /// v_a is the form factor of the atom, τ_a its position and N_at the number of atoms.
 /// @param wanted  request of the built-in crystal
 /// @param crystal  the crystal of empirical_mean_field()
@@ -39,5 +43,12 @@ Perturbation atom_displacement(const EmpiricalCrystal& wanted, const Crystal& cr
 PotentialElements displaced_potential(const EmpiricalCrystal& wanted, const Crystal& crystal,
                                       int atom, const Vec3& displacement_bohr,
                                       bool all_lengths = false);
+
+/// Makes the spin–orbit term of the crystal with one atom of every cell at τ_a + u, or null if H
+/// does not act on spins. The arguments are those of displaced_potential().
+/// @throws InvalidInput as atom_displacement() does
+std::shared_ptr<const SpinOrbitTerm> displaced_spin_orbit(const EmpiricalCrystal& wanted,
+                                                          const Crystal& crystal, int atom,
+                                                          const Vec3& displacement_bohr);
 
 }  // namespace quasi::gw

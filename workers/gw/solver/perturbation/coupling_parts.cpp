@@ -2,45 +2,70 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/perturbation/spinors/spin_orbit_displacement.hpp"
 
 namespace quasi::gw {
 namespace {
 
-/// Elements of local potentials between the states of one k-point, on the device.
+/// Elements between the states of one k-point. Those of local potentials are made on the device.
+/// Spinors take their few spin–orbit elements from the host.
 class LocalParts final : public CouplingParts {
  public:
-  LocalParts(const std::vector<Perturbation>& perturbations, const WavesAtPoint& states,
-             GwKernels& kernels) {
+  LocalParts(const std::vector<Perturbation>& perturbations, const Vec3& k,
+             const WavesAtPoint& states, GwKernels& kernels)
+      : n_states_(states.waves.coefficients.extent[0]) {
     std::map<IVec3, std::size_t> differences;
     for (const Perturbation& perturbation : perturbations)
       for (const auto& element : perturbation.elements)
         differences.emplace(element.first, differences.size());
     const std::vector<IVec3>& g = states.waves.g;
     const GIndex index(g);
-    std::vector<std::int32_t> source(differences.size() * g.size());
+    const std::size_t n_pw = g.size(),
+                      row = static_cast<std::size_t>(states.waves.coefficients.extent[1]);
+    std::vector<std::int32_t> source(differences.size() * row);
     for (const auto& [difference, d] : differences)
-      for (std::size_t i = 0; i < g.size(); ++i)
-        source[d * g.size() + i] = index.find(g[i] - difference);
+      for (std::size_t i = 0; i < row; ++i) {
+        const std::int32_t found = index.find(g[i % n_pw] - difference);
+        source[d * row + i] = found < 0 ? found : found + static_cast<std::int32_t>(i - i % n_pw);
+      }
     std::vector<Cplx> values(perturbations.size() * differences.size());
     for (std::size_t p = 0; p < perturbations.size(); ++p)
       for (const auto& [difference, value] : perturbations[p].elements)
         values[p * differences.size() + differences.at(difference)] += value;
-    const auto n_d = std::ssize(differences), n_pw = std::ssize(g);
+    const auto n_d = std::ssize(differences);
     loaded_ = kernels.hamiltonian().load_potentials(
-        {states.waves.coefficients, view<const std::int32_t>(source, n_d, n_pw),
+        {states.waves.coefficients, view<const std::int32_t>(source, n_d, std::ssize(source) / n_d),
          view<const Cplx>(values, std::ssize(perturbations), n_d)});
+    const SpinorsAtPoint spinors{k, g, states.waves.coefficients};
+    for (const Perturbation& perturbation : perturbations) {
+      if (perturbation.spin_orbit == nullptr) continue;
+      spin_orbit_.resize(perturbations.size());
+      spin_orbit_[static_cast<std::size_t>(&perturbation - perturbations.data())] =
+          perturbation.spin_orbit->elements(spinors, spinors);
+    }
   }
 
   void of_kets(BandRange kets, CouplingBlock& block) const override {
     loaded_->couple(kets, block);
+    if (spin_orbit_.empty()) return;
+    const std::int64_t n_p = std::ssize(spin_orbit_), n = n_states_ * kets.size();
+    std::vector<Cplx> elements(static_cast<std::size_t>(n_p * n));
+    block.read(view<Cplx>(elements, n_p, n_states_, kets.size()));
+    for (std::int64_t p = 0; p < n_p; ++p)
+      if (const auto& part = spin_orbit_[static_cast<std::size_t>(p)])
+        part->add(kets, elements.data() + p * n);
+    block.load(view<const Cplx>(elements, n_p, n_states_, kets.size()));
   }
   // V is Hermitian: V*_n'n = V_nn'.
   void of_bras(BandRange bras, CouplingBlock& block) const override { of_kets(bras, block); }
 
  private:
+  std::int64_t n_states_;
   std::unique_ptr<const LoadedLocalPotentials> loaded_;
+  std::vector<std::optional<SeparableElements>> spin_orbit_;  ///< of each; empty: none has any
 };
 
 /// Elements of any potentials, [n_bra][n_ket] of each.
@@ -50,7 +75,7 @@ class WholeElements final : public CouplingParts {
                 const WavesAtPoint& bra, const IVec3& umklapp, const WavesAtPoint& ket)
       : n_bra_(bra.waves.coefficients.extent[0]), n_ket_(ket.waves.coefficients.extent[0]) {
     for (const Perturbation& perturbation : perturbations)
-      elements_.push_back(state_coupling(perturbation.potential, k, bra, umklapp, ket));
+      elements_.push_back(state_coupling(perturbation, k, bra, umklapp, ket));
   }
   void of_kets(BandRange kets, CouplingBlock& block) const override {
     std::vector<Cplx> part;
@@ -85,7 +110,7 @@ std::unique_ptr<const CouplingParts> coupling_parts(const std::vector<Perturbati
                                                     const Vec3& k, const WavesAtPoint& bra,
                                                     const IVec3& umklapp, const WavesAtPoint& ket,
                                                     GwKernels& kernels) {
-  if (are_local(perturbations)) return std::make_unique<LocalParts>(perturbations, ket, kernels);
+  if (are_local(perturbations)) return std::make_unique<LocalParts>(perturbations, k, ket, kernels);
   return std::make_unique<WholeElements>(perturbations, k, bra, umklapp, ket);
 }
 

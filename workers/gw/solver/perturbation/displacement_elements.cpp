@@ -7,9 +7,8 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/mean_field/empirical_structure.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
-#include "workers/gw/solver/perturbation/coupling_parts.hpp"
 #include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
-#include "workers/gw/solver/perturbation/finite_difference.hpp"
+#include "workers/gw/solver/perturbation/finite_displacements/finite_difference.hpp"
 #include "workers/gw/solver/perturbation/zero_point_modes.hpp"
 
 namespace quasi::gw {
@@ -76,6 +75,19 @@ ElementsAtK at_bra_and_ket(const SigmaDerivativeAtK& all) {
   return elements;
 }
 
+std::vector<Cplx> mean_of_bra_and_ket(const std::vector<Cplx>& all, std::size_t n) {
+  const std::size_t n_e = all.size() / (n * n), first_ket = n_e == 2 * n ? n : 0;
+  const bool one_energy = n_e == 1;  // static COHSEX
+  std::vector<Cplx> mean(n * n);
+  for (std::size_t l = 0; l < n; ++l)
+    for (std::size_t m = 0; m < n; ++m) {
+      const std::size_t i = l * n + m, bra = one_energy ? 0 : l,
+                        ket = one_energy ? 0 : first_ket + m;
+      mean[i] = 0.5 * (all[bra * n * n + i] + all[ket * n * n + i]);
+    }
+  return mean;
+}
+
 namespace {
 
 std::vector<double> outer_energies_ry(const MeanField& field, const SigmaOptions& options) {
@@ -107,18 +119,6 @@ std::vector<ElementsAtK> calculate(const MeanField& field,
   return list;
 }
 
-/// Takes the mean at the energies of bra and ket from all energies, [E][l][m].
-std::vector<Cplx> mean_of_bra_and_ket(const std::vector<Cplx>& all, std::size_t n) {
-  const bool one_energy = all.size() == n * n;  // static COHSEX
-  std::vector<Cplx> mean(n * n);
-  for (std::size_t l = 0; l < n; ++l)
-    for (std::size_t m = 0; m < n; ++m) {
-      const std::size_t i = l * n + m, bra = one_energy ? 0 : l, ket = one_energy ? 0 : m;
-      mean[i] = 0.5 * (all[bra * n * n + i] + all[ket * n * n + i]);
-    }
-  return mean;
-}
-
 /// Displacements of a job, and the step of their check.
 struct CheckedDisplacements {
   const DisplacedCrystal& displaced;
@@ -127,17 +127,21 @@ struct CheckedDisplacements {
   std::vector<DisplacedPotentials> potentials(const Crystal& crystal) const {
     std::vector<DisplacedPotentials> pairs;
     for (const Displacement& d : list) {
-      const Vec3 step = displaced.request.check_step_bohr * unit_vector(d.direction);
-      const bool all = displaced.request.all_lengths;
-      pairs.push_back(
-          {displaced_potential(displaced.crystal, crystal, d.atom - 1, step, all),
-           displaced_potential(displaced.crystal, crystal, d.atom - 1, -1.0 * step, all)});
+      const auto moved_by = [&](double step_bohr) -> PotentialOfCrystal {
+        const Vec3 step = step_bohr * unit_vector(d.direction);
+        return {displaced_potential(displaced.crystal, crystal, d.atom - 1, step,
+                                    displaced.request.all_lengths),
+                displaced_spin_orbit(displaced.crystal, crystal, d.atom - 1, step)};
+      };
+      pairs.push_back({moved_by(displaced.request.check_step_bohr),
+                       moved_by(-displaced.request.check_step_bohr)});
     }
     return pairs;
   }
 };
 
-/// Adds the first order by finite displacements to the elements of all displacements at one k.
+/// Adds the first order by finite displacements to the elements of all displacements of a built-in
+/// crystal at one k.
 void add_differences(const CheckedDisplacements& checked, const MeanField& field,
                      const std::vector<DielectricMatrix>& epsilon, const SigmaOptions& options,
                      const DeviceContext& context, std::vector<ElementsAtK>& elements) {
@@ -197,34 +201,16 @@ bool displaces_all_atoms(const DisplacementElements& found, const Crystal& cryst
                      [&](const auto& of_atom) { return of_atom.second == axes.begin()->second; });
 }
 
-/// Adds ⟨l|∂V_xc|m⟩ between the outer states of one k to the elements of all displacements.
-void add_vxc(const std::vector<FileDisplacement>& files, const MeanField& field,
-             const SigmaOptions& options, GwKernels& kernels, std::vector<ElementsAtK>& elements) {
-  const Vec3 k = field.waves.k[static_cast<std::size_t>(options.kpoints.front())];
-  const WavesAtPoint outer = waves_at(field, k, 0, options.band_min - 1, options.band_max,
-                                      sum_box(field, field.waves.header.g));
-  const std::int64_t n = outer.waves.coefficients.extent[0];
-  const auto block = kernels.hamiltonian().make_couplings();
-  for (std::size_t d = 0; d < files.size(); ++d) {
-    const std::vector<Perturbation> vxc{
-        {.name = "V_xc", .potential = {}, .elements = files[d].vxc}};
-    elements[d].vxc.resize(static_cast<std::size_t>(n * n));
-    if (files[d].vxc.empty()) continue;
-    coupling_parts(vxc, k, outer, IVec3{}, outer, kernels)->of_kets({0, n}, *block);
-    block->read(view<Cplx>(elements[d].vxc, 1, n, n));
-  }
-}
-
-/// Lists the displacements of a job.
-std::vector<Displacement> displacements_of(const DisplacedCrystal& displaced,
-                                           const Crystal& crystal) {
-  if (displaced.files == nullptr) return displacements_of(displaced.request, crystal);
-  std::vector<Displacement> list;
-  for (const FileDisplacement& made : *displaced.files) list.push_back(made.displacement);
-  return list;
-}
-
 }  // namespace
+
+void add_wave_differences(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+                          const SigmaOptions& options, const WaveDifferenceRequest& wanted,
+                          const DeviceContext& context, std::vector<ElementsAtK>& elements) {
+  const auto found = wave_differences(field, epsilon, options, wanted, context);
+  const auto n = static_cast<std::size_t>(options.band_max - options.band_min + 1);
+  for (std::size_t d = 0; d < elements.size(); ++d)
+    elements[d].difference = mean_of_bra_and_ket(found[d], n);
+}
 
 double largest_deviation_ry(const ElementsAtK& at) {
   double largest = 0.0;
@@ -249,6 +235,14 @@ std::vector<Displacement> displacements_of(const PerturbationRequest& request,
   std::vector<Displacement> list;
   for (const int atom : atoms)
     for (const char direction : request.directions) list.push_back({atom, direction});
+  return list;
+}
+
+std::vector<Displacement> displacements_of(const DisplacedCrystal& displaced,
+                                           const Crystal& crystal) {
+  if (displaced.files == nullptr) return displacements_of(displaced.request, crystal);
+  std::vector<Displacement> list;
+  for (const FileDisplacement& made : *displaced.files) list.push_back(made.displacement);
   return list;
 }
 
@@ -278,7 +272,7 @@ std::vector<Perturbation> perturbations_of(const DisplacedCrystal& displaced,
                                            const Crystal& crystal) {
   std::vector<Perturbation> list;
   if (displaced.files != nullptr) {
-    for (const FileDisplacement& made : *displaced.files) list.push_back(made.perturbation);
+    for (const FileDisplacement& made : *displaced.files) list.push_back(made.potential_at({}));
     return list;
   }
   for (const Displacement& d : displacements_of(displaced.request, crystal)) {
@@ -310,11 +304,16 @@ DisplacementElements displacement_elements(const DisplacedCrystal& displaced,
   for (const int ik : found.k_index) {
     options.kpoints = {ik};
     auto list = calculate(field, epsilon, options, perturbed, context, times);
-    if (displaced.request.check_step_bohr > 0.0)
-      add_differences({displaced, found.displacements}, field, epsilon, options,
-                      {context.coulomb, context.team.first(), context.progress}, list);
+    const DeviceContext first{context.coulomb, context.team.first(), context.progress};
+    const double step_bohr = displaced.request.check_step_bohr;
+    if (step_bohr > 0.0 && displaced.files == nullptr)
+      add_differences({displaced, found.displacements}, field, epsilon, options, first, list);
+    if (step_bohr > 0.0 && displaced.files != nullptr)
+      add_wave_differences(field, epsilon, options,
+                           {perturbed.perturbations, outer_energies_ry(field, options), step_bohr},
+                           first, list);
     if (displaced.files != nullptr)
-      add_vxc(*displaced.files, field, options, context.team.first(), list);
+      add_vxc(*displaced.files, {}, field, options, context.team.first(), list);
     for (std::size_t d = 0; d < list.size(); ++d) found.at[d].push_back(std::move(list[d]));
   }
   if (displaces_all_atoms(found, field.crystal())) examine_acoustic_sums(found);

@@ -7,6 +7,7 @@
 
 #include "workers/gw/model/empirical_crystal.hpp"
 #include "workers/gw/model/perturbation_request.hpp"
+#include "workers/gw/solver/perturbation/finite_displacements/wave_difference.hpp"
 #include "workers/gw/solver/perturbation/sigma_derivative.hpp"
 
 namespace quasi::gw {
@@ -37,6 +38,16 @@ struct ElementsAtK {
 /// those of the outer states, or those of the bras and then those of the kets. Static COHSEX has
 /// one.
 ElementsAtK at_bra_and_ket(const SigmaDerivativeAtK& all);
+
+/// Takes the mean of Σ_lm at the energies of bra and ket from all energies, [E][l][m]. The
+/// energies are those of the function above.
+std::vector<Cplx> mean_of_bra_and_ket(const std::vector<Cplx>& all, std::size_t n);
+
+/// Adds the first order by finite displacements with a wave vector to the elements at the first k
+/// of the options. @param wanted  one perturbation for each of the elements
+void add_wave_differences(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
+                          const SigmaOptions& options, const WaveDifferenceRequest& wanted,
+                          const DeviceContext& context, std::vector<ElementsAtK>& elements);
 
 /// Describes a displacement of one atom of every cell, with one wave vector.
 struct Displacement {
@@ -95,6 +106,10 @@ struct DisplacedCrystal {
   /// Filtered pseudobands among the inner states of Σ; null: all are eigenstates.
   const FilteredPseudobands* pseudobands = nullptr;
 };
+
+/// Lists the displacements of the request or, with files, those of the files.
+std::vector<Displacement> displacements_of(const DisplacedCrystal& displaced,
+                                           const Crystal& crystal);
 
 /// Returns one perturbation for each displacement that the deck lists, or for each of its files.
 std::vector<Perturbation> perturbations_of(const DisplacedCrystal& displaced,

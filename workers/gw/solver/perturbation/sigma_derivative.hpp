@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@
 // states, and derivative_at_point.hpp for the sums at one q.
 namespace quasi::gw {
 
+class SpinOrbitDisplacement;
+
 /// Calculates ⟨k+p+G|∂V|k+G'⟩ between plane waves, Ry/Bohr; [n_bra][n_ket].
 /// @param k    reduced, of the ket
 /// @param bra  plane waves G at k + p
@@ -28,10 +31,13 @@ using PotentialDerivative = std::function<std::vector<Cplx>(
 struct Perturbation {
   std::string name;  ///< name of the coordinate, for messages and tables
   Vec3 p{};          ///< wave vector, reduced
+  /// ∂V between plane waves. It acts on both components of spinors alike.
   PotentialDerivative potential;
   /// ∂V(G) of a real local potential with the period of the lattice, Ry/Bohr. It is empty for a
   /// ∂V of another kind, whose elements `potential` alone has.
   PotentialElements elements = {};
+  /// Part of ∂V that acts on spins (docs/theory/gw.md 15.5); null: ∂V has none.
+  std::shared_ptr<const SpinOrbitDisplacement> spin_orbit = {};
 };
 
 /// Holds the derivatives of Σ in one perturbation between outer states l and m, Ry/Bohr.

@@ -15,11 +15,11 @@ struct BraPoint {
 /// Returns k + p folded into the zone, whose coordinates lie in [0, 1). @param k, p  reduced
 BraPoint bra_point(const Vec3& k, const Vec3& p);
 
-/// Calculates V_n'n = ⟨n'|∂V|n⟩ between states at `bra.k` and at `k`, Ry/Bohr,
-/// [n_bra][n_ket].
+/// Calculates V_n'n = ⟨n'|∂V|n⟩ of one perturbation between states at `bra.k` and at `k`,
+/// Ry/Bohr, [n_bra][n_ket]. The states have one component, or two.
 /// @param k  reduced, of the ket
 /// @param umklapp  from bra_point(): the plane waves of `bra` less it are those of k + p
-std::vector<Cplx> state_coupling(const PotentialDerivative& potential, const Vec3& k,
+std::vector<Cplx> state_coupling(const Perturbation& perturbation, const Vec3& k,
                                  const WavesAtPoint& bra, const IVec3& umklapp,
                                  const WavesAtPoint& ket);
 

@@ -3,8 +3,11 @@
 #include <fstream>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/input/espresso/espresso_save.hpp"
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/input/text_files.hpp"
+#include "workers/gw/solver/mean_field/espresso/file_or_save.hpp"
+#include "workers/gw/solver/mean_field/xc/local_density.hpp"
 #include "workers/io/input_path.hpp"
 
 namespace quasi::gw {
@@ -19,7 +22,8 @@ std::vector<std::vector<double>> ExchangeCorrelation::diagonal_ev() const {
   return diagonal;
 }
 
-bool is_fortran_file(const std::filesystem::path& path) {
+bool holds_potential(const std::filesystem::path& path) {
+  if (is_espresso_save(path)) return true;
   std::ifstream in(input_file(path), std::ios::binary);
   std::int32_t count = 0;
   in.read(reinterpret_cast<char*>(&count), sizeof count);
@@ -58,6 +62,19 @@ std::vector<Cplx> elements_of_point(const KPointElements& point, const std::stri
   return matrix;
 }
 
+/// Calculates the elements of a potential V_xc(G) in Ry between the outer states.
+ExchangeCorrelation elements_of_potential(const PlaneWaveField& potential, const MeanField& field,
+                                          const SigmaOptions& options, GwKernels& kernels) {
+  ExchangeCorrelation vxc{.matrix_ev = {}, .n = options.band_max - options.band_min + 1};
+  for (const int ik : options.kpoints)
+    for (int spin = 0; spin < field.n_spins(); ++spin) {
+      vxc.matrix_ev.push_back(potential_matrix(
+          field, potential, {ik, spin, options.band_min - 1, options.band_max}, kernels));
+      for (Cplx& value : vxc.matrix_ev.back()) value *= kRydberg_ev;
+    }
+  return vxc;
+}
+
 }  // namespace
 
 ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, const MeanField& field,
@@ -65,16 +82,10 @@ ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, cons
                                          bool off_diagonal) {
   ExchangeCorrelation vxc{.matrix_ev = {}, .n = options.band_max - options.band_min + 1};
   if (path.empty()) return vxc;
-  if (is_fortran_file(path)) {
+  if (holds_potential(path)) {
     const PlaneWaveField potential = read_field(path, "VXC");
     require_same_crystal(field.waves.header, "WFN", potential.header, "VXC");
-    for (const int ik : options.kpoints)
-      for (int spin = 0; spin < field.n_spins(); ++spin) {
-        vxc.matrix_ev.push_back(potential_matrix(
-            field, potential, {ik, spin, options.band_min - 1, options.band_max}, kernels));
-        for (Cplx& value : vxc.matrix_ev.back()) value *= kRydberg_ev;
-      }
-    return vxc;
+    return elements_of_potential(potential, field, options, kernels);
   }
   const auto list = read_matrix_elements(path);
   for (const int ik : options.kpoints) {
@@ -93,6 +104,19 @@ ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, cons
     }
   }
   return vxc;
+}
+
+ExchangeCorrelation exchange_correlation(const MeanFieldOptions& source, const MeanField& field,
+                                         const SigmaOptions& options, GwKernels& kernels,
+                                         bool off_diagonal) {
+  if (is_espresso_save(source.vxc)) {
+    const PlaneWaveField potential = load_exchange_correlation(source.vxc, source.vxc_core_charge);
+    require_same_crystal(field.waves.header, "WFN", potential.header, "VXC");
+    return elements_of_potential(potential, field, options, kernels);
+  }
+  if (!source.local_density)
+    return exchange_correlation(source.vxc, field, options, kernels, off_diagonal);
+  return elements_of_potential(LocalDensity(field.density).potential(), field, options, kernels);
 }
 
 }  // namespace quasi::gw

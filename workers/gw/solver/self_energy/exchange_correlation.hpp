@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "workers/gw/model/mean_field_options.hpp"
 #include "workers/gw/solver/self_energy/sigma.hpp"
 
 namespace quasi::gw {
@@ -17,15 +18,23 @@ struct ExchangeCorrelation {
   std::vector<std::vector<double>> diagonal_ev() const;
 };
 
-/// True for an unformatted Fortran file, which opens with the length of its 96-byte title.
-/// vxc.dat opens with text.
-bool is_fortran_file(const std::filesystem::path& path);
+/// True for a file VXC, which opens with the length of its 96-byte title, and for a folder
+/// PREFIX.save. The file vxc.dat opens with text and holds matrix elements.
+bool holds_potential(const std::filesystem::path& path);
 
 /// Reads V_xc between the outer states: VXC gives the potential, vxc.dat the matrix elements.
 /// @param path          VXC or vxc.dat; empty: no V_xc
 /// @param off_diagonal  true: elements n ≠ m are needed; false: they may be 0
 /// @throws InvalidInput for a k-point, band or element that the file lacks
 ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, const MeanField& field,
+                                         const SigmaOptions& options, GwKernels& kernels,
+                                         bool off_diagonal);
+
+/// Takes V_xc from the file or the folder PREFIX.save of a mean field or, for a built-in crystal,
+/// from its density (local_density.hpp).
+/// @param field  with the outer states
+/// @throws InvalidInput as the function above does
+ExchangeCorrelation exchange_correlation(const MeanFieldOptions& source, const MeanField& field,
                                          const SigmaOptions& options, GwKernels& kernels,
                                          bool off_diagonal);
 

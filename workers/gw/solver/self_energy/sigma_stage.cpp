@@ -8,6 +8,7 @@
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/bands/band_character.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
+#include "workers/gw/solver/mean_field/espresso/file_or_save.hpp"
 #include "workers/gw/solver/screening/epsilon.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -109,7 +110,7 @@ PathStates path_states(const MeanFieldOptions& source, const SigmaRequest& wante
     return {
         nullptr,
         "energy: without meanfield.vsc and meanfield.vkb no states are known between the k-points"};
-  const Projectors projectors = read_projectors(source.vkb);
+  const Projectors projectors = load_projectors(source.vkb);
   require_same_crystal(field.waves.header, "WFN", projectors.header, "VKB");
   auto nonlocal = std::make_shared<const RadialProjectors>(projectors);
   if (nonlocal->residual() > source.max_projector_residual) {
@@ -121,7 +122,7 @@ PathStates path_states(const MeanFieldOptions& source, const SigmaRequest& wante
       throw InvalidInput("sigma.band_order = \"character\": " + what + "; choose \"energy\"");
     return {nullptr, "energy: " + what};
   }
-  auto potential = std::make_shared<const PlaneWaveField>(read_field(source.vsc, "VSC"));
+  auto potential = std::make_shared<const PlaneWaveField>(load_field(source.vsc, "VSC"));
   require_same_crystal(field.waves.header, "WFN", potential->header, "VSC");
   const StatesAt states = [crystal = field.crystal(), cutoff = field.waves.wavefunction_cutoff_ry,
                            potential, nonlocal, &kernels](const Vec3& k, int spin, int n_bands) {

@@ -107,8 +107,7 @@ void SweepState::resume() {
   if (!ranks.leads() || checkpoint.names("").empty()) return;
   progress.log("resumed from the checkpoint: " + std::to_string(finished.size()) + " of " +
                std::to_string(deck.points.size()) + " points finished");
-  if (options.on_finished)
-    for (const auto& [point, result] : finished) options.on_finished(point, result);
+  if (options.on_finished && !finished.empty()) options.on_finished(finished);
   if (options.output_directory.empty()) return;
   for (int point = 0; point < static_cast<int>(deck.points.size()); ++point)
     for (int number = 0; number < static_cast<int>(deck.output.pdf_at_fs.size()); ++number)
@@ -173,21 +172,20 @@ void SweepState::apply(SweepNews& news) {
   const auto number_after = [](const std::string& name, char mark) {
     return std::stoi(name.substr(name.find(mark) + 1));
   };
-  std::vector<int> points;
+  std::map<int, PointResult> points;
   for (auto& [name, values] : news.fresh) {
     fresh.emplace_back(name, piece_of_values(std::move(values)));
     const Piece& piece = fresh.back().second;
     if (name.starts_with("finished/")) {
-      points.push_back(number_after(name, '/'));
-      finished[points.back()] = unpack_result(piece);
+      const int point = number_after(name, '/');
+      points[point] = finished[point] = unpack_result(piece);
     } else if (name.starts_with("pdf/") && !options.output_directory.empty()) {
       write_snapshot(deck, problem, number_after(name, '/'), number_after(name, '_'),
                      unpack_snapshot(piece), options.output_directory);
     }
   }
   if (!fresh.empty()) checkpoint.exchange(news.old, std::move(fresh), true);
-  if (options.on_finished)
-    for (const int point : points) options.on_finished(point, finished.at(point));
+  if (options.on_finished && !points.empty()) options.on_finished(points);
   if (!news.log.empty()) progress.log(news.log);
 }
 

@@ -36,6 +36,8 @@ void add_spin_block(Cplx factor, const Vec3& v, std::size_t at, std::size_t n, C
 
 }  // namespace
 
+double spin_orbit_form_factor(const Vec3& k) { return form_factor(k); }
+
 SpinOrbitTerm::SpinOrbitTerm(const Crystal& crystal, std::vector<double> strength_ry_bohr2,
                              std::vector<Vec3> position)
     : bvec_(crystal.bvec),

@@ -10,6 +10,9 @@
 // term that couples the components, which empirical_pseudopotential.cpp adds to H.
 namespace quasi::gw {
 
+/// Returns the form factor b(K) = (1 + K²/κ²)⁻² of that term. @param k  K, Cartesian, 1/Bohr
+double spin_orbit_form_factor(const Vec3& k);
+
 /// Makes the spin–orbit term of built-in crystals between plane waves K = k+G (docs/theory/gw.md
 /// 15.1), Ry, after Chelikowsky and Cohen [chelikowsky1976]:
 ///

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <filesystem>
+#include <memory>
 #include <vector>
 
+#include "workers/gw/solver/perturbation/displaced_files/difference_of_files.hpp"
 #include "workers/gw/solver/perturbation/displacement_elements.hpp"
 
 namespace quasi::gw {
@@ -9,14 +12,23 @@ namespace quasi::gw {
 /// Describes one displacement of an atom by calculations with files (docs/theory/gw.md 14.11).
 struct FileDisplacement {
   Displacement displacement;
-  double step_bohr = 0.0;     ///< h
-  Perturbation perturbation;  ///< ∂V = [V(h) − V(−h)]/2h of V_scf and the projectors
-  PotentialElements vxc;      ///< ∂V_xc(G), Ry/Bohr
+  double step_bohr = 0.0;        ///< h
+  std::filesystem::path folder;  ///< that of +h
+  Supercell supercell;           ///< of the displaced calculations
+  std::shared_ptr<const DifferenceOfFiles> difference;
+  bool has_vxc = false;  ///< true if the folders have VXC
+
+  /// Returns ∂V = [V(h) − V(−h)]/2h of V_scf and the projectors with a wave vector.
+  /// @pre q is a reciprocal vector of the supercell
+  Perturbation potential_at(const Vec3& q) const;
+  /// Returns ∂V_xc with a wave vector. @pre has_vxc, and q as above
+  Perturbation vxc_at(const Vec3& q) const;
 };
 
-/// Begin here: reads VSC, VKB and VXC of displaced crystals and forms central differences. The
-/// results refer to the states of `field`, which must outlive them. They are in the order of atoms,
-/// then of axes.
+/// Begin here: reads VSC, VKB and VXC of displaced crystals and forms central differences. Either
+/// all folders have VXC or none. A displaced crystal is the cell of `field` or a supercell of it
+/// (supercell.hpp). The results refer to the states of `field`, which must outlive them. They are
+/// in the order of atoms, then of axes.
 /// @throws InvalidInput if a file is missing or damaged, crystals differ by more than one displaced
 /// atom, the two displacements are not opposite, the list of k-points is reduced by symmetry, or
 /// two pairs displace one atom along one axis. The message gives file, value and remedy.
@@ -26,5 +38,14 @@ std::vector<FileDisplacement> file_displacements(const std::vector<DisplacedFold
 /// Checks that displacements hold every atom along x, y and z, which phonon modes need.
 /// @throws InvalidInput with the first one that is missing
 void require_all_displacements(const std::vector<FileDisplacement>& list, const Crystal& crystal);
+
+/// Checks that the supercell of every displacement holds whole waves of every wave vector.
+/// @throws InvalidInput with the wave vector, the folder and its supercell
+void require_whole_waves(const std::vector<FileDisplacement>& list, const std::vector<Vec3>& q);
+
+/// Adds ⟨l, k+q|∂V_xc|m, k⟩ between the outer states at the first k of the options to the
+/// elements of all displacements. Displacements without VXC have none.
+void add_vxc(const std::vector<FileDisplacement>& list, const Vec3& q, const MeanField& field,
+             const SigmaOptions& options, GwKernels& kernels, std::vector<ElementsAtK>& elements);
 
 }  // namespace quasi::gw

@@ -1,12 +1,17 @@
 #include "workers/gw/solver/perturbation/wave_vector/wave_vector_elements.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <utility>
 
+#include "workers/backend/error.hpp"
+#include "workers/gw/model/grid_vector.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
+#include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
 #include "workers/gw/solver/perturbation/state_coupling.hpp"
 #include "workers/gw/solver/perturbation/zero_point_modes.hpp"
+#include "workers/io/table_reader.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -23,6 +28,13 @@ std::vector<Perturbation> perturbations_at(const DisplacedCrystal& displaced,
                                            const Crystal& crystal,
                                            const std::vector<Displacement>& list, const Vec3& q) {
   std::vector<Perturbation> perturbations;
+  if (displaced.files != nullptr) {
+    for (const FileDisplacement& made : *displaced.files) {
+      perturbations.push_back(made.potential_at(q));
+      perturbations.back().name = name_of(made.displacement, q);
+    }
+    return perturbations;
+  }
   for (const Displacement& d : list) {
     perturbations.push_back(atom_displacement(displaced.crystal, crystal, d.atom - 1,
                                               unit_vector(d.direction),
@@ -44,6 +56,28 @@ std::vector<double> energies_of(const MeanField& field, const SigmaOptions& opti
 
 }  // namespace
 
+PerturbationRequest request_on_grid(PerturbationRequest request, const MeanField& field) {
+  std::vector<Vec3> fitted;
+  for (const Vec3& q : request.wave_vectors) {
+    const GridVector at = nearest_grid_vector(q, field.waves.k_grid);
+    if (at.axis_off_grid) {
+      const auto axis = static_cast<std::size_t>(*at.axis_off_grid);
+      throw InvalidInput("perturbation.q holds " + shown(q[axis]) + " along b" +
+                         std::to_string(axis + 1) +
+                         ", but WFN has the k-point k + q only at multiples of 1/" +
+                         std::to_string(std::max(1, field.waves.k_grid[axis])) +
+                         " within 0.001; choose one, or give a WFN with that grid");
+    }
+    if (std::find(fitted.begin(), fitted.end(), at.q) != fitted.end())
+      throw InvalidInput(
+          "perturbation.q names one wave vector twice, up to a reciprocal lattice vector; name it "
+          "once");
+    fitted.push_back(at.q);
+  }
+  request.wave_vectors = std::move(fitted);
+  return request;
+}
+
 std::vector<WaveVectorElements> wave_vector_elements(const DisplacedCrystal& displaced,
                                                      const MeanField& field,
                                                      const std::vector<DielectricMatrix>& epsilon,
@@ -51,7 +85,7 @@ std::vector<WaveVectorElements> wave_vector_elements(const DisplacedCrystal& dis
                                                      const StepContext& context) {
   const std::vector<int> k_index = std::exchange(options.kpoints, {});
   options.slope = false;
-  const auto list = displacements_of(displaced.request, field.crystal());
+  const auto list = displacements_of(displaced, field.crystal());
   std::vector<WaveVectorElements> found;
   for (const Vec3& q : displaced.request.wave_vectors) {
     const auto perturbations = perturbations_at(displaced, field.crystal(), list, q);
@@ -74,8 +108,16 @@ std::vector<WaveVectorElements> wave_vector_elements(const DisplacedCrystal& dis
       options.kpoints = {ik};
       const auto derivatives = sigma_derivatives(
           field, epsilon, options, DerivativeRequest{perturbations, energies_ry, &times}, context);
+      std::vector<ElementsAtK> at_k;
+      for (const auto& derivative : derivatives) at_k.push_back(at_bra_and_ket(derivative.front()));
+      if (displaced.files != nullptr)
+        add_vxc(*displaced.files, q, field, options, context.team.first(), at_k);
+      if (displaced.request.check_step_bohr > 0.0)
+        add_wave_differences(field, epsilon, options,
+                             {perturbations, energies_ry, displaced.request.check_step_bohr},
+                             {context.coulomb, context.team.first(), context.progress}, at_k);
       for (std::size_t d = 0; d < list.size(); ++d)
-        at_q.elements.at[d].push_back(at_bra_and_ket(derivatives[d].front()));
+        at_q.elements.at[d].push_back(std::move(at_k[d]));
     }
     at_q.elements.seconds = times.seconds();
     if (!displaced.request.modes_at_q.empty())

@@ -1,16 +1,25 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "workers/gw/solver/mean_field/eigensolver/operator_states.hpp"
+#include "workers/gw/solver/mean_field/spinors/spin_orbit.hpp"
 #include "workers/gw/solver/perturbation/sigma_derivative.hpp"
 #include "workers/gw/solver/self_energy/sigma.hpp"
 
 namespace quasi::gw {
 
-/// Holds the potentials V(G) of a crystal with one atom moved by +h and by −h, Ry.
+/// Holds the potential of a built-in crystal.
+struct PotentialOfCrystal {
+  PotentialElements local;  ///< V(G), Ry
+  /// Part that acts on spins; null: there is none.
+  std::shared_ptr<const SpinOrbitTerm> spin_orbit = {};
+};
+
+/// Holds the potentials of a crystal with one atom moved by +h and by −h.
 struct DisplacedPotentials {
-  PotentialElements forth, back;
+  PotentialOfCrystal forth, back;
 };
 
 /// Describes a first order of Σ by central differences.
@@ -24,9 +33,10 @@ struct DifferenceRequest {
 
 /// Calculates [Σ_lm(E; h) − Σ_lm(E; −h)]/2h at the first k of the options, Ry/Bohr
 /// (docs/theory/gw.md 14.5). W, E and the outer states are those at rest. The inner states are the
-/// lowest eigenstates of |k+G|² + V(G − G') with each potential, from dense matrices. The first
-/// order of a potential or a state does not enter. With pseudobands the windows of the displaced H
-/// are made anew from the same random vectors, and the closed sum is subtracted as in Σ.
+/// lowest eigenstates of |k+G|² + V(G − G') with each potential, from dense matrices. Spinors
+/// add the spin–orbit term. The first order of a potential or a state does not enter. With
+/// pseudobands the windows of the displaced H are made anew from the same random vectors, and the
+/// closed sum is subtracted as in Σ.
 /// @return [potential][E][l][m]; static COHSEX has one energy
 std::vector<std::vector<Cplx>> finite_differences(const MeanField& field,
                                                   const std::vector<DielectricMatrix>& epsilon,

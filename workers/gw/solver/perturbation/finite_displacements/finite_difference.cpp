@@ -1,13 +1,11 @@
-#include "workers/gw/solver/perturbation/finite_difference.hpp"
+#include "workers/gw/solver/perturbation/finite_displacements/finite_difference.hpp"
 
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/mean_field/filtered_pseudobands.hpp"
-#include "workers/gw/solver/perturbation/contour_first_order.hpp"
-#include "workers/gw/solver/perturbation/screened_poles.hpp"
+#include "workers/gw/solver/perturbation/finite_displacements/screening_at_rest.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 
 namespace quasi::gw {
@@ -16,29 +14,32 @@ namespace {
 /// Inner states at one k of a displaced crystal.
 struct DisplacedStates {
   std::vector<double> energy_ry;
-  std::vector<Cplx> coefficients;  ///< [n][G]
+  std::vector<Cplx> coefficients;  ///< [n][component][G]
 };
 
 /// Returns the lowest eigenstates of a displaced crystal on the plane waves of those at rest.
-DisplacedStates displaced_states(const MeanField& field, const PotentialElements& potential,
+DisplacedStates displaced_states(const MeanField& field, const PotentialOfCrystal& potential,
                                  const WavesAtPoint& at_rest, const Vec3& k, std::int64_t n_bands,
                                  GwKernels& kernels) {
   const std::vector<IVec3>& g = at_rest.waves.g;
-  const auto n_g = static_cast<std::int64_t>(g.size());
+  const std::int64_t order = at_rest.waves.coefficients.extent[1];
+  const auto n = static_cast<std::size_t>(order);
   const GIndex index(g);
-  std::vector<Cplx> h(static_cast<std::size_t>(n_g * n_g));
-  for (std::size_t i = 0; i < g.size(); ++i) {
-    for (const auto& [difference, value] : potential)
+  std::vector<Cplx> h(n * n);
+  for (std::size_t row = 0; row < n; ++row) {
+    const std::size_t i = row % g.size(), first = row - i;  // of the component
+    for (const auto& [difference, value] : potential.local)
       if (const std::int32_t j = index.find(g[i] - difference); j >= 0)
-        h[i * g.size() + static_cast<std::size_t>(j)] = value;
+        h[row * n + first + static_cast<std::size_t>(j)] = value;
     const Vec3 wave = k + to_real(g[i]);
-    h[i * g.size() + i] += metric_dot(field.crystal().bdot, wave, wave);
+    h[row * n + row] += metric_dot(field.crystal().bdot, wave, wave);
   }
+  if (potential.spin_orbit != nullptr) potential.spin_orbit->add_to(k, g, h.data());
   DisplacedStates states{std::vector<double>(static_cast<std::size_t>(n_bands)),
-                         std::vector<Cplx>(static_cast<std::size_t>(n_bands * n_g))};
-  kernels.dense().eigen_hermitian(view<const Cplx>(h, n_g, n_g),
+                         std::vector<Cplx>(static_cast<std::size_t>(n_bands * order))};
+  kernels.dense().eigen_hermitian(view<const Cplx>(h, order, order),
                                   view<double>(states.energy_ry, n_bands),
-                                  view<Cplx>(states.coefficients, n_bands, n_g));
+                                  view<Cplx>(states.coefficients, n_bands, order));
   return states;
 }
 
@@ -57,70 +58,17 @@ void add_windows(const MeanField& field, const HamiltonianOperator& h, const Wav
     states.energy_ry.push_back(field.waves.energy(0, at_rest.rotation.irreducible, band));
 }
 
-/// Holds W of one irreducible q of the undisplaced crystal, as poles or at the frequencies of a
-/// contour.
-class ScreeningAtRest {
- public:
-  ScreeningAtRest(const MeanField& field, const DielectricMatrix& epsilon,
-                  const SigmaOptions& options, const DeviceContext& context)
-      : field_(field), options_(options), context_(context) {
-    if (options.method == SigmaMethod::kContour)
-      contour_.emplace(field, epsilon, options, context.coulomb, context.kernels);
-    else
-      poles_.emplace(field, epsilon, options, context.coulomb);
-  }
-  const GSphere& sphere() const { return contour_ ? contour_->sphere() : poles_->sphere(); }
-
-  /// Takes W at one q of the star.
-  void move_to(const Vec3& q) {
-    if (contour_)
-      contour_->move_to(q, context_.coulomb, field_.crystal().bdot);
-    else
-      loaded_ = context_.kernels.pole_sums().load(poles_->at_point(q).view(), options_.rules);
-  }
-
-  /// Adds Σ_c of one block of products to `sum`, [E][l][m]. A subspace projects the products.
-  void add(const BandBlock& block, const std::vector<double>& energies_ry, PairBlock& products,
-           std::vector<Cplx>& sum) const {
-    const auto n_e = static_cast<std::int64_t>(energies_ry.size());
-    if (contour_) {
-      SigmaMatrixAtK found{.n = block.n_l, .energy_ry = energies_ry, .x_ry = {}};
-      found.correlation_ry = std::move(sum);
-      add_contour_matrix(contour_->at_q(), options_.contour, block, products, found);
-      sum = std::move(found.correlation_ry);
-      return;
-    }
-    loaded_->add_offdiagonal(
-        products,
-        {view<const double>(energies_ry, n_e), view<const double>(block.inner_ry, block.n_b),
-         view<const double>(block.occupation, block.n_b), block.weight},
-        {}, view<Cplx>(sum, n_e, block.n_l, block.n_l));
-  }
-
-  /// Subtracts the closed sum at x from that of `add`, which has empty states of one energy.
-  void subtract_closed_sum(const BandBlock& block, double x_ry, PairBlock& products,
-                           std::vector<Cplx>& sum) const {
-    const std::vector<double> inner_ry(static_cast<std::size_t>(block.n_b), -x_ry),
-        occupation(inner_ry.size()), zero{0.0};
-    const auto size = static_cast<std::size_t>(block.n_l * block.n_l);
-    std::vector<Cplx> closed(size);
-    add({.n_l = block.n_l,
-         .n_b = block.n_b,
-         .inner_ry = inner_ry,
-         .occupation = occupation,
-         .weight = block.weight},
-        zero, products, closed);
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] -= closed[i % size];
-  }
-
- private:
-  const MeanField& field_;
-  const SigmaOptions& options_;
-  const DeviceContext& context_;
-  std::optional<ContourScreening> contour_;
-  std::optional<ScreenedPoles> poles_;
-  std::shared_ptr<const LoadedPoleModel> loaded_;
-};
+/// Subtracts the closed sum at x from Σ_c of one block, which has empty states of one energy.
+void subtract_closed_sum(const ScreeningAtRest& w, const BandBlock& block, double x_ry,
+                         PairBlock& products, std::vector<Cplx>& sum) {
+  BandBlock empty = block;
+  empty.inner_ry.assign(empty.inner_ry.size(), -x_ry);
+  empty.occupation.assign(empty.occupation.size(), 0.0);
+  const auto size = static_cast<std::size_t>(block.n_l * block.n_l);
+  std::vector<Cplx> closed(size);
+  w.add(empty, std::vector<double>{0.0}, products, closed);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] -= closed[i % size];
+}
 
 /// Σ_lm(E) between the states at rest of one k, with the inner states of displaced crystals.
 class SigmaOfDisplacedStates {
@@ -148,7 +96,7 @@ class SigmaOfDisplacedStates {
 
   /// Adds all q of the star of one irreducible q, for each potential.
   void add_star(const DielectricMatrix& epsilon, int iq,
-                const std::vector<const PotentialElements*>& potentials,
+                const std::vector<const PotentialOfCrystal*>& potentials,
                 std::vector<std::vector<Cplx>>& sums) {
     ScreeningAtRest w(field_, epsilon, options_, context_);
     const GSphere bare = make_g_sphere(field_.crystal().bdot, epsilon.at_gamma ? Vec3{} : epsilon.q,
@@ -157,17 +105,17 @@ class SigmaOfDisplacedStates {
     for (const ZonePoint& point : field_.transfers().points()) {
       if (point.irreducible != iq) continue;
       w.move_to(point.k);
-      const auto screened = load_sphere(point.k, w.sphere(), true);
-      const auto unscreened = load_sphere(point.k, bare, false);
+      const SpheresAtPoint spheres(field_, point.k, w.sphere(), bare, box_, context_.kernels);
       const Vec3 k = k_ - point.k;
       const WavesAtPoint at_rest = waves_at(field_, k, 0, 0, options_.bands, box_);
       for (std::size_t i = 0; i < potentials.size(); ++i) {
         const DisplacedStates states = inner_states(*potentials[i], at_rest, k);
-        const auto n_g = static_cast<std::int64_t>(at_rest.waves.g.size());
         const auto inner = context_.kernels.pair_products().load_bands(
-            box_, view<const Cplx>(states.coefficients, options_.bands, n_g),
-            view<const std::int32_t>(at_rest.box_index, n_g));
-        fill(*inner, *screened);
+            box_,
+            view<const Cplx>(states.coefficients, options_.bands,
+                             at_rest.waves.coefficients.extent[1]),
+            view<const std::int32_t>(at_rest.box_index, std::ssize(at_rest.waves.g)));
+        fill(*inner, *spheres.screened);
         const BandBlock bands{.n_l = n_,
                               .n_b = options_.bands,
                               .inner_ry = states.energy_ry,
@@ -175,9 +123,9 @@ class SigmaOfDisplacedStates {
                               .weight = weight()};
         w.add(bands, energies_ry_, *block_, sums[i]);
         if (const auto x_ry = closed_x_ry(options_, pseudobands_))
-          w.subtract_closed_sum(bands, *x_ry, *block_, sums[i]);
-        fill(*inner, *unscreened);
-        add_exchange(coulomb, sums[i]);
+          subtract_closed_sum(w, bands, *x_ry, *block_, sums[i]);
+        fill(*inner, *spheres.bare);
+        add_exchange_matrix(*block_, coulomb, field_.n_occupied, weight(), sums[i]);
         context_.progress.throw_if_cancelled();
       }
     }
@@ -186,46 +134,20 @@ class SigmaOfDisplacedStates {
  private:
   double weight() const { return 1.0 / field_.zone_volume_bohr3(); }
 
-  DisplacedStates inner_states(const PotentialElements& potential, const WavesAtPoint& at_rest,
+  DisplacedStates inner_states(const PotentialOfCrystal& potential, const WavesAtPoint& at_rest,
                                const Vec3& k) const {
     const int n_bands = pseudobands_ != nullptr ? pseudobands_->plan.kept : options_.bands;
     DisplacedStates states =
         displaced_states(field_, potential, at_rest, k, n_bands, context_.kernels);
     if (pseudobands_ == nullptr) return states;
-    const HamiltonianOperator h(local_parts(field_.crystal(), k, at_rest.waves.g, potential));
+    const HamiltonianOperator h(local_parts(field_.crystal(), k, at_rest.waves.g, potential.local));
     add_windows(field_, h, at_rest, *pseudobands_, context_.kernels, states);
     return states;
-  }
-
-  std::unique_ptr<const LoadedSphere> load_sphere(const Vec3& q, const GSphere& sphere,
-                                                  bool with_phases) const {
-    const SphereAtPoint rotated = rotated_sphere(field_, q, sphere, box_);
-    const auto n_g = static_cast<std::int64_t>(rotated.box_index.size());
-    return context_.kernels.pair_products().load_sphere(
-        box_, view<const std::int32_t>(rotated.box_index, n_g),
-        with_phases ? view<const Cplx>(rotated.factor, n_g) : View<const Cplx, 1>{});
   }
 
   void fill(const LoadedBands& inner, const LoadedSphere& sphere) {
     context_.kernels.pair_products().fill({*outer_, {0, n_}}, {inner, {0, options_.bands}}, sphere,
                                           *block_);
-  }
-
-  void add_exchange(const std::vector<double>& coulomb, std::vector<Cplx>& sum) const {
-    const std::int64_t n_b = options_.bands, n_g = block_->n_g();
-    std::vector<Cplx> values(static_cast<std::size_t>(n_ * n_b * n_g));
-    block_->read(view<Cplx>(values, n_, n_b, n_g));
-    const auto m = view<const Cplx>(values, n_, n_b, n_g);
-    for (std::int64_t l = 0; l < n_; ++l)
-      for (std::int64_t r = 0; r < n_; ++r) {
-        Cplx x;
-        for (std::int64_t n = 0; n < field_.n_occupied; ++n)
-          for (std::int64_t g = 0; g < n_g; ++g)
-            x -= coulomb[static_cast<std::size_t>(g)] * m(l, n, g) * std::conj(m(r, n, g));
-        for (std::size_t e = 0; e < energies_ry_.size(); ++e)
-          sum[e * static_cast<std::size_t>(n_ * n_) + static_cast<std::size_t>(l * n_ + r)] +=
-              weight() * x;
-      }
   }
 
   const MeanField& field_;
@@ -251,7 +173,7 @@ std::vector<std::vector<Cplx>> finite_differences(const MeanField& field,
   const std::vector<double> energies_ry =
       options.method == SigmaMethod::kCohsex ? std::vector<double>{0.0} : wanted.energies_ry;
   SigmaOfDisplacedStates sigma(field, options, energies_ry, wanted.pseudobands, context);
-  std::vector<const PotentialElements*> potentials;
+  std::vector<const PotentialOfCrystal*> potentials;
   for (const DisplacedPotentials& pair : wanted.potentials) {
     potentials.push_back(&pair.forth);
     potentials.push_back(&pair.back);

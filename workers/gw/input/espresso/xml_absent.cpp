@@ -1,0 +1,21 @@
+#include "workers/backend/error.hpp"
+#include "workers/gw/input/espresso/espresso_save.hpp"
+#include "workers/gw/input/espresso/upf_file.hpp"
+
+// Takes the place of the readers of XML in a build without pugixml.
+namespace quasi::gw {
+namespace {
+
+[[noreturn]] void refuse(const std::filesystem::path& path) {
+  throw BackendAbsent("'" + path.string() +
+                      "' is not read, because this program was built without pugixml; install "
+                      "libpugixml-dev and build it again, or convert the mean field with pw2bgw.x");
+}
+
+}  // namespace
+
+EspressoSave read_espresso_save(const std::filesystem::path& folder) { refuse(folder); }
+
+Pseudopotential read_upf(const std::filesystem::path& path) { refuse(path); }
+
+}  // namespace quasi::gw

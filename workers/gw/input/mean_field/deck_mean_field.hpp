@@ -1,0 +1,15 @@
+#pragma once
+
+#include <filesystem>
+
+#include "workers/gw/input/deck.hpp"
+#include "workers/io/table_reader.hpp"
+
+// The folder workers/gw/input/mean_field reads the table [meanfield] of a deck. Begin here.
+namespace quasi::gw {
+
+/// Reads the table [meanfield]. @pre deck->compatible and deck->stop_after_epsilon are read
+/// @throws InvalidInput with key, value, limit and remedy
+void read_mean_field(TableReader reader, const std::filesystem::path& directory, Deck* deck);
+
+}  // namespace quasi::gw

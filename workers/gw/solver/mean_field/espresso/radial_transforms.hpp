@@ -1,0 +1,51 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/gw/input/espresso/upf_file.hpp"
+#include "workers/gw/physics/crystal.hpp"
+
+namespace quasi::gw {
+
+/// Integrates values on a radial grid by Simpson's rule. A last point that makes their number even
+/// is left out, as in Quantum ESPRESSO.
+double radial_integral(const std::vector<double>& values, const std::vector<double>& rab);
+
+/// Spherical Bessel function j_l(x), l = 0 … 3.
+double spherical_bessel(int l, double x);
+
+inline constexpr int kMostComponents = 7;  ///< 2l + 1 of the largest l
+
+/// Evaluates the real spherical harmonics of a direction, l = 0 … 3. At k = 0 the direction is z.
+/// @param values  [2l + 1]
+void real_harmonics(int l, const Vec3& k, double* values);
+
+/// The part of the grid that integrals of potentials and densities use: radii up to 10 Bohr, and an
+/// odd number of them.
+std::size_t points_of_integrals(const Pseudopotential& pseudo);
+
+/// Returns ∫ V_loc e^{−iG·r} d³r for lengths |G| in 1/Bohr, Ry Bohr³ (docs/theory/gw.md
+/// 1.5). At G = 0 the Coulomb part −2Z/r is left out, because it belongs to the neutral whole.
+/// At other G the part −2Z erf(r)/r is transformed analytically.
+std::vector<double> local_form_factors(const Pseudopotential& pseudo,
+                                       const std::vector<double>& lengths);
+
+/// Returns ∫ ρ_core e^{−iG·r} d³r, electrons.
+std::vector<double> core_form_factors(const Pseudopotential& pseudo,
+                                      const std::vector<double>& lengths);
+
+/// A projector in reciprocal space, 4π ∫ r² β(r) j_l(qr) dr, between points of a table of step
+/// 0.01/Bohr by cubic interpolation, as in Quantum ESPRESSO.
+class RadialTable {
+ public:
+  /// @param q_max  largest length, 1/Bohr
+  RadialTable(const Pseudopotential& pseudo, std::size_t projector, double q_max);
+  double at(double q) const;
+  int l() const { return l_; }
+
+ private:
+  int l_ = 0;
+  std::vector<double> values_;
+};
+
+}  // namespace quasi::gw

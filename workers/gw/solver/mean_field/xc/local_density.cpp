@@ -1,0 +1,103 @@
+#include "workers/gw/solver/mean_field/xc/local_density.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "workers/backend/error.hpp"
+#include "workers/gw/kernels/pair_products/fft_cpu.hpp"
+#include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/mean_field/xc/libxc.hpp"
+
+namespace quasi::gw {
+namespace {
+
+constexpr double kRydbergsPerHartree = 2.0;
+/// Rounding of a density that vanishes somewhere stays above this limit, electrons/Bohr³.
+constexpr double kLowestDensity = -1e-6;
+
+using Box = std::array<int, 3>;
+
+Box box_of(const MeanFieldHeader& header) {
+  return {header.fft_grid[0], header.fft_grid[1], header.fft_grid[2]};
+}
+
+/// Returns f(r) = Σ_G f(G) e^{iGr} at the points of the FFT grid.
+FftArray at_points(const MeanFieldHeader& header, const std::vector<Cplx>& of_g) {
+  const Box box = box_of(header);
+  FftArray values(std::int64_t{1} * box[0] * box[1] * box[2]);
+  std::fill_n(values.data(), values.size(), Cplx{});
+  for (std::size_t i = 0; i < of_g.size(); ++i)
+    values.data()[box_position(header.g[i], box)] = of_g[i];
+  FftPlan(box, FftPlan::Sign::kPlus).run(values.data());
+  return values;
+}
+
+/// Returns f(G) of values at the points of the FFT grid, and changes the values.
+std::vector<Cplx> on_plane_waves(const MeanFieldHeader& header, FftArray values) {
+  const Box box = box_of(header);
+  FftPlan(box, FftPlan::Sign::kMinus).run(values.data());
+  std::vector<Cplx> of_g;
+  for (const IVec3& g : header.g)
+    of_g.push_back(values.data()[box_position(g, box)] / static_cast<double>(values.size()));
+  return of_g;
+}
+
+/// Numbers of the functionals of libxc, from its documentation.
+constexpr int kSlater = 1, kPerdewWang = 12;
+
+/// Adds V_xc in Ry and f_xc in Ry Bohr³ of one functional at the given densities.
+void add_functional(int number, const std::vector<double>& density, std::vector<double>& potential,
+                    std::vector<double>& derivative) {
+  std::vector<double> v(density.size()), f(density.size());
+  LibxcFunctional(number, 1).local(density.size(), density.data(), v.data(), f.data());
+  for (std::size_t i = 0; i < density.size(); ++i) {
+    potential[i] += kRydbergsPerHartree * v[i];
+    derivative[i] += kRydbergsPerHartree * f[i];
+  }
+}
+
+}  // namespace
+
+LocalDensity::LocalDensity(const PlaneWaveField& density) : header_(density.header) {
+  if (density.values.size() != 1)
+    throw InvalidInput("V_xc of the local density is for densities without spin polarisation; " +
+                       std::to_string(density.values.size()) + " spins are given");
+  const FftArray values = at_points(header_, density.values.front());
+  std::vector<double> electrons_per_bohr3;
+  for (std::int64_t i = 0; i < values.size(); ++i)
+    electrons_per_bohr3.push_back(values.data()[i].real() / header_.crystal.volume_bohr3);
+  const double lowest = *std::min_element(electrons_per_bohr3.begin(), electrons_per_bohr3.end());
+  if (lowest < kLowestDensity) {
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "the density falls to %.2e electrons/Bohr^3, below the limit of %.0e; V_xc of a "
+                  "negative density is not defined",
+                  lowest, kLowestDensity);
+    throw InvalidInput(text);
+  }
+  for (double& value : electrons_per_bohr3) value = std::max(value, 0.0);
+  potential_ry_.resize(electrons_per_bohr3.size());
+  derivative_ry_bohr3_.resize(electrons_per_bohr3.size());
+  for (const int number : {kSlater, kPerdewWang})
+    add_functional(number, electrons_per_bohr3, potential_ry_, derivative_ry_bohr3_);
+}
+
+PlaneWaveField LocalDensity::potential() const {
+  FftArray values(static_cast<std::int64_t>(potential_ry_.size()));
+  std::copy(potential_ry_.begin(), potential_ry_.end(), values.data());
+  PlaneWaveField field{.header = header_, .values = {}};
+  field.header.title = "VXC-Complex";
+  field.values.push_back(on_plane_waves(header_, std::move(values)));
+  return field;
+}
+
+std::vector<Cplx> LocalDensity::potential_change(const std::vector<Cplx>& change) const {
+  FftArray values = at_points(header_, change);
+  for (std::size_t i = 0; i < derivative_ry_bohr3_.size(); ++i)
+    values.data()[i] *= derivative_ry_bohr3_[i] / header_.crystal.volume_bohr3;
+  return on_plane_waves(header_, std::move(values));
+}
+
+}  // namespace quasi::gw

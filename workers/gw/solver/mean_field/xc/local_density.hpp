@@ -1,0 +1,32 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "workers/gw/model/mean_field.hpp"
+
+namespace quasi::gw {
+
+/// Calculates V_xc of a density in the local-density approximation, and its first order
+/// (docs/theory/gw.md 16). The exchange is that of the uniform gas, the correlation that of Perdew
+/// and Wang [perdew1992] for equal spins. Values at points r of the FFT grid come from libxc.
+class LocalDensity {
+ public:
+  /// @param density  ρ(G) of one spin, electrons (the file RHO)
+  /// @throws InvalidInput if the density has two spins, or is below −1e-6 electrons/Bohr³ somewhere
+  explicit LocalDensity(const PlaneWaveField& density);
+
+  /// Returns V_xc(G) on the plane waves of the density, Ry.
+  PlaneWaveField potential() const;
+
+  /// Returns ∂V_xc(G) = (f_xc ∂ρ)(G) with f_xc = ∂V_xc/∂ρ.
+  /// @param change  ∂ρ(G) on the plane waves of the density; it need not be real in r
+  std::vector<Cplx> potential_change(const std::vector<Cplx>& change) const;
+
+ private:
+  MeanFieldHeader header_;
+  std::vector<double> potential_ry_;         ///< V_xc at the points of the grid
+  std::vector<double> derivative_ry_bohr3_;  ///< f_xc at the points of the grid
+};
+
+}  // namespace quasi::gw

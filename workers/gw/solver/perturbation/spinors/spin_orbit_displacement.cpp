@@ -1,0 +1,88 @@
+#include "workers/gw/solver/perturbation/spinors/spin_orbit_displacement.hpp"
+
+#include <cmath>
+
+#include "workers/gw/kernels/dense/zgemm_cpu.hpp"
+#include "workers/gw/physics/spinor.hpp"
+#include "workers/gw/solver/mean_field/spinors/spin_orbit.hpp"
+
+namespace quasi::gw {
+namespace {
+
+constexpr std::int64_t kRank = SeparableElements::kRank;
+
+/// Adds factor · (X × σ)_a of the spinors X_a, [3 directions][2 spins], to a list of that shape.
+void add_cross_sigma(double factor, const Cplx* x, std::ptrdiff_t stride, Cplx* to) {
+  for (std::size_t a = 0; a < 3; ++a) {
+    const std::size_t b = (a + 1) % 3, c = (a + 2) % 3;
+    Vec3 along_b{}, along_c{};
+    along_b[b] = along_c[c] = 1.0;
+    const SpinMatrix sigma_b = pauli(along_b), sigma_c = pauli(along_c);
+    for (std::size_t row = 0; row < 2; ++row)
+      for (std::size_t column = 0; column < 2; ++column) {
+        const auto at = [&](std::size_t direction) {
+          return x[static_cast<std::ptrdiff_t>(column) * stride +
+                   static_cast<std::ptrdiff_t>(direction)];
+        };
+        to[row * 6 + a] += factor * (at(b) * sigma_c[row][column] - at(c) * sigma_b[row][column]);
+      }
+  }
+}
+
+}  // namespace
+
+void SeparableElements::add(BandRange kets, Cplx* elements) const {
+  zgemm({.transpose_b = CblasTrans,
+         .m = std::ssize(bra) / kRank,
+         .n = kets.size(),
+         .k = kRank,
+         .beta = 1.0},
+        {bra.data(), kRank}, {ket.data() + kets.begin * kRank, kRank}, {elements, kets.size()});
+}
+
+SpinOrbitDisplacement::SpinOrbitDisplacement(const Crystal& crystal, int atom,
+                                             double strength_ry_bohr2, const Vec3& direction)
+    : position_bohr_(crystal.alat_bohr *
+                     crystal.atoms[static_cast<std::size_t>(atom)].position_alat),
+      direction_(direction),
+      strength_(strength_ry_bohr2 / static_cast<double>(crystal.atoms.size())) {
+  for (std::size_t i = 0; i < 3; ++i)
+    reciprocal_per_bohr_[i] = crystal.blat_per_bohr * crystal.bvec[i];
+}
+
+// Returns Σ_K B_a(K) c_nσ(K) and Σ_K (K·e) B_a(K) c_nσ(K), with B_a(K) = b(K) K_a
+// e^{iK·τ}. The list is [n_states][2 spins][2 kinds][3 directions a].
+std::vector<Cplx> SpinOrbitDisplacement::projections(const SpinorsAtPoint& states) const {
+  const std::int64_t n_pw = std::ssize(states.g), rows = 2 * states.coefficients.extent[0];
+  std::vector<Cplx> functions(static_cast<std::size_t>(6 * n_pw));
+  for (std::size_t i = 0; i < states.g.size(); ++i) {
+    Vec3 wave{};
+    for (int j = 0; j < 3; ++j)
+      wave = wave + (states.k[j] + states.g[i][j]) * reciprocal_per_bohr_[j];
+    const Cplx b = spin_orbit_form_factor(wave) * std::polar(1.0, dot(wave, position_bohr_));
+    for (std::size_t a = 0; a < 3; ++a) {
+      functions[6 * i + a] = wave[a] * b;
+      functions[6 * i + 3 + a] = dot(wave, direction_) * wave[a] * b;
+    }
+  }
+  std::vector<Cplx> found(static_cast<std::size_t>(6 * rows));
+  zgemm({.transpose_b = CblasNoTrans, .m = rows, .n = 6, .k = n_pw},
+        {states.coefficients.data, n_pw}, {functions.data(), 6}, {found.data(), 6});
+  return found;
+}
+
+SeparableElements SpinOrbitDisplacement::elements(const SpinorsAtPoint& bra,
+                                                  const SpinorsAtPoint& ket) const {
+  // (K' × K)·σ = Σ_a K'_a (K × σ)_a, and (K' − K)·e gives one term with K·e on each side.
+  SeparableElements made{.bra = projections(bra), .ket = {}};
+  for (Cplx& value : made.bra) value = std::conj(value);
+  const std::vector<Cplx> right = projections(ket);
+  made.ket.resize(right.size());
+  for (std::size_t n = 0; n < right.size(); n += static_cast<std::size_t>(kRank)) {
+    add_cross_sigma(strength_, &right[n + 3], 6, &made.ket[n]);
+    add_cross_sigma(-strength_, &right[n], 6, &made.ket[n + 3]);
+  }
+  return made;
+}
+
+}  // namespace quasi::gw
