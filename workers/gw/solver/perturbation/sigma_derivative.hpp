@@ -73,8 +73,8 @@ struct SigmaDerivativeAtK {
 struct FilteredPseudobands {
   const PseudobandPlan& plan;    ///< plan of Σ, with polynomials of H (PseudobandPlan::filter)
   const Wavefunctions& factors;  ///< random vectors of vectors_of_filter()
-  /// ε⁻¹ without one block of random vectors in χ, [block]. With an empty list the blocks have no
-  /// sums of their own.
+  /// ε⁻¹ without one block of random vectors in χ, [block]. With an empty list the blocks have
+  /// no sums of their own.
   std::vector<const std::vector<DielectricMatrix>*> without = {};
 };
 
