@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "workers/gw/solver/pseudoband_errors/coupling_errors.hpp"
+#include "workers/gw/solver/pseudoband_errors/statistical_errors.hpp"
 #include "workers/io/dataset_descriptions.hpp"
 
 namespace quasi::gw {
@@ -39,6 +41,36 @@ bool has_differences(const DisplacementElements& found) {
 /// True if the crystal has V_xc, so that g^GW is known.
 bool has_vxc(const DisplacementElements& found) {
   return !found.at.empty() && !found.at[0].empty() && !found.at[0][0].vxc.empty();
+}
+
+/// True if blocks of random vectors give statistical errors.
+bool has_blocks(const DisplacementElements& found) {
+  return !found.at.empty() && !found.at[0].empty() && !found.at[0][0].sigma_without.empty();
+}
+
+std::vector<Cplx> sigma_matrix(const ElementsAtK& at) {
+  std::vector<Cplx> sigma;
+  for (std::size_t i = 0; i < at.mean_field.size(); ++i) sigma.push_back(at.sigma(i));
+  return sigma;
+}
+
+/// Returns one part of the estimates of the mean ∂Σ, eV/Bohr, [displacement][k][bra][ket].
+std::vector<Cplx> all_estimates(const DisplacementElements& found,
+                                std::vector<Cplx> ComplexEstimates::*part) {
+  std::vector<Cplx> values;
+  for (const auto& at_k : found.at)
+    for (const ElementsAtK& at : at_k) {
+      const ComplexEstimates estimates = jackknife_of(sigma_matrix(at), at.sigma_without);
+      for (const Cplx& value : estimates.*part) values.push_back(value * kRydberg_ev);
+    }
+  return values;
+}
+
+/// Returns the norm of a matrix, eV/Bohr.
+double norm_of(const std::vector<Cplx>& matrix_ry) {
+  double sum = 0.0;
+  for (const Cplx& value : matrix_ry) sum += std::norm(value);
+  return std::sqrt(sum) * kRydberg_ev;
 }
 
 Cplx vxc_of(const ElementsAtK& at, std::size_t i) { return at.vxc[i]; }
@@ -94,6 +126,12 @@ void write_displacements(const DisplacementElements& found, const MeanField& fie
   if (has_differences(found))
     write("sigma_difference",
           [](const ElementsAtK& at, std::size_t i) { return at.difference[i]; });
+  if (!has_blocks(found)) return;
+  const std::vector<std::int64_t> shape{n_d, n_k, n_b, n_b};
+  file.write("/perturbations/sigma_estimate", all_estimates(found, &ComplexEstimates::value), shape,
+             "eV/Bohr");
+  file.write("/perturbations/sigma_half_width", all_estimates(found, &ComplexEstimates::half_width),
+             shape, "eV/Bohr");
 }
 
 nlohmann::json summary_of_displacements(const DisplacementElements& found, const MeanField& field) {
@@ -109,6 +147,13 @@ nlohmann::json summary_of_displacements(const DisplacementElements& found, const
       if (!at.vxc.empty()) {
         rows.back()["vxc_ev_per_bohr"] = norm_ev(at, vxc_of);
         rows.back()["gw_ev_per_bohr"] = norm_ev(at, gw_of);
+      }
+      if (!at.sigma_without.empty()) {
+        std::vector<double> without;
+        for (const auto& matrix : at.sigma_without) without.push_back(norm_of(matrix));
+        const JackknifeEstimate error = jackknife(norm_ev(at, sigma_of), without);
+        rows.back()["sigma_estimate_ev_per_bohr"] = error.value;
+        rows.back()["sigma_half_width_ev_per_bohr"] = error.half_width;
       }
       if (!at.difference.empty())
         rows.back()["largest_deviation_ev_per_bohr"] = largest_deviation_ry(at) * kRydberg_ev;
@@ -152,6 +197,28 @@ std::string table_of_gw(const nlohmann::json& summary) {
 
 }  // namespace
 
+namespace {
+
+/// Formats the norm of dSigma of each displacement and k with its interval; empty without blocks.
+std::string table_of_errors(const nlohmann::json& rows) {
+  if (rows.empty() || !rows.front().contains("sigma_half_width_ev_per_bohr")) return "";
+  std::string text =
+      "95 % intervals by blocks of random vectors (eV/Bohr)\n"
+      " displaced           k                                  dSigma      half\n";
+  for (const auto& row : rows) {
+    const auto& k = row.at("k");
+    char line[160];
+    std::snprintf(line, sizeof line, " %-15s %9.6f %9.6f %9.6f   %10.6f %9.6f\n",
+                  row.at("name").get<std::string>().c_str(), k[0].get<double>(), k[1].get<double>(),
+                  k[2].get<double>(), row.at("sigma_estimate_ev_per_bohr").get<double>(),
+                  row.at("sigma_half_width_ev_per_bohr").get<double>());
+    text += line;
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string table_of_displacements(const nlohmann::json& summary) {
   char line[200];
   std::snprintf(line, sizeof line,
@@ -170,6 +237,7 @@ std::string table_of_displacements(const nlohmann::json& summary) {
                   row.at("sigma_fixed_energies_ev_per_bohr").get<double>());
     text += line;
   }
+  text += table_of_errors(summary.at("rows"));
   text += deviations_of(summary);
   if (with_gw)
     text += table_of_gw(summary);

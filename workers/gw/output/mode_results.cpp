@@ -45,6 +45,11 @@ bool has_gw(const ModeElements& phonons) {
   return !phonons.couplings.empty() && phonons.couplings.front().gw_ev.has_value();
 }
 
+/// True if blocks of random vectors give statistical errors.
+bool has_errors(const ModeElements& phonons) {
+  return !phonons.couplings.empty() && phonons.couplings.front().sigma_error.has_value();
+}
+
 /// Returns a mean over sets for every mode, k, bra and ket, meV.
 /// @param size_ev  returns the mean of a coupling, eV
 template <typename Size>
@@ -89,6 +94,7 @@ std::vector<double> all_shifts(const ModeElements& phonons,
 nlohmann::json zero_point_rows(const ModeElements& phonons, const DisplacementElements& displaced,
                                const MeanField& field) {
   nlohmann::json rows = nlohmann::json::array();
+  if (phonons.shifts.empty()) return rows;
   for (std::size_t k = 0; k < displaced.k_index.size(); ++k)
     for (const auto& [begin, end] : multiplets(field.waves, 0, displaced.k_index[k],
                                                displaced.band_min - 1, displaced.band_max)) {
@@ -120,6 +126,7 @@ std::string bands_of(const nlohmann::json& bands) {
 }
 
 std::string table_of_shifts(const nlohmann::json& rows) {
+  if (rows.empty()) return "zero-point shifts are not available with pseudobands\n";
   std::string text =
       "zero-point shifts by optical modes at q = 0 with rigid ions (meV)\n"
       " k                               bands         Fan Debye-Waller       shift\n";
@@ -207,6 +214,19 @@ void write_modes(const ModeElements& phonons, const DisplacementElements& displa
                "meV");
     write_size("/modes/gw_size", [](const ModeCoupling& c) { return c.gw_ev.value_or(kNone); });
   }
+  if (has_errors(phonons)) {
+    file.write("/modes/sigma_estimate",
+               all_elements(phonons, axes, &ModeElementsAtK::sigma_estimate_ev), {n, k, b, b},
+               "meV");
+    file.write("/modes/sigma_half_width",
+               all_elements(phonons, axes, &ModeElementsAtK::sigma_half_width_ev), {n, k, b, b},
+               "meV");
+    write_size("/modes/sigma_size_estimate",
+               [](const ModeCoupling& c) { return c.sigma_error->value; });
+    write_size("/modes/sigma_size_half_width",
+               [](const ModeCoupling& c) { return c.sigma_error->half_width; });
+  }
+  if (phonons.shifts.empty()) return;
   file.write("/modes/fan_shift", all_shifts(phonons, &ZeroPointShifts::fan_ev), {n, k, b}, "meV");
   file.write("/modes/debye_waller_shift", all_shifts(phonons, &ZeroPointShifts::debye_waller_ev),
              {n, k, b}, "meV");
@@ -261,6 +281,14 @@ nlohmann::json summary_of_modes(const ModeElements& phonons, const DisplacementE
                     {"sigma_mev", 1e3 * c.sigma_ev},
                     {"ratio", c.ratio ? nlohmann::json(*c.ratio) : nlohmann::json(nullptr)},
                     {"potential_ev_per_angstrom", c.potential_ev_per_angstrom}});
+    if (c.sigma_error) {
+      rows.back()["sigma_estimate_mev"] = 1e3 * c.sigma_error->value;
+      rows.back()["sigma_half_width_mev"] = 1e3 * c.sigma_error->half_width;
+    }
+    if (c.ratio_error) {
+      rows.back()["ratio_estimate"] = c.ratio_error->value;
+      rows.back()["ratio_half_width"] = c.ratio_error->half_width;
+    }
     if (c.gw_ev) rows.back()["gw_mev"] = 1e3 * *c.gw_ev;
     if (c.enhancement) {
       rows.back()["enhancement"] = *c.enhancement;
@@ -297,6 +325,30 @@ std::string table_of_enhancements(const nlohmann::json& rows) {
   return text;
 }
 
+/// Formats dSigma and its ratio to g with their intervals; empty without blocks.
+std::string table_of_errors(const nlohmann::json& rows) {
+  if (rows.empty() || !rows.front().contains("sigma_half_width_mev")) return "";
+  std::string text =
+      "95 % intervals by blocks of random vectors (meV)\n"
+      " modes           meV k                               bands    |dSigma|      half  dSigma/g "
+      "     half\n";
+  for (const auto& row : rows) {
+    if (!row.contains("ratio_half_width") || row.at("mean_field_mev").get<double>() < kShown_mev)
+      continue;
+    const auto& k = row.at("k");
+    char line[200];
+    std::snprintf(line, sizeof line, " %-9s %9.3f %9.6f %9.6f %9.6f %7s %11.4f %9.4f %9.4f %9.4f\n",
+                  joined(row.at("modes").get<std::vector<int>>()).c_str(),
+                  row.at("energy_mev").get<double>(), k[0].get<double>(), k[1].get<double>(),
+                  k[2].get<double>(), bands_of(row.at("bands")).c_str(),
+                  row.at("sigma_estimate_mev").get<double>(),
+                  row.at("sigma_half_width_mev").get<double>(),
+                  row.at("ratio_estimate").get<double>(), row.at("ratio_half_width").get<double>());
+    text += line;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string table_of_modes(const nlohmann::json& summary) {
@@ -318,6 +370,7 @@ std::string table_of_modes(const nlohmann::json& summary) {
   if (left_out > 0) text += std::to_string(left_out) + " couplings below 0.001 meV are left out\n";
   text += "couplings between different multiplets are in modes.dat\n";
   const auto& rows = summary.at("rows");
+  text += table_of_errors(rows);
   if (!rows.empty() && rows.front().contains("gw_mev")) text += table_of_enhancements(rows);
   return text + table_of_shifts(summary.at("zero_point_shifts"));
 }

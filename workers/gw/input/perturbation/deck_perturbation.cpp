@@ -93,6 +93,34 @@ void read_folders(TableReader& reader, const std::filesystem::path& directory,
     p.folders.push_back({directory / (*folders)[i], directory / (*folders)[i + 1]});
 }
 
+/// Refuses pseudobands for which no first order of Σ is built.
+template <typename RefuseIf>
+void check_pseudobands(const Deck& deck, const RefuseIf& refuse_if) {
+  const PseudobandOptions& random = deck.pseudobands;
+  if (!random.wanted()) return;
+  refuse_if(!deck.mean_field.empirical, "pseudobands.vectors and perturbation.displaced",
+            "whose potentials have no differentiated recursion; leave [pseudobands] out");
+  refuse_if(deck.mean_field.eigensolver.method != Eigensolver::kOperator,
+            "pseudobands.vectors and meanfield.solver = \"dense\"",
+            "whose windows act on given states and have no first order; set solver = \"operator\"");
+  refuse_if(random.windows == WindowForm::kJackson, "pseudobands.windows = \"jackson\"",
+            "which lose a part of all states and of their first order; use \"splines\"");
+  refuse_if(!deck.perturbation.sternheimer, "pseudobands.vectors and state_response = \"sum\"",
+            "because random vectors leave no sum over states; set "
+            "perturbation.state_response = \"sternheimer\"");
+  refuse_if(random.target_error_ev > 0.0, "pseudobands.target_error_ev",
+            "which repeats jobs for the bars of energies alone; set pseudobands.vectors and "
+            "pseudobands.blocks");
+  refuse_if(random.blocks > 0 && deck.sigma.solution != Solution::kLinearised,
+            "pseudobands.blocks and a sigma.solution other than \"linearised\"",
+            "which repeats the whole job for each block; set solution = \"linearised\" or leave "
+            "blocks out");
+  refuse_if(random.blocks > 0 && deck.epsilon.subspace.wanted(),
+            "pseudobands.blocks and a static subspace of epsilon",
+            "which repeats the whole job for each block; leave out epsilon.subspace_tolerance and "
+            "epsilon.subspace_vectors, or leave blocks out");
+}
+
 }  // namespace
 
 void read_perturbation(TableReader reader, const std::filesystem::path& directory, Deck* deck) {
@@ -180,12 +208,11 @@ void check_perturbation(const Deck& deck, const std::string& where) {
             "which has no first order of Σ; use \"static\", \"two-rydberg\" or \"skip\"");
   refuse_if(deck.sigma.remainder, "sigma.static_remainder",
             "which has no first order of Σ; set it to false");
-  refuse_if(deck.sigma.exact_ch, "sigma.exact_ch",
-            "which has no first order of Σ; set it to false");
+  refuse_if(deck.sigma.exact_ch && !deck.pseudobands.wanted(), "sigma.exact_ch",
+            "which has no first order of Σ with eigenstates; set it to false");
   refuse_if(deck.sigma.outer.kind != OuterLoop::kNone, "sigma.outer_loop",
             "whose states and energies are not those of the displaced potential");
-  refuse_if(deck.pseudobands.wanted(), "pseudobands.vectors",
-            "which have no first order of Σ; leave them out");
+  check_pseudobands(deck, refuse_if);
   refuse_if(!deck.perturbation.wave_vectors.empty() && deck.perturbation.sternheimer,
             "perturbation.q other than 0 and state_response = \"sternheimer\"",
             "which is built for q = 0; set state_response = \"sum\" with more bands");

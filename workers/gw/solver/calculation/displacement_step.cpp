@@ -1,11 +1,57 @@
 #include "workers/gw/solver/calculation/displacement_step.hpp"
 
+#include <optional>
+
 #include "workers/backend/stopwatch.hpp"
 #include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
+#include "workers/gw/solver/perturbation/response/pseudoband_response.hpp"
+#include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
+#include "workers/gw/solver/pseudoband_errors/coupling_errors.hpp"
 
 namespace quasi::gw {
+namespace {
 
-void solve_displacements(const Deck& deck, const StepContext& context, Calculation& run) {
+/// Holds the random vectors of Σ, and ε⁻¹ without each of their blocks.
+class RandomStates {
+ public:
+  RandomStates(GroupedScreening* groups, const Calculation& run)
+      : factors_(vectors_of_filter(run.field, *run.pseudobands, PseudobandUse::kSelfEnergy)),
+        random_{*run.pseudobands, factors_} {
+    const int blocks = run.pseudobands->blocks;
+    if (blocks < 2) return;
+    for (int block = 0; block < blocks && groups != nullptr; ++block)
+      epsilon_.push_back(groups->dielectric_matrices(weights_without(block, blocks)));
+    for (int block = 0; block < blocks; ++block)
+      random_.without.push_back(groups != nullptr ? &epsilon_[static_cast<std::size_t>(block)]
+                                                  : &run.epsilon);
+  }
+  RandomStates(const RandomStates&) = delete;
+  RandomStates& operator=(const RandomStates&) = delete;
+  const FilteredPseudobands& of_sigma() const { return random_; }
+
+ private:
+  Wavefunctions factors_;
+  std::vector<std::vector<DielectricMatrix>> epsilon_;  ///< [block][q]
+  FilteredPseudobands random_;
+};
+
+/// Calculates the first orders in phonon modes from those in displacements.
+void solve_modes(const Deck& deck, const DisplacedCrystal& displaced, const StepContext& context,
+                 Calculation& run) {
+  run.phonons = mode_elements(zero_point_modes(*deck.perturbation.modes, run.field.crystal()),
+                              *run.displacements, run.field.waves);
+  add_mode_errors(*run.displacements, run.field.waves, *run.phonons);
+  // The shifts are sums over pairs of eigenstates.
+  if (displaced.pseudobands == nullptr)
+    run.phonons->shifts =
+        zero_point_shifts(run.phonons->modes, perturbations_of(displaced, run.field.crystal()),
+                          run.field, run.plan.sigma, *run.displacements, context.team.first());
+}
+
+}  // namespace
+
+void solve_displacements(const Deck& deck, GroupedScreening* groups, const StepContext& context,
+                         Calculation& run) {
   const Stopwatch clock;
   const auto note = [&](const char* text) {
     run.plan.notes.push_back(text);
@@ -23,17 +69,20 @@ void solve_displacements(const Deck& deck, const StepContext& context, Calculati
     note(
         "g^GW = g - <dV_xc> + <dSigma> is not available: the folders of perturbation.displaced "
         "have no VXC. The job writes g and <dSigma> apart");
+  std::optional<RandomStates> random;
+  if (run.pseudobands) random.emplace(groups, run);
   const DisplacedCrystal displaced{deck.mean_field.crystal, request,
-                                   files.empty() ? nullptr : &files};
+                                   files.empty() ? nullptr : &files,
+                                   random ? &random->of_sigma() : nullptr};
   if (deck.perturbation.at_gamma)
     run.displacements =
         displacement_elements(displaced, run.field, run.epsilon, run.plan.sigma, context);
   if (run.displacements && deck.perturbation.modes) {
-    run.phonons = mode_elements(zero_point_modes(*deck.perturbation.modes, run.field.crystal()),
-                                *run.displacements, run.field.waves);
-    run.phonons->shifts =
-        zero_point_shifts(run.phonons->modes, perturbations_of(displaced, run.field.crystal()),
-                          run.field, run.plan.sigma, *run.displacements, context.team.first());
+    if (random)
+      note(
+          "zero-point shifts are not available with pseudobands: they are sums over pairs of "
+          "eigenstates");
+    solve_modes(deck, displaced, context, run);
   }
   run.wave_vectors =
       wave_vector_elements(displaced, run.field, run.epsilon, run.plan.sigma, context);

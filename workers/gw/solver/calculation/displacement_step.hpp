@@ -1,12 +1,16 @@
 #pragma once
 
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
+#include "workers/gw/solver/screening/grouped_screening.hpp"
 
 namespace quasi::gw {
 
 /// Calculates the first orders of the table [perturbation] after Σ, on the devices of the team,
-/// and those in phonon modes. Collective.
+/// and those in phonon modes. Blocks of random vectors give their statistical errors. Collective.
+/// @param groups  χ by groups, from which ε⁻¹ without a block follows; with null the ε⁻¹ of
+///                the job serves all blocks
 /// @throws InvalidInput, NotConverged as displacement_elements() does
-void solve_displacements(const Deck& deck, const StepContext& context, Calculation& run);
+void solve_displacements(const Deck& deck, GroupedScreening* groups, const StepContext& context,
+                         Calculation& run);
 
 }  // namespace quasi::gw

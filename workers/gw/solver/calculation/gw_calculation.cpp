@@ -362,7 +362,7 @@ Calculation solve_mean_field(const Deck& deck, MeanField field, const Workplace&
     const PhaseClock clock(&run.seconds["pseudoband_errors"]);
     add_block_errors(deck, *blocks, progress, run);
   }
-  if (deck.perturbation.wanted) solve_displacements(deck, context, run);
+  if (deck.perturbation.wanted) solve_displacements(deck, screening.groups(), context, run);
   if (wants_path(deck) && place.team.ranks().leads()) {
     const PhaseClock clock(&run.seconds["band_path"]);
     bands_along_path(deck.sigma.path, ready.path, progress, run);

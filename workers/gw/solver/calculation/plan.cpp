@@ -306,7 +306,7 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   SigmaOptions& s = plan.sigma;
   s.method = deck.sigma.method;
   s.bands = band_count(field, deck.sigma.bands, top_is_whole(deck), "sigma.bands", &plan);
-  check_response(deck.perturbation, field, s.bands);
+  if (!deck.pseudobands.wanted()) check_response(deck.perturbation, field, s.bands);
   plan_cutoffs(deck, field, &plan);
   s.kpoints = plan_kpoints(deck.sigma.kpoints, field, &plan);
   plan_outer_bands(deck.sigma, outer_points(displaced, field, s.kpoints), field, &plan);

@@ -10,6 +10,7 @@
 #include "workers/gw/model/epsilon_options.hpp"
 #include "workers/gw/model/sigma_options.hpp"
 #include "workers/gw/solver/mean_field/problem.hpp"
+#include "workers/gw/solver/mean_field/pseudobands.hpp"
 #include "workers/gw/solver/screening/epsilon_file.hpp"
 
 namespace quasi::gw {
@@ -87,6 +88,13 @@ void set_frequencies(const Deck& deck, const MeanField& field, Plan* plan);
 /// Estimates the work and the memory of a plan that is otherwise complete.
 void estimate_memory(const Deck& deck, const MeanField& screening, const MeanField& field,
                      Plan* plan);
+
+/// Adds the step of first orders with pseudobands to the memory of the host. estimate_memory()
+/// leaves it out, because it does not know the pseudobands.
+/// @param random  plan of the pseudobands of Σ
+/// @return bytes of a device
+std::int64_t add_first_order_of_pseudobands(const Deck& deck, const MeanField& field,
+                                            const PseudobandPlan& random, Plan* plan);
 
 /// Returns the bytes of a device that sums a static χ: sums, bands on the box of transforms, and
 /// blocks of products. @param n_c  empty bands that it holds at a time

@@ -9,6 +9,7 @@
 #include "workers/gw/model/column_slices.hpp"
 #include "workers/gw/solver/calculation/plan.hpp"
 #include "workers/gw/solver/calculation/slices/slices_plan.hpp"
+#include "workers/gw/solver/mean_field/pseudobands.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
 #include "workers/gw/solver/perturbation/displacement_elements.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
@@ -112,8 +113,9 @@ struct FirstOrderBytes {
   double kernel = 0.0;    ///< matrices and rows in work
   double results = 0.0;   ///< of all finished parts, on the host
 };
+/// @param random  plan of the pseudobands of Σ; null: all bands are eigenstates
 FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, const Plan& plan,
-                                     double n_screened) {
+                                     double n_screened, const PseudobandPlan* random) {
   constexpr double kScratch_bytes = 2147483648.0, kKetsOfPart = 32.0, kKetsInWork = 16.0,
                    kRightSides = 512.0;
   const SigmaOptions& s = plan.sigma;
@@ -126,12 +128,11 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
       static_cast<double>(make_g_sphere(field.crystal().bdot, {}, s.bare_cutoff_ry).size());
   // With a wave vector the states of k and of k + q have products and energies of their own.
   const double sides = deck.perturbation.wave_vectors.empty() ? 1.0 : 2.0;
-  const double n_l = s.band_max - s.band_min + 1, n_b = s.bands,
+  const double n_l = s.band_max - s.band_min + 1, n_b = random != nullptr ? random->kept : s.bands,
                n_e = s.method == SigmaMethod::kCohsex ? 1.0 : sides * n_l,
                n_pw = static_cast<double>(field.waves.waves.front().g.size()),
                row = n_pw * field.n_spinor(),  // coefficients of a state
-      of_sum = 16.0 * n_p * n_e * n_l * n_l,
-               states = 16.0 * n_b * row + (plan.on_cpu ? 32.0 : 16.0) * n_b * row,
+      of_sum = 16.0 * n_p * n_e * n_l * n_l, states = (plan.on_cpu ? 48.0 : 32.0) * s.bands * row,
                z = 16.0 * n_l * n_b * n_l,
                n_f = contour ? static_cast<double>(plan.epsilon.frequencies_ry.size()) : 0.0;
   FirstOrderBytes bytes{.products = sides * (16.0 * n_l * n_b * (n_screened + n_bare) + states)};
@@ -150,9 +151,21 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
     bytes.kernel +=
         80.0 * columns * n_pw + (plan.on_cpu ? 32.0 : 16.0) * columns * n_l * (n_screened + n_bare);
   }
+  if (random != nullptr) {
+    // Three perturbations at a time: windows and their first orders, four sets of vectors of the
+    // recursion, and products of all of them beside those of one interaction.
+    const double n_r = random->bands() - random->kept, at_once = std::min(3.0, n_p),
+                 vectors = static_cast<double>(random->chosen.size());
+    bytes.kernel += 16.0 * n_pw * ((3.0 * at_once + 1.0) * n_r + 4.0 * (1.0 + at_once) * vectors) +
+                    (1.0 + at_once) * n_l * n_r * (48.0 * n_screened + 16.0 * n_bare);
+  }
   const double n_parts =
       std::max(1.0, std::floor(n_b / kKetsOfPart)) * static_cast<double>(field.zone.size());
-  bytes.results = n_parts * (2.0 * of_sum + 16.0 * n_p * n_l * n_l);
+  // Pseudobands have further parts, and each block of them has sums of its own.
+  const double n_sums = 1.0 + (random != nullptr ? deck.pseudobands.blocks : 0.0),
+               random_parts = random != nullptr ? static_cast<double>(field.zone.size()) : 0.0;
+  bytes.results = n_sums * (n_parts + random_parts) * (2.0 * of_sum + 16.0 * n_p * n_l * n_l);
+  bytes.sums += (n_sums - 1.0) * 4.0 * of_sum;
   // All couplings of a wave vector are made on the host, from one matrix of plane waves at a time.
   if (sides > 1.0) bytes.results += 16.0 * (n_p * n_b * n_b + n_pw * (n_pw + n_b) + row * n_b);
   return bytes;
@@ -223,20 +236,30 @@ double bytes_of_summing(const MeanField& screening, const Plan& plan, double mat
               : std::min(3.0 * products, static_cast<double>(plan.epsilon.memory_budget_bytes)));
 }
 
-/// Adds the step of first orders to the memory of a device and to that of the host.
-void add_first_order(const Deck& deck, const MeanField& field, const Sizes& n, Plan* plan) {
-  const FirstOrderBytes first = bytes_of_first_order(deck, field, *plan, n.n_screened);
+/// Adds the step of first orders to the memory of the host.
+/// @param random  as above
+/// @return bytes of a device
+std::int64_t add_first_order(const Deck& deck, const MeanField& field, const PseudobandPlan* random,
+                             Plan* plan) {
+  const Sizes n = sizes_of(field, *plan);
+  const FirstOrderBytes first = bytes_of_first_order(deck, field, *plan, n.n_screened, random);
   const bool poles = plan->sigma.method != SigmaMethod::kContour;
   const double square = n.n_screened * n.n_screened, of_poles = poles ? 24.0 * square : 0.0,
                summing = first.products + first.sums + first.kernel,
                read = plan->sigma.method == SigmaMethod::kGodbyNeeds ? 2.0 : 1.0;
-  plan->memory_bytes = std::max(plan->memory_bytes, static_cast<std::int64_t>(of_poles + summing));
   // The poles of one q are made from a copy of its ε⁻¹. Products take the place of the copy.
   const double loading = poles ? 16.0 * read * n.n_g * n.n_g + of_poles : 0.0,
                of_device = poles ? matrices_of_cpu(n, plan->real_states, 0.0).poles : 0.0;
   plan->host.sigma = std::max(
       plan->host.sigma, static_cast<double>(plan->screening_bytes) + first.results +
                             (plan->on_cpu ? of_device + std::max(loading, summing) : loading));
+  return static_cast<std::int64_t>(of_poles + summing);
+}
+
+/// Adds that step if the job has it and has no pseudobands.
+void add_first_order_of_eigenstates(const Deck& deck, const MeanField& field, Plan* plan) {
+  if (!deck.perturbation.wanted || deck.stop_after_epsilon || deck.pseudobands.wanted()) return;
+  plan->memory_bytes = std::max(plan->memory_bytes, add_first_order(deck, field, nullptr, plan));
 }
 
 /// Numbers that the memory of the host depends on.
@@ -346,8 +369,19 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
   plan->memory_bytes =
       static_cast<std::int64_t>(std::max({plan->stored ? 0.0 : summing, inverting, of_poles}));
   set_host_phases(deck, n, {of_states, n_v * n_c / kChiPortions, sums_stay}, plan);
-  if (deck.perturbation.wanted && !deck.stop_after_epsilon) add_first_order(deck, field, n, plan);
+  add_first_order_of_eigenstates(deck, field, plan);
   plan->host_bytes = plan->host.peak();
+}
+
+std::int64_t add_first_order_of_pseudobands(const Deck& deck, const MeanField& field,
+                                            const PseudobandPlan& random, Plan* plan) {
+  const std::int64_t of_device = add_first_order(deck, field, &random, plan);
+  double vectors = 0.0;
+  for (const KPointWaves& at : field.waves.waves)
+    vectors += 16.0 * static_cast<double>(random.chosen.size() * at.g.size());
+  plan->host.sigma +=
+      deck.pseudobands.blocks * static_cast<double>(plan->screening_bytes) + vectors;
+  return of_device;
 }
 
 void require_room(const Plan& plan, std::int64_t limit_bytes, const std::string& further) {

@@ -339,7 +339,12 @@ void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, int d
   plan_bands_of_sigma(run);
   note_pseudobands(deck, run);
   plan_closed_sum(deck, given, run);
+  std::int64_t of_first_order = 0;
+  if (deck.perturbation.wanted && !deck.stop_after_epsilon)
+    of_first_order =
+        add_first_order_of_pseudobands(deck, run.field, plan_of_sigma(*run.pseudobands), &run.plan);
   if (deck.pseudobands.blocks > 0) plan_memory_of_blocks(deck, bytes_of(given), devices, run);
+  run.plan.memory_bytes = std::max(run.plan.memory_bytes, of_first_order);
   run.plan.host.epsilon += bytes_of(given);  // until Σ takes its own vectors
   run.plan.host_bytes = run.plan.host.peak();
 }

@@ -63,8 +63,8 @@ class FilteredVectors {
         n_vectors_(static_cast<std::int64_t>(plan.chosen.size())),
         kept_(converted<T>(states, static_cast<std::size_t>(plan.kept * n_))) {}
 
-  /// Returns [windows][vectors][n_pw].
-  std::vector<T> make(const RandomFactors& factors) const {
+  /// Returns random vectors with a scale that makes their squares a mean, [vectors][n_pw].
+  std::vector<T> scaled(const RandomFactors& factors) const {
     std::vector<T> x(static_cast<std::size_t>(n_vectors_ * n_));
     const double scale = 1.0 / std::sqrt(static_cast<double>(n_vectors_));
 #pragma omp parallel for schedule(static)
@@ -73,6 +73,11 @@ class FilteredVectors {
         x[static_cast<std::size_t>(r * n_ + i)] =
             as<T>(factors.at(plan_.chosen[static_cast<std::size_t>(r)], static_cast<int>(i))) *
             scale;
+    return x;
+  }
+
+  /// Returns the windows of random vectors, [windows][vectors][n_pw]. @param x  as scaled() has it
+  std::vector<T> make(std::vector<T> x) const {
     remove_kept(view<T>(x, n_vectors_, n_));
     const WindowPolynomials& filter = *plan_.filter;
     const auto windows = static_cast<std::int64_t>(filter.size());
@@ -112,6 +117,21 @@ class FilteredVectors {
   std::vector<T> kept_;
 };
 
+/// Copies the windows of FilteredVectors::make() in the order of PseudobandPlan::place_of().
+template <typename T>
+void copy_windows(const std::vector<T>& vectors, const PseudobandPlan& plan, std::ptrdiff_t n_pw,
+                  std::vector<Cplx>::iterator to) {
+  const auto n_vectors = static_cast<std::ptrdiff_t>(plan.chosen.size());
+#pragma omp parallel for schedule(static)
+  for (int band = plan.kept; band < plan.bands(); ++band) {
+    const PseudobandPlan::Place place = plan.place_of(band - plan.kept);
+    const auto first = vectors.begin() + (static_cast<std::ptrdiff_t>(place.window) * n_vectors +
+                                          static_cast<std::ptrdiff_t>(place.vector)) *
+                                             n_pw;
+    std::copy_n(first, n_pw, to + (band - plan.kept) * n_pw);
+  }
+}
+
 /// Returns the states of a plan at one spin and k-point, [bands][n_pw].
 std::vector<Cplx> states_at(const MeanField& field, const PseudobandPlan& plan, PseudobandUse use,
                             int spin, int ik, HamiltonianKernels& kernels) {
@@ -126,25 +146,29 @@ std::vector<Cplx> states_at(const MeanField& field, const PseudobandPlan& plan, 
 #pragma omp parallel for schedule(static)
   for (int band = 0; band < plan.kept; ++band)
     std::copy_n(states.begin() + band * n_pw, n_pw, made.begin() + band * n_pw);
-  const auto add = [&](const auto& vectors) {
-    const auto n_vectors = static_cast<std::ptrdiff_t>(plan.chosen.size());
-#pragma omp parallel for schedule(static)
-    for (int band = plan.kept; band < plan.bands(); ++band) {
-      const PseudobandPlan::Place place = plan.place_of(band - plan.kept);
-      const auto first = vectors.begin() + (static_cast<std::ptrdiff_t>(place.window) * n_vectors +
-                                            static_cast<std::ptrdiff_t>(place.vector)) *
-                                               n_pw;
-      std::copy_n(first, n_pw, made.begin() + band * n_pw);
-    }
+  const auto add = [&](const auto& filtered) {
+    copy_windows(filtered.make(filtered.scaled(factors)), plan, n_pw,
+                 made.begin() + plan.kept * n_pw);
   };
   if (real)
-    add(FilteredVectors<double>(*loaded, h.size(), plan, states.data()).make(factors));
+    add(FilteredVectors<double>(*loaded, h.size(), plan, states.data()));
   else
-    add(FilteredVectors<Cplx>(*loaded, h.size(), plan, states.data()).make(factors));
+    add(FilteredVectors<Cplx>(*loaded, h.size(), plan, states.data()));
   return made;
 }
 
 }  // namespace
+
+std::vector<Cplx> windows_of_vectors(const PseudobandPlan& plan, View<const Cplx, 2> kept,
+                                     View<const Cplx, 2> factors, LoadedHamiltonian& h) {
+  const SingleThreadedBlas guard;
+  const std::int64_t n_pw = factors.extent[1];
+  std::vector<Cplx> made(static_cast<std::size_t>((plan.bands() - plan.kept) * n_pw));
+  copy_windows(FilteredVectors<Cplx>(h, n_pw, plan, kept.data)
+                   .make({factors.data, factors.data + factors.size()}),
+               plan, n_pw, made.begin());
+  return made;
+}
 
 PseudobandPlan plan_filtered_pseudobands(const MeanField& field, const PseudobandOptions& options,
                                          bool top_is_whole) {

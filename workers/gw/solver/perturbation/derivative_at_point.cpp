@@ -24,6 +24,8 @@ DerivativeAtPoint::DerivativeAtPoint(const DerivativeProblem& problem, const Der
                                      const CoulombInteraction& coulomb, GwKernels& kernels,
                                      StepTimes* times)
     : problem_(problem),
+      point_(point),
+      interaction_(coulomb),
       kernels_(kernels),
       times_(times),
       weight_(1.0 / problem.field.zone_volume_bohr3()),
@@ -47,7 +49,7 @@ DerivativeAtPoint::DerivativeAtPoint(const DerivativeProblem& problem, const Der
   of_kets_ = kernels.hamiltonian().make_couplings();
   of_bras_ = kernels.hamiltonian().make_couplings();
   clock.step("states");
-  load_screening(point, coulomb);
+  load_screening(0);
   const GSphere bare = problem.bare_sphere(point.iq);
   coulomb_ = averaged_coulomb(problem.epsilon[point.iq], bare, coulomb);
   clock.step("screening");
@@ -82,21 +84,23 @@ DerivativeAtPoint::DerivativeAtPoint(const DerivativeProblem& problem, const Der
   clock.step("products");
 }
 
-void DerivativeAtPoint::load_screening(const DerivativePoint& point,
-                                       const CoulombInteraction& coulomb) {
+void DerivativeAtPoint::load_screening(std::size_t screening) {
   const MeanField& field = problem_.field;
-  const DielectricMatrix& epsilon = problem_.epsilon[point.iq];
+  const DielectricMatrix& epsilon = problem_.epsilon_of(screening, point_.iq);
   const SigmaOptions& options = problem_.options;
+  screening_ = screening;
   mirrored_ = false;
+  poles_.reset();  // Two interactions need not fit into the memory of a device.
+  contour_.reset();
   if (options.method == SigmaMethod::kContour) {
-    auto made = std::make_unique<ContourScreening>(field, epsilon, options, coulomb, kernels_);
-    made->move_to(point.q, coulomb, field.crystal().bdot);
+    auto made = std::make_unique<ContourScreening>(field, epsilon, options, interaction_, kernels_);
+    made->move_to(point_.q, interaction_, field.crystal().bdot);
     sphere_ = made->sphere();
     contour_ = std::move(made);
     return;
   }
-  ScreenedPoles w(field, epsilon, options, coulomb);
-  const PlasmonPoleView poles = w.at_point(point.q).view();
+  ScreenedPoles w(field, epsilon, options, interaction_);
+  const PlasmonPoleView poles = w.at_point(point_.q).view();
   poles_ = kernels_.pole_sums().load(poles, options.rules);
   mirrored_ =
       one_side_ && are_local(problem_.perturbations) && (poles.hermitian || is_hermitian(poles));
@@ -111,12 +115,14 @@ StatesOfPoint DerivativeAtPoint::states_beyond(const Vec3& k, const WavesAtPoint
                        .bands = std::move(all.bands),
                        .outer = load(kernels_, outer),
                        .n_outer = n_,
-                       .pseudobands = problem_.pseudobands,
                        .weight = weight_};
   if (problem_.pseudobands == nullptr) return states;
-  states.kept = waves_at(problem_.field, k, 0, 0, problem_.pseudobands->kept, problem_.box);
-  states.factors.waves = rotated_waves(problem_.factors, problem_.field.zone.operations(),
-                                       states.inner.rotation, 0, 0, problem_.factors.n_bands);
+  const auto& [plan, factors, without] = *problem_.pseudobands;
+  states.pseudobands = &plan;
+  states.closed_x_ry = closed_x_ry(problem_.options, problem_.pseudobands);
+  states.kept = waves_at(problem_.field, k, 0, 0, plan.kept, problem_.box);
+  states.factors.waves = rotated_waves(factors, problem_.field.zone.operations(),
+                                       states.inner.rotation, 0, 0, factors.n_bands);
   return states;
 }
 
@@ -139,7 +145,7 @@ std::unique_ptr<PairBlock> DerivativeAtPoint::products(const LoadedBands& outer,
   return block;
 }
 
-void DerivativeAtPoint::add_poles(BandRange bands, std::vector<DerivativeSums>& sums) const {
+void DerivativeAtPoint::add_poles(BandRange bands, std::span<DerivativeSums> sums) const {
   const auto size = static_cast<std::size_t>(n_e_ * n_ * n_);
   const auto n_sums = static_cast<std::size_t>(n_p_) * size;
   const auto shaped = [&](std::vector<Cplx>& values) {
@@ -178,7 +184,7 @@ void DerivativeAtPoint::add_poles(BandRange bands, std::vector<DerivativeSums>& 
         }
 }
 
-void DerivativeAtPoint::add_contour(BandRange bands, std::vector<DerivativeSums>& sums) const {
+void DerivativeAtPoint::add_contour(BandRange bands, std::span<DerivativeSums> sums) const {
   const auto size = static_cast<std::size_t>(n_e_ * n_ * n_);
   std::vector<Cplx> found(2 * static_cast<std::size_t>(n_p_) * size);
   std::optional<FirstOrderProducts> projected;
@@ -197,7 +203,7 @@ void DerivativeAtPoint::add_contour(BandRange bands, std::vector<DerivativeSums>
     }
 }
 
-void DerivativeAtPoint::add_exchange(BandRange bands, std::vector<DerivativeSums>& sums) const {
+void DerivativeAtPoint::add_exchange(BandRange bands, std::span<DerivativeSums> sums) const {
   const auto size = static_cast<std::size_t>(n_ * n_);
   std::vector<Cplx> found(static_cast<std::size_t>(n_p_) * size);
   kernels_.pole_sums().add_first_order_exchange({*bare_bra_, ket_block(bare_bra_, bare_ket_)},
@@ -208,28 +214,46 @@ void DerivativeAtPoint::add_exchange(BandRange bands, std::vector<DerivativeSums
     for (std::size_t i = 0; i < size; ++i) sums[p].exchange[i] += found[p * size + i];
 }
 
-std::vector<DerivativeSums> DerivativeAtPoint::part(BandRange bands) const {
+std::vector<DerivativeSums> DerivativeAtPoint::part(const DerivativeRange& range) {
   StepClock clock(times_);
-  const auto size = static_cast<std::size_t>(n_ * n_), all = size * static_cast<std::size_t>(n_e_);
+  const BandRange bands = range.bands;
+  const auto size = static_cast<std::size_t>(n_ * n_), all = size * static_cast<std::size_t>(n_e_),
+             n_p = static_cast<std::size_t>(range.perturbations.size()),
+             n_screenings = problem_.n_screenings();
   std::vector<DerivativeSums> sums(
-      static_cast<std::size_t>(n_p_),
+      n_screenings * n_p,
       {std::vector<Cplx>(all), std::vector<Cplx>(all), std::vector<Cplx>(size)});
+  const auto sums_of = [&](std::size_t screening) {
+    return std::span(sums).subspan(screening * n_p, n_p);
+  };
+  const auto load = [&](std::size_t screening) {
+    if (screening != screening_) load_screening(screening);
+  };
   if (bands.begin < problem_.n_paired()) {
     couplings_->of_kets(bands, *of_kets_);
     clock.step("couplings");
-    if (contour_ != nullptr)
-      add_contour(bands, sums);
-    else
-      add_poles(bands, sums);
+    for (std::size_t screening = 0; screening < n_screenings; ++screening) {
+      load(screening);
+      if (contour_ != nullptr)
+        add_contour(bands, sums_of(screening));
+      else
+        add_poles(bands, sums_of(screening));
+    }
     clock.step("correlation");
-    add_exchange(bands, sums);
+    add_exchange(bands, sums_of(0));
     clock.step("exchange");
   }
   if (beyond_ != nullptr) {
-    beyond_->add(bands, {poles_.get(), contour_.get(), mirrored_, coulomb_, problem_.energies_ry},
-                 sums);
+    const InteractionsOfPoint interactions{n_screenings, [&](std::size_t screening) {
+                                             load(screening);
+                                             return InteractionOfPoint{poles_.get(), contour_.get(),
+                                                                       mirrored_, coulomb_,
+                                                                       problem_.energies_ry};
+                                           }};
+    beyond_->add(bands, range.perturbations, interactions, sums);
     clock.step("states_beyond");
   }
+  for (std::size_t i = n_p; i < sums.size(); ++i) sums[i].exchange = sums[i % n_p].exchange;
   return sums;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "workers/gw/solver/perturbation/contour_first_order.hpp"
@@ -24,12 +25,20 @@ struct DerivativeProblem {
   std::vector<double> energies_ry;  ///< E, common to all elements, [n_energies]
   FftBox box{};
   const StateResponse* response = nullptr;  ///< null: without states beyond the bands
-  /// Plan of the filtered pseudobands among the inner states; null: all are eigenstates.
-  const PseudobandPlan* pseudobands = nullptr;
-  Wavefunctions factors = {};  ///< random vectors of pseudobands, vectors_of_filter()
+  /// Filtered pseudobands among the inner states; null: all are eigenstates.
+  const FilteredPseudobands* pseudobands = nullptr;
 
   /// Returns the number of inner states that are eigenstates. Their pairs are summed.
-  int n_paired() const { return pseudobands != nullptr ? pseudobands->kept : options.bands; }
+  int n_paired() const { return pseudobands != nullptr ? pseudobands->plan.kept : options.bands; }
+  /// Returns the number of screened interactions: that of all random vectors, and those without one
+  /// block of them.
+  std::size_t n_screenings() const {
+    return 1 + (pseudobands != nullptr ? pseudobands->without.size() : 0);
+  }
+  /// Returns ε⁻¹ of one screened interaction at an irreducible q.
+  const DielectricMatrix& epsilon_of(std::size_t screening, std::size_t iq) const {
+    return screening == 0 ? epsilon[iq] : (*pseudobands->without[screening - 1])[iq];
+  }
   /// Returns the number of outer states on either side.
   std::int64_t n_outer() const { return options.band_max - options.band_min + 1; }
   /// Returns the plane waves of the exchange at an irreducible q.
@@ -45,20 +54,27 @@ struct DerivativePoint {
   Vec3 q{};            ///< reduced
 };
 
+/// Selects terms of one point: a range of inner bands, and a range of perturbations.
+struct DerivativeRange {
+  BandRange bands;
+  BandRange perturbations;
+};
+
 /// Holds states, products, W and couplings of one point on one device, and calculates the
 /// derivative of Σ there.
 class DerivativeAtPoint {
  public:
-  /// Loads the point to the device of `kernels`. `problem`, `kernels` and `times` must outlive the
-  /// object.
+  /// Loads the point to the device of `kernels`. `problem`, `coulomb`, `kernels` and `times` must
+  /// outlive the object.
   /// @param times  receives the seconds of each step; null if they are not recorded
   DerivativeAtPoint(const DerivativeProblem& problem, const DerivativePoint& point,
                     const CoulombInteraction& coulomb, GwKernels& kernels, StepTimes* times);
 
-  /// Calculates the terms of F_n for n in `bands` of the ket, and those of F_n' for n' in `bands`
-  /// of the bra. The sum over all ranges is the derivative at this q.
-  /// @return the sums of each perturbation, Ry/Bohr, [n_p]
-  std::vector<DerivativeSums> part(BandRange bands) const;
+  /// Calculates the terms of F_n for n in the bands of the ket, and those of F_n' for n' in these
+  /// bands of the bra. The sum over all ranges is the derivative at this q.
+  /// @param range  eigenstates alone with all perturbations, or pseudobands alone
+  /// @return the sums of each screened interaction and perturbation, Ry/Bohr, [n_screenings][n_p]
+  std::vector<DerivativeSums> part(const DerivativeRange& range);
 
  private:
   /// States of the inner sum on one side.
@@ -70,22 +86,25 @@ class DerivativeAtPoint {
   StatesOfPoint states_beyond(const Vec3& k, const WavesAtPoint& outer) const;
   std::unique_ptr<PairBlock> products(const LoadedBands& outer, const LoadedBands& inner,
                                       const LoadedSphere& sphere) const;
-  void load_screening(const DerivativePoint& point, const CoulombInteraction& coulomb);
-  void add_poles(BandRange bands, std::vector<DerivativeSums>& sums) const;
-  void add_contour(BandRange bands, std::vector<DerivativeSums>& sums) const;
-  void add_exchange(BandRange bands, std::vector<DerivativeSums>& sums) const;
+  void load_screening(std::size_t screening);
+  void add_poles(BandRange bands, std::span<DerivativeSums> sums) const;
+  void add_contour(BandRange bands, std::span<DerivativeSums> sums) const;
+  void add_exchange(BandRange bands, std::span<DerivativeSums> sums) const;
   const PairBlock& ket_block(const std::unique_ptr<PairBlock>& bra,
                              const std::unique_ptr<PairBlock>& ket) const {
     return one_side_ ? *bra : *ket;
   }
 
   const DerivativeProblem& problem_;
+  const DerivativePoint point_;
+  const CoulombInteraction& interaction_;
   GwKernels& kernels_;
   StepTimes* times_;
   double weight_;
   std::int64_t n_p_, n_e_, n_;
-  bool one_side_;  ///< states and products of bra and ket are the same
-  bool mirrored_;  ///< the terms of F_n' are the adjoints of those of F_n
+  bool one_side_;              ///< states and products of bra and ket are the same
+  bool mirrored_;              ///< the terms of F_n' are the adjoints of those of F_n
+  std::size_t screening_ = 0;  ///< index of the loaded screened interaction
   CoupledBands bra_, ket_;
   std::unique_ptr<const CouplingParts> couplings_;
   /// V of the part: V_n'n of its kets, and V*_n'n of its bras.

@@ -25,18 +25,46 @@ Vec3 unit_vector(char direction) {
   return unit;
 }
 
+namespace {
+
+/// Positions of E_l and E_m among the energies of a derivative.
+struct EnergyPositions {
+  std::size_t bra, ket;
+
+  EnergyPositions(const SigmaDerivativeAtK& all, std::size_t l, std::size_t m) {
+    const auto n = static_cast<std::size_t>(all.n);
+    const bool one_energy = all.energy_ry.size() == 1;  // static COHSEX
+    bra = one_energy ? 0 : l;
+    ket = one_energy ? 0 : (all.energy_ry.size() == 2 * n ? n : 0) + m;
+  }
+};
+
+/// Returns the mean of ∂Σ at E_l and E_m without one block of random vectors.
+std::vector<Cplx> mean_without(const SigmaDerivativeAtK& all, std::size_t block) {
+  const auto n = static_cast<std::size_t>(all.n);
+  const DerivativeSums& sums = all.without[block];
+  std::vector<Cplx> mean(sums.exchange);
+  for (std::size_t i = 0; i < n * n; ++i) {
+    const EnergyPositions at(all, i / n, i % n);
+    mean[i] += 0.5 * (sums.correlation[at.bra * n * n + i] + sums.correlation[at.ket * n * n + i]);
+  }
+  return mean;
+}
+
+}  // namespace
+
 ElementsAtK at_bra_and_ket(const SigmaDerivativeAtK& all) {
   const auto n = static_cast<std::size_t>(all.n);
-  const bool one_energy = all.energy_ry.size() == 1;  // static COHSEX
-  const std::size_t first_ket = all.energy_ry.size() == 2 * n ? n : 0;
   ElementsAtK elements{.mean_field = all.mean_field,
                        .sigma_bra = std::vector<Cplx>(n * n),
                        .sigma_ket = std::vector<Cplx>(n * n),
                        .fixed_energies = std::vector<Cplx>(n * n)};
+  for (std::size_t block = 0; block < all.without.size(); ++block)
+    elements.sigma_without.push_back(mean_without(all, block));
   for (std::size_t l = 0; l < n; ++l)
     for (std::size_t m = 0; m < n; ++m) {
-      const std::size_t i = l * n + m, bra = one_energy ? 0 : l,
-                        ket = one_energy ? 0 : first_ket + m;
+      const std::size_t i = l * n + m;
+      const auto [bra, ket] = EnergyPositions(all, l, m);
       const auto row = static_cast<std::int64_t>(l), column = static_cast<std::int64_t>(m);
       elements.sigma_bra[i] = all.at(bra, row, column);
       elements.sigma_ket[i] = all.at(ket, row, column);
@@ -72,7 +100,8 @@ std::vector<double> outer_energies_ry(const MeanField& field, const SigmaOptions
 /// Perturbations of a job and the response of states beyond the bands of Σ.
 struct PerturbedStates {
   std::vector<Perturbation> perturbations;
-  std::optional<StateResponse> response;  ///< absent: the bands of Σ respond alone
+  std::optional<StateResponse> response;             ///< absent: the bands of Σ respond alone
+  const FilteredPseudobands* pseudobands = nullptr;  ///< null: all bands are eigenstates
 };
 
 /// Calculates the elements of all displacements at one k.
@@ -83,7 +112,8 @@ std::vector<ElementsAtK> calculate(const MeanField& field,
   std::vector<ElementsAtK> list;
   const std::vector<double> energies_ry = outer_energies_ry(field, options);
   const DerivativeRequest request{perturbed.perturbations, energies_ry, &times,
-                                  perturbed.response ? &*perturbed.response : nullptr};
+                                  perturbed.response ? &*perturbed.response : nullptr,
+                                  perturbed.pseudobands};
   for (const auto& derivative : sigma_derivatives(field, epsilon, options, request, context))
     list.push_back(at_bra_and_ket(derivative.front()));
   return list;
@@ -117,9 +147,11 @@ void add_differences(const CheckedDisplacements& checked, const MeanField& field
                      const DeviceContext& context, std::vector<ElementsAtK>& elements) {
   const auto potentials = checked.potentials(field.crystal());
   const std::vector<double> energies_ry = outer_energies_ry(field, options);
-  const auto found = finite_differences(
-      field, epsilon, options, {potentials, energies_ry, checked.displaced.request.check_step_bohr},
-      context);
+  const auto found =
+      finite_differences(field, epsilon, options,
+                         {potentials, energies_ry, checked.displaced.request.check_step_bohr,
+                          checked.displaced.pseudobands},
+                         context);
   for (std::size_t d = 0; d < elements.size(); ++d)
     elements[d].difference = mean_of_bra_and_ket(found[d], energies_ry.size());
 }
@@ -185,6 +217,13 @@ double largest_deviation_ry(const ElementsAtK& at) {
   for (std::size_t i = 0; i < at.difference.size(); ++i)
     largest = std::max(largest, std::abs(at.difference[i] - at.sigma(i)));
   return largest;
+}
+
+DisplacementElements elements_without(const DisplacementElements& found, std::size_t block) {
+  DisplacementElements rest = found;
+  for (auto& at_k : rest.at)
+    for (ElementsAtK& at : at_k) at.sigma_bra = at.sigma_ket = at.sigma_without[block];
+  return rest;
 }
 
 std::vector<Displacement> displacements_of(const PerturbationRequest& request,
@@ -255,7 +294,8 @@ DisplacementElements displacement_elements(const DisplacedCrystal& displaced,
                              .band_max = options.band_max};
   options.slope = false;
   PerturbedStates perturbed{.perturbations = perturbations_of(displaced, field.crystal()),
-                            .response = {}};
+                            .response = {},
+                            .pseudobands = displaced.pseudobands};
   if (displaced.request.sternheimer)
     perturbed.response = {empirical_potential(displaced.crystal),
                           displaced.request.response_residual};

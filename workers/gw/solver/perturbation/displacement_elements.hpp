@@ -22,6 +22,9 @@ struct ElementsAtK {
   /// Mean of ∂Σ at E_l and E_m by finite displacements; empty if the request has no check.
   std::vector<Cplx> difference;
   std::vector<Cplx> vxc;  ///< ⟨l|∂V_xc|m⟩; empty for a crystal without V_xc
+  /// Means of ∂Σ at E_l and E_m without one block of random vectors, [block]. The list is empty
+  /// without blocks.
+  std::vector<std::vector<Cplx>> sigma_without = {};
 
   /// Returns ⟨∂Σ⟩ of the element number i, Ry/Bohr: the mean of its values at both energies.
   Cplx sigma(std::size_t i) const { return 0.5 * (sigma_bra[i] + sigma_ket[i]); }
@@ -72,6 +75,10 @@ struct DisplacementElements {
 /// none.
 double largest_deviation_ry(const ElementsAtK& at);
 
+/// Returns elements in which ∂Σ is the one without a block of random vectors, at both energies.
+/// @param block  counted from 0
+DisplacementElements elements_without(const DisplacementElements& found, std::size_t block);
+
 /// Returns the unit vector along 'x', 'y' or 'z'.
 Vec3 unit_vector(char direction);
 
@@ -96,6 +103,8 @@ struct DisplacedCrystal {
   const PerturbationRequest& request;
   /// Displacements of a mean field from files; null: the crystal is a built-in one.
   const std::vector<FileDisplacement>* files = nullptr;
+  /// Filtered pseudobands among the inner states of Σ; null: all are eigenstates.
+  const FilteredPseudobands* pseudobands = nullptr;
 };
 
 /// Lists the displacements of the request or, with files, those of the files.

@@ -15,6 +15,14 @@ struct ModeElementsAtK {
   std::vector<Cplx> mean_field_ev;  ///< Σ_aα u_aα ⟨l|∂V/∂τ_aα|m⟩
   std::vector<Cplx> sigma_ev;       ///< Σ_aα u_aα ∂Σ_lm, mean at both energies
   std::vector<Cplx> gw_ev;          ///< Σ_aα u_aα g^GW_aα,lm; empty for a crystal without V_xc
+  /// Estimates of sigma_ev by blocks of random vectors, and half of the 95 % intervals of real and
+  /// imaginary parts (add_mode_errors()). Without blocks they are empty.
+  std::vector<Cplx> sigma_estimate_ev = {}, sigma_half_width_ev = {};
+};
+
+/// Holds an estimate by blocks of random vectors and half the width of its 95 % interval.
+struct StatisticalEstimate {
+  double value = 0.0, half_width = 0.0;
 };
 
 /// Holds the coupling of a degenerate set of modes to the multiplets of bra and ket at one k. The
@@ -30,6 +38,8 @@ struct ModeCoupling {
   double potential_ev_per_angstrom = 0.0;  ///< |g|/√(ħ/(2Mω)) with the mass of the cell
   std::optional<double> gw_ev;             ///< √ of the mean |g^GW|²; absent without V_xc
   std::optional<double> enhancement;       ///< |g^GW|/|g|; absent where g vanishes or without V_xc
+  std::optional<StatisticalEstimate> sigma_error;  ///< of sigma_ev, eV; absent without blocks
+  std::optional<StatisticalEstimate> ratio_error;  ///< of ratio; absent without blocks or ratio
 };
 
 /// Holds the shifts of the mean-field energies by the zero-point motion of one mode at one k

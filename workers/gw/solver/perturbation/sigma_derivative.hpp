@@ -2,10 +2,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "workers/gw/model/sigma_options.hpp"
+#include "workers/gw/solver/mean_field/pseudobands.hpp"
 #include "workers/gw/solver/perturbation/response/sternheimer.hpp"
 #include "workers/gw/solver/self_energy/sigma.hpp"
 #include "workers/gw/solver/step_times.hpp"
@@ -57,6 +59,8 @@ struct SigmaDerivativeAtK {
   std::vector<Cplx> mean_field;   ///< ⟨l|∂V|m⟩
   /// Parts of ∂Σ. Static COHSEX has one energy.
   DerivativeSums sigma;
+  /// Parts of ∂Σ without one block of random vectors in W and G, [block]; empty without blocks.
+  std::vector<DerivativeSums> without = {};
 
   /// Returns the element (l, m) of ∂Σ = ∂Σ_x + ∂Σ_c at energy number e, Ry/Bohr.
   Cplx at(std::size_t e, std::int64_t l, std::int64_t m) const {
@@ -64,6 +68,25 @@ struct SigmaDerivativeAtK {
     return sigma.exchange[i] + sigma.correlation[e * static_cast<std::size_t>(n * n) + i];
   }
 };
+
+/// Describes the filtered pseudobands among the inner states of a derivative of Σ.
+struct FilteredPseudobands {
+  const PseudobandPlan& plan;    ///< plan of Σ, with polynomials of H (PseudobandPlan::filter)
+  const Wavefunctions& factors;  ///< random vectors of vectors_of_filter()
+  /// ε⁻¹ without one block of random vectors in χ, [block]. With an empty list the blocks have
+  /// no sums of their own.
+  std::vector<const std::vector<DielectricMatrix>*> without = {};
+};
+
+/// Returns x = E − E_n at which a derivative subtracts the closed sum over all states. This sum
+/// does not move with the atoms (docs/theory/gw.md 14.12). It is absent without pseudobands, and
+/// where Σ has no closed sum. Static CH is equal at all x.
+inline std::optional<double> closed_x_ry(const SigmaOptions& options,
+                                         const FilteredPseudobands* pseudobands) {
+  if (pseudobands == nullptr) return std::nullopt;
+  if (options.method != SigmaMethod::kCohsex) return options.closed_sum_x_ry;
+  return options.exact_static_ch ? std::optional(0.0) : std::nullopt;
+}
 
 /// Holds the perturbations in which Σ is derived, and the energies E at which Σ is taken.
 struct DerivativeRequest {
@@ -73,16 +96,21 @@ struct DerivativeRequest {
   StepTimes* times = nullptr;              ///< receives the seconds of devices by step; may be null
   /// First orders of states beyond the bands of Σ by linear equations; null: those of the bands.
   const StateResponse* response = nullptr;
+  /// Pseudobands among the bands of Σ, which need a response; null: all bands are eigenstates.
+  const FilteredPseudobands* pseudobands = nullptr;
 };
 
 /// Calculates the first order of Σ between the outer states of the options at every k of their
 /// list, [perturbation][k]. All bands of the inner sum also enter the first order of the states.
-/// With a response the states beyond these bands enter it too (docs/theory/gw.md 14.10).
+/// With a response the states beyond these bands enter it too (docs/theory/gw.md 14.10). With
+/// pseudobands it is the derivative of Σ with the same random vectors, which do not move, and the
+/// blocks of these vectors have derivatives of their own (docs/theory/gw.md 14.12).
 /// Energies and the occupied bands at k + p are those of the mean field, which has one spin. The
 /// devices of the team share parts of the bands, and the checkpoint keeps finished parts. Bits do
 /// not depend on the number of devices, nor on an interruption. All ranks call it together.
 /// @throws InvalidInput for methods without a first order, imaginary poles, the static remainder or
-/// the completed CH. It also rejects two spins, perturbations with different p, and a p that does
+/// the completed CH of eigenstates, and for pseudobands without polynomials of H or a response. It
+/// also rejects two spins, perturbations with different p, and a p that does
 /// not lead from each k-point to another.
 std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
     const MeanField& field, const std::vector<DielectricMatrix>& epsilon,

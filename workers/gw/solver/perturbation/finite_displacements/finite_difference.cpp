@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/mean_field/filtered_pseudobands.hpp"
 #include "workers/gw/solver/perturbation/finite_displacements/screening_at_rest.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 
@@ -16,11 +17,12 @@ struct DisplacedStates {
   std::vector<Cplx> coefficients;  ///< [n][component][G]
 };
 
+/// Returns the lowest eigenstates of a displaced crystal on the plane waves of those at rest.
 DisplacedStates displaced_states(const MeanField& field, const PotentialOfCrystal& potential,
-                                 const WavesAtPoint& at_rest, const Vec3& k, GwKernels& kernels) {
+                                 const WavesAtPoint& at_rest, const Vec3& k, std::int64_t n_bands,
+                                 GwKernels& kernels) {
   const std::vector<IVec3>& g = at_rest.waves.g;
-  const std::int64_t n_bands = at_rest.waves.coefficients.extent[0],
-                     order = at_rest.waves.coefficients.extent[1];
+  const std::int64_t order = at_rest.waves.coefficients.extent[1];
   const auto n = static_cast<std::size_t>(order);
   const GIndex index(g);
   std::vector<Cplx> h(n * n);
@@ -41,21 +43,49 @@ DisplacedStates displaced_states(const MeanField& field, const PotentialOfCrysta
   return states;
 }
 
+/// Adds the windows of a displaced H to its protected states, from the random vectors of the
+/// crystal at rest.
+void add_windows(const MeanField& field, const HamiltonianOperator& h, const WavesAtPoint& at_rest,
+                 const FilteredPseudobands& random, GwKernels& kernels, DisplacedStates& states) {
+  const PseudobandPlan& plan = random.plan;
+  const RotatedWaves vectors = rotated_waves(random.factors, field.zone.operations(),
+                                             at_rest.rotation, 0, 0, random.factors.n_bands);
+  const std::vector<Cplx> windows = windows_of_vectors(
+      plan, view<const Cplx>(states.coefficients, plan.kept, std::ssize(at_rest.waves.g)),
+      vectors.coefficients, *kernels.hamiltonian().load(h));
+  states.coefficients.insert(states.coefficients.end(), windows.begin(), windows.end());
+  for (int band = plan.kept; band < plan.bands(); ++band)
+    states.energy_ry.push_back(field.waves.energy(0, at_rest.rotation.irreducible, band));
+}
+
+/// Subtracts the closed sum at x from Σ_c of one block, which has empty states of one energy.
+void subtract_closed_sum(const ScreeningAtRest& w, const BandBlock& block, double x_ry,
+                         PairBlock& products, std::vector<Cplx>& sum) {
+  BandBlock empty = block;
+  empty.inner_ry.assign(empty.inner_ry.size(), -x_ry);
+  empty.occupation.assign(empty.occupation.size(), 0.0);
+  const auto size = static_cast<std::size_t>(block.n_l * block.n_l);
+  std::vector<Cplx> closed(size);
+  w.add(empty, std::vector<double>{0.0}, products, closed);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] -= closed[i % size];
+}
+
 /// Σ_lm(E) between the states at rest of one k, with the inner states of displaced crystals.
 class SigmaOfDisplacedStates {
  public:
   SigmaOfDisplacedStates(const MeanField& field, const SigmaOptions& options,
-                         const std::vector<double>& energies_ry, const std::array<int, 3>& box,
-                         const DeviceContext& context)
+                         const std::vector<double>& energies_ry,
+                         const FilteredPseudobands* pseudobands, const DeviceContext& context)
       : field_(field),
         options_(options),
         energies_ry_(energies_ry),
-        box_(box),
+        pseudobands_(pseudobands),
+        box_(sum_box(field, field.waves.header.g)),
         context_(context),
         k_(field.waves.k[static_cast<std::size_t>(options.kpoints.front())]),
         n_(options.band_max - options.band_min + 1),
         outer_(load(context.kernels,
-                    waves_at(field, k_, 0, options.band_min - 1, options.band_max, box))),
+                    waves_at(field, k_, 0, options.band_min - 1, options.band_max, box_))),
         block_(context.kernels.pair_products().make_block()) {
     for (int n = 0; n < options.bands; ++n) occupation_.push_back(n < field.n_occupied ? 1.0 : 0.0);
   }
@@ -79,20 +109,21 @@ class SigmaOfDisplacedStates {
       const Vec3 k = k_ - point.k;
       const WavesAtPoint at_rest = waves_at(field_, k, 0, 0, options_.bands, box_);
       for (std::size_t i = 0; i < potentials.size(); ++i) {
-        const DisplacedStates states =
-            displaced_states(field_, *potentials[i], at_rest, k, context_.kernels);
+        const DisplacedStates states = inner_states(*potentials[i], at_rest, k);
         const auto inner = context_.kernels.pair_products().load_bands(
             box_,
             view<const Cplx>(states.coefficients, options_.bands,
                              at_rest.waves.coefficients.extent[1]),
             view<const std::int32_t>(at_rest.box_index, std::ssize(at_rest.waves.g)));
         fill(*inner, *spheres.screened);
-        w.add({.n_l = n_,
-               .n_b = options_.bands,
-               .inner_ry = states.energy_ry,
-               .occupation = occupation_,
-               .weight = weight()},
-              energies_ry_, *block_, sums[i]);
+        const BandBlock bands{.n_l = n_,
+                              .n_b = options_.bands,
+                              .inner_ry = states.energy_ry,
+                              .occupation = occupation_,
+                              .weight = weight()};
+        w.add(bands, energies_ry_, *block_, sums[i]);
+        if (const auto x_ry = closed_x_ry(options_, pseudobands_))
+          subtract_closed_sum(w, bands, *x_ry, *block_, sums[i]);
         fill(*inner, *spheres.bare);
         add_exchange_matrix(*block_, coulomb, field_.n_occupied, weight(), sums[i]);
         context_.progress.throw_if_cancelled();
@@ -103,6 +134,17 @@ class SigmaOfDisplacedStates {
  private:
   double weight() const { return 1.0 / field_.zone_volume_bohr3(); }
 
+  DisplacedStates inner_states(const PotentialOfCrystal& potential, const WavesAtPoint& at_rest,
+                               const Vec3& k) const {
+    const int n_bands = pseudobands_ != nullptr ? pseudobands_->plan.kept : options_.bands;
+    DisplacedStates states =
+        displaced_states(field_, potential, at_rest, k, n_bands, context_.kernels);
+    if (pseudobands_ == nullptr) return states;
+    const HamiltonianOperator h(local_parts(field_.crystal(), k, at_rest.waves.g, potential.local));
+    add_windows(field_, h, at_rest, *pseudobands_, context_.kernels, states);
+    return states;
+  }
+
   void fill(const LoadedBands& inner, const LoadedSphere& sphere) {
     context_.kernels.pair_products().fill({*outer_, {0, n_}}, {inner, {0, options_.bands}}, sphere,
                                           *block_);
@@ -111,6 +153,7 @@ class SigmaOfDisplacedStates {
   const MeanField& field_;
   const SigmaOptions& options_;
   const std::vector<double>& energies_ry_;
+  const FilteredPseudobands* pseudobands_;
   std::array<int, 3> box_;
   const DeviceContext& context_;
   Vec3 k_;
@@ -129,8 +172,7 @@ std::vector<std::vector<Cplx>> finite_differences(const MeanField& field,
                                                   const DeviceContext& context) {
   const std::vector<double> energies_ry =
       options.method == SigmaMethod::kCohsex ? std::vector<double>{0.0} : wanted.energies_ry;
-  SigmaOfDisplacedStates sigma(field, options, energies_ry, sum_box(field, field.waves.header.g),
-                               context);
+  SigmaOfDisplacedStates sigma(field, options, energies_ry, wanted.pseudobands, context);
   std::vector<const PotentialOfCrystal*> potentials;
   for (const DisplacedPotentials& pair : wanted.potentials) {
     potentials.push_back(&pair.forth);

@@ -5,6 +5,7 @@
 
 #include "workers/gw/solver/mean_field/eigensolver/operator_states.hpp"
 #include "workers/gw/solver/mean_field/spinors/spin_orbit.hpp"
+#include "workers/gw/solver/perturbation/sigma_derivative.hpp"
 #include "workers/gw/solver/self_energy/sigma.hpp"
 
 namespace quasi::gw {
@@ -26,12 +27,16 @@ struct DifferenceRequest {
   const std::vector<DisplacedPotentials>& potentials;
   const std::vector<double>& energies_ry;  ///< E of Σ_lm(E), [E]
   double step_bohr = 0.0;                  ///< h
+  /// Pseudobands of the inner states, whose random vectors stay; null: all are eigenstates.
+  const FilteredPseudobands* pseudobands = nullptr;
 };
 
 /// Calculates [Σ_lm(E; h) − Σ_lm(E; −h)]/2h at the first k of the options, Ry/Bohr
 /// (docs/theory/gw.md 14.5). W, E and the outer states are those at rest. The inner states are the
 /// lowest eigenstates of |k+G|² + V(G − G') with each potential, from dense matrices. Spinors
-/// add the spin–orbit term. The first order of a potential or a state does not enter.
+/// add the spin–orbit term. The first order of a potential or a state does not enter. With
+/// pseudobands the windows of the displaced H are made anew from the same random vectors, and the
+/// closed sum is subtracted as in Σ.
 /// @return [potential][E][l][m]; static COHSEX has one energy
 std::vector<std::vector<Cplx>> finite_differences(const MeanField& field,
                                                   const std::vector<DielectricMatrix>& epsilon,

@@ -29,78 +29,93 @@ void subtract_projection(View<const Cplx, 2> a, View<const Cplx, 2> b, View<cons
         {overlap.data(), n}, {a.data, n_pw}, {to.data(), n_pw});
 }
 
-/// Calculates T_l(H̃) x and its first order by their recursion.
-class DifferentiatedRecursion {
+/// Applies one local potential to plane-wave coefficients of several vectors.
+class AppliedPotential {
  public:
-  DifferentiatedRecursion(const FilteredStates& states, LoadedHamiltonian& h,
-                          const PotentialElements& potential)
-      : states_(states),
-        h_(h),
-        n_d_(std::ssize(potential)),
-        n_x_(states.factors.extent[0]),
-        n_pw_(states.factors.extent[1]) {
-    const GIndex index(states.g);
+  AppliedPotential(const PotentialElements& potential, const GIndex& index,
+                   const std::vector<IVec3>& g)
+      : n_pw_(std::ssize(g)) {
     for (const auto& [difference, value] : potential) {
       value_.push_back(value);
-      for (const IVec3& at : states.g) source_.push_back(index.find(at - difference));
+      for (const IVec3& at : g) source_.push_back(index.find(at - difference));
     }
   }
 
-  /// @param x, dx  θ outside of P, and its first order
-  /// @return Σ_l c_kl ∂T_l of every window, [windows][vectors][n_pw]
-  std::vector<Cplx> run(std::vector<Cplx> x, std::vector<Cplx> dx) const {
-    const WindowPolynomials& filter = *states_.plan.filter;
-    const auto windows = filter.size(), degree = static_cast<std::size_t>(filter.degree());
-    std::vector<Cplx> sum(windows * x.size());
-    std::vector<Cplx> before = x, d_before = dx;
+  /// Adds factor · ∂V x to `to`. @param x, to  [n_x][n_pw]
+  void add(double factor, const Cplx* x, std::int64_t n_x, Cplx* to) const {
+#pragma omp parallel for schedule(static)
+    for (std::int64_t n = 0; n < n_x; ++n)
+      for (std::size_t d = 0; d < value_.size(); ++d) {
+        const Cplx value = factor * value_[d];
+        const std::int32_t* const source = source_.data() + static_cast<std::int64_t>(d) * n_pw_;
+        for (std::int64_t i = 0; i < n_pw_; ++i)
+          if (source[i] >= 0) to[n * n_pw_ + i] += value * x[n * n_pw_ + source[i]];
+      }
+  }
+
+ private:
+  std::int64_t n_pw_;
+  std::vector<Cplx> value_;           ///< ∂V(ΔG), [n_d]
+  std::vector<std::int32_t> source_;  ///< position of G − ΔG, or −1; [n_d][n_pw]
+};
+
+/// Calculates T_l(H̃) x and its first orders in several perturbations by their recursion. Each set
+/// holds x and then ∂x of every perturbation, [1 + n_p][vectors][n_pw].
+class DifferentiatedRecursion {
+ public:
+  DifferentiatedRecursion(const FilteredStates& states, LoadedHamiltonian& h,
+                          std::span<const PotentialElements* const> potentials)
+      : filter_(*states.plan.filter),
+        h_(h),
+        n_x_(states.factors.extent[0]),
+        n_pw_(states.factors.extent[1]) {
+    const GIndex index(states.g);
+    for (const PotentialElements* potential : potentials)
+      potentials_.emplace_back(*potential, index, states.g);
+  }
+
+  /// @param now  θ outside of P, and its first orders
+  /// @return Σ_l c_kl ∂T_l of every window, [windows][n_p][vectors][n_pw]
+  std::vector<Cplx> run(std::vector<Cplx> now) const {
+    const auto windows = filter_.size(), degree = static_cast<std::size_t>(filter_.degree());
+    const auto n = static_cast<std::int64_t>(now.size()), first = n_x_ * n_pw_;
+    std::vector<Cplx> sum(windows * static_cast<std::size_t>(n - first)), before = now;
     for (std::size_t l = 0; l <= degree; ++l) {
-      for (std::size_t k = 0; k < windows; ++k) {
-        const double c = filter.coefficients()[k * (degree + 1) + l];
-        for (std::size_t i = 0; i < dx.size(); ++i) sum[k * dx.size() + i] += c * dx[i];
-      }
-      std::vector<Cplx> next = scaled(x), d_next = scaled(dx);
-      const std::vector<Cplx> forced = pushed(x);
-      const double factor = l == 0 ? 1.0 : 2.0;
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        next[i] = factor * next[i] - (l == 0 ? Cplx{} : before[i]);
-        d_next[i] =
-            factor * (d_next[i] + forced[i] / filter.half_ry()) - (l == 0 ? Cplx{} : d_before[i]);
-      }
-      before = std::exchange(x, std::move(next));
-      d_before = std::exchange(dx, std::move(d_next));
+#pragma omp parallel for schedule(static)
+      for (std::int64_t i = first; i < n; ++i)
+        for (std::size_t k = 0; k < windows; ++k)
+          sum[k * static_cast<std::size_t>(n - first) + static_cast<std::size_t>(i - first)] +=
+              filter_.coefficients()[k * (degree + 1) + l] * now[static_cast<std::size_t>(i)];
+      if (l == degree) break;
+      before = std::exchange(now, next(now, before, l == 0));
     }
     return sum;
   }
 
  private:
-  /// Returns H̃ x = (H − centre) x/half.
-  std::vector<Cplx> scaled(const std::vector<Cplx>& x) const {
-    const WindowPolynomials& filter = *states_.plan.filter;
-    std::vector<Cplx> image(x.size());
-    h_.apply({x.data(), {n_x_, n_pw_}}, {image.data(), {n_x_, n_pw_}});
-    for (std::size_t i = 0; i < x.size(); ++i)
-      image[i] = (image[i] - filter.centre_ry() * x[i]) / filter.half_ry();
-    return image;
-  }
-
-  /// Returns ∂V x.
-  std::vector<Cplx> pushed(const std::vector<Cplx>& x) const {
-    std::vector<Cplx> image(x.size());
+  /// Returns T_{l+1} and its first orders from those of l and l − 1.
+  std::vector<Cplx> next(const std::vector<Cplx>& now, const std::vector<Cplx>& before,
+                         bool is_first) const {
+    const auto n = static_cast<std::int64_t>(now.size()), of_set = n_x_ * n_pw_;
+    const double factor = (is_first ? 1.0 : 2.0) / filter_.half_ry(), kept = is_first ? 0.0 : 1.0;
+    std::vector<Cplx> image(now.size());
+    h_.apply({now.data(), {n / n_pw_, n_pw_}}, {image.data(), {n / n_pw_, n_pw_}});
 #pragma omp parallel for schedule(static)
-    for (std::int64_t n = 0; n < n_x_; ++n)
-      for (std::int64_t d = 0; d < n_d_; ++d)
-        for (std::int64_t i = 0; i < n_pw_; ++i)
-          if (const std::int32_t from = source_[static_cast<std::size_t>(d * n_pw_ + i)]; from >= 0)
-            image[static_cast<std::size_t>(n * n_pw_ + i)] +=
-                value_[static_cast<std::size_t>(d)] * x[static_cast<std::size_t>(n * n_pw_ + from)];
+    for (std::int64_t i = 0; i < n; ++i)
+      image[static_cast<std::size_t>(i)] =
+          factor * (image[static_cast<std::size_t>(i)] -
+                    filter_.centre_ry() * now[static_cast<std::size_t>(i)]) -
+          kept * before[static_cast<std::size_t>(i)];
+    for (std::size_t p = 0; p < potentials_.size(); ++p)
+      potentials_[p].add(factor, now.data(), n_x_,
+                         image.data() + static_cast<std::int64_t>(p + 1) * of_set);
     return image;
   }
 
-  const FilteredStates& states_;
+  const WindowPolynomials& filter_;
   LoadedHamiltonian& h_;
-  std::vector<Cplx> value_;           ///< ∂V(ΔG), [n_d]
-  std::vector<std::int32_t> source_;  ///< position of G − ΔG, or −1; [n_d][n_pw]
-  std::int64_t n_d_, n_x_, n_pw_;
+  std::vector<AppliedPotential> potentials_;
+  std::int64_t n_x_, n_pw_;
 };
 
 }  // namespace
@@ -129,26 +144,31 @@ Wavefunctions vectors_of_filter(const MeanField& field, const PseudobandPlan& pl
 }
 
 std::vector<Cplx> pseudoband_response(const FilteredStates& states, LoadedHamiltonian& h,
-                                      const PotentialElements& potential,
-                                      const std::vector<Cplx>& response) {
+                                      std::span<const PotentialElements* const> potentials,
+                                      const std::vector<Cplx>& responses) {
   const View<const Cplx, 2> theta = states.factors;
-  const std::int64_t n_pw = theta.extent[1];
-  const View<const Cplx, 2> prime{response.data(), {states.plan.kept, n_pw}};
-  std::vector<Cplx> x(theta.data, theta.data + theta.size()), dx(x.size());
-  subtract_projection(states.kept, states.kept, theta, x);
-  subtract_projection(prime, states.kept, theta, dx);
-  subtract_projection(states.kept, prime, theta, dx);
-  const std::vector<Cplx> of_windows =
-      DifferentiatedRecursion(states, h, potential).run(std::move(x), std::move(dx));
-  const PseudobandPlan& plan = states.plan;
-  std::vector<Cplx> made;
-  for (int band = plan.kept; band < plan.bands(); ++band) {
-    const PseudobandPlan::Place place = plan.place_of(band - plan.kept);
-    const auto first =
-        of_windows.begin() +
-        static_cast<std::ptrdiff_t>((place.window * plan.chosen.size() + place.vector)) * n_pw;
-    made.insert(made.end(), first, first + n_pw);
+  const std::int64_t n_pw = theta.extent[1], kept = states.plan.kept, n_p = std::ssize(potentials);
+  std::vector<Cplx> sets(theta.data, theta.data + theta.size());
+  subtract_projection(states.kept, states.kept, theta, sets);
+  for (std::int64_t p = 0; p < n_p; ++p) {
+    const View<const Cplx, 2> prime{responses.data() + p * kept * n_pw, {kept, n_pw}};
+    std::vector<Cplx> dx(static_cast<std::size_t>(theta.size()));
+    subtract_projection(prime, states.kept, theta, dx);
+    subtract_projection(states.kept, prime, theta, dx);
+    sets.insert(sets.end(), dx.begin(), dx.end());
   }
+  const std::vector<Cplx> of_windows =
+      DifferentiatedRecursion(states, h, potentials).run(std::move(sets));
+  const PseudobandPlan& plan = states.plan;
+  const auto n_x = static_cast<std::int64_t>(plan.chosen.size());
+  std::vector<Cplx> made;
+  for (std::int64_t p = 0; p < n_p; ++p)
+    for (int band = plan.kept; band < plan.bands(); ++band) {
+      const PseudobandPlan::Place place = plan.place_of(band - plan.kept);
+      const auto at = (static_cast<std::int64_t>(place.window) * n_p + p) * n_x +
+                      static_cast<std::int64_t>(place.vector);
+      made.insert(made.end(), of_windows.begin() + at * n_pw, of_windows.begin() + (at + 1) * n_pw);
+    }
   return made;
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
+#include "workers/gw/solver/mean_field/eigensolver/operator_states.hpp"
 #include "workers/gw/solver/mean_field/pseudobands.hpp"
-#include "workers/gw/solver/perturbation/sigma_derivative.hpp"
 
 namespace quasi::gw {
 
@@ -28,22 +29,13 @@ Wavefunctions vectors_of_filter(const MeanField& field, const PseudobandPlan& pl
 ///
 /// The windows are fixed functions of the energy. ∂P follows from the first orders of the
 /// protected states outside of P.
+/// All perturbations share the recursion of T_l.
 /// @param h  H at the same k-point
-/// @param potential  ∂V(G), Ry/Bohr
-/// @param response  ψ'_n of all protected states in it, SternheimerEquation::solve(); [kept][n_pw]
-/// @return 1/Bohr, in the order of PseudobandPlan::place_of(), [bands − kept][n_pw]
+/// @param potentials  ∂V(G) of each perturbation, Ry/Bohr
+/// @param responses  ψ'_n of all protected states, SternheimerEquation::solve(); [n_p][kept][n_pw]
+/// @return 1/Bohr, bands in the order of PseudobandPlan::place_of(), [n_p][bands − kept][n_pw]
 std::vector<Cplx> pseudoband_response(const FilteredStates& states, LoadedHamiltonian& h,
-                                      const PotentialElements& potential,
-                                      const std::vector<Cplx>& response);
-
-/// Calculates the first order of Σ with filtered pseudobands, [perturbation][k], as
-/// sigma_derivatives() does. It is the derivative of Σ with the same random vectors.
-/// @param field  states of filtered_pseudobands() for Σ, and field.hamiltonian
-/// @param wanted  with a response, and perturbations of p = 0
-/// @throws InvalidInput as sigma_derivatives() does, or if the plan has no polynomials of H
-std::vector<std::vector<SigmaDerivativeAtK>> pseudoband_derivatives(
-    const MeanField& field, const PseudobandPlan& plan,
-    const std::vector<DielectricMatrix>& epsilon, const SigmaOptions& options,
-    const DerivativeRequest& wanted, const StepContext& context);
+                                      std::span<const PotentialElements* const> potentials,
+                                      const std::vector<Cplx>& responses);
 
 }  // namespace quasi::gw

@@ -71,13 +71,51 @@ void add_correlation(DerivativeSums& sum, std::size_t at, const Cplx& value) {
 
 }  // namespace
 
+namespace {
+
+/// Returns rows of `range` copied without the bands in `left_out`.
+/// @param values  [rows][n_bands][n_g]
+std::vector<Cplx> rows_without(const std::vector<Cplx>& values, BandRange left_out,
+                               std::int64_t n_bands, std::int64_t n_g) {
+  std::vector<Cplx> rest;
+  rest.reserve(values.size());
+  const std::int64_t row = n_bands * n_g;
+  for (auto at = values.begin(); at != values.end(); at += row) {
+    rest.insert(rest.end(), at, at + left_out.begin * n_g);
+    rest.insert(rest.end(), at + left_out.end * n_g, at + row);
+  }
+  return rest;
+}
+
+}  // namespace
+
 /// Holds the products of the kets n of a part, [n_outer][n][n_g], and of ψ'_n, [(p, m)][n][n_g].
 struct TermsBeyondBands::Part {
-  BandRange kets;
-  std::int64_t n_p = 0, n_screened = 0, n_bare = 0;
+  std::int64_t n_kets = 0, n_p = 0, n_screened = 0, n_bare = 0;
   std::vector<Cplx> screened, bare;                    ///< M_mn
   std::vector<Cplx> screened_response, bare_response;  ///< M'_mn of each perturbation
   std::vector<double> energy_ry, occupation;           ///< of the kets
+  double scale = 1.0;                                  ///< factor of all terms
+
+  /// Returns the part without some kets, counted from the first one. Products without W are absent.
+  Part without(BandRange left_out, double factor) const {
+    Part rest{.n_kets = n_kets - left_out.size(), .n_p = n_p, .n_screened = n_screened};
+    rest.screened = rows_without(screened, left_out, n_kets, n_screened);
+    rest.screened_response = rows_without(screened_response, left_out, n_kets, n_screened);
+    for (std::int64_t n = 0; n < n_kets; ++n)
+      if (n < left_out.begin || n >= left_out.end) {
+        rest.energy_ry.push_back(energy_ry[static_cast<std::size_t>(n)]);
+        rest.occupation.push_back(occupation[static_cast<std::size_t>(n)]);
+      }
+    rest.scale = factor;
+    return rest;
+  }
+};
+
+/// Describes sums over plasmon poles: at every energy of Σ, or at one energy for all of them.
+struct TermsBeyondBands::PoleTerms {
+  std::vector<double> energies_ry, kets_ry, occupation;
+  double factor = 1.0;
 };
 
 TermsBeyondBands::TermsBeyondBands(const std::vector<Perturbation>& perturbations,
@@ -99,17 +137,9 @@ std::vector<Cplx> TermsBeyondBands::responses(std::span<const PotentialElements*
                                               BandRange kets) const {
   const PseudobandPlan* const plan = states_.pseudobands;
   if (plan == nullptr || kets.begin < plan->kept) return equation_.solve(potentials, kets);
-  const FilteredStates states{*plan, states_.inner.waves.g, states_.kept.waves.coefficients,
-                              states_.factors.waves.coefficients};
-  const auto n_pw = static_cast<std::ptrdiff_t>(states.g.size());
-  std::vector<Cplx> all;
-  for (const PotentialElements* potential : potentials) {
-    const std::vector<Cplx> made = pseudoband_response(
-        states, *loaded_, *potential, equation_.solve({&potential, 1}, {0, plan->kept}));
-    all.insert(all.end(), made.begin() + (kets.begin - plan->kept) * n_pw,
-               made.begin() + (kets.end - plan->kept) * n_pw);
-  }
-  return all;
+  return pseudoband_response({*plan, states_.inner.waves.g, states_.kept.waves.coefficients,
+                              states_.factors.waves.coefficients},
+                             *loaded_, potentials, equation_.solve(potentials, {0, plan->kept}));
 }
 
 std::vector<Cplx> TermsBeyondBands::products(const LoadedBands& right, BandRange range,
@@ -123,64 +153,98 @@ std::vector<Cplx> TermsBeyondBands::products(const LoadedBands& right, BandRange
   return values;
 }
 
-void TermsBeyondBands::add(BandRange kets, const InteractionOfPoint& interaction,
-                           std::vector<DerivativeSums>& sums) const {
+TermsBeyondBands::Part TermsBeyondBands::part_of(BandRange kets) const {
   const View<const Cplx, 2>& c = states_.inner.waves.coefficients;
-  const std::int64_t n_part = kets.size(), n_pw = c.extent[1];
-  const auto index = view<const std::int32_t>(states_.inner.box_index, n_pw);
-  Part part{.kets = kets};
-  const auto first = static_cast<std::ptrdiff_t>(kets.begin), last = first + n_part;
+  const std::int64_t n_kets = kets.size(), n_pw = c.extent[1];
+  Part part{.n_kets = n_kets};
+  const auto first = static_cast<std::ptrdiff_t>(kets.begin), last = first + n_kets;
   part.energy_ry.assign(states_.bands.energy_ry.begin() + first,
                         states_.bands.energy_ry.begin() + last);
   part.occupation.assign(states_.bands.occupation.begin() + first,
                          states_.bands.occupation.begin() + last);
-  {
-    const auto loaded = kernels_.pair_products().load_bands(
-        states_.box, {c.data + kets.begin * n_pw, {n_part, n_pw}}, index);
-    part.screened = products(*loaded, {0, n_part}, *states_.screened, part.n_screened);
-    part.bare = products(*loaded, {0, n_part}, *states_.bare, part.n_bare);
-  }
-  const auto n_p = std::ssize(perturbations_),
-             at_once = std::max<std::int64_t>(1, kRightSides / std::max<std::int64_t>(1, n_part));
+  const auto loaded =
+      kernels_.pair_products().load_bands(states_.box, {c.data + kets.begin * n_pw, {n_kets, n_pw}},
+                                          view<const std::int32_t>(states_.inner.box_index, n_pw));
+  part.screened = products(*loaded, {0, n_kets}, *states_.screened, part.n_screened);
+  part.bare = products(*loaded, {0, n_kets}, *states_.bare, part.n_bare);
+  return part;
+}
+
+void TermsBeyondBands::add(BandRange kets, BandRange perturbations,
+                           const InteractionsOfPoint& interactions,
+                           std::span<DerivativeSums> sums) const {
+  Part part = part_of(kets);
+  const PseudobandPlan* const plan = states_.pseudobands;
+  const bool are_random = plan != nullptr && kets.begin >= plan->kept;
+  const std::int64_t n_p = perturbations.size(), n_pw = states_.inner.waves.coefficients.extent[1],
+                     at_once =
+                         are_random ? n_p : std::max<std::int64_t>(1, kRightSides / part.n_kets);
+  const auto index = view<const std::int32_t>(states_.inner.box_index, n_pw);
   for (std::int64_t begin = 0; begin < n_p; begin += at_once) {
     part.n_p = std::min(at_once, n_p - begin);
     std::vector<const PotentialElements*> potentials;
     for (std::int64_t p = begin; p < begin + part.n_p; ++p)
-      potentials.push_back(&perturbations_[static_cast<std::size_t>(p)].elements);
+      potentials.push_back(
+          &perturbations_[static_cast<std::size_t>(perturbations.begin + p)].elements);
     const std::vector<Cplx> response = responses(potentials, kets);
     const auto loaded = kernels_.pair_products().load_bands(
-        states_.box, view<const Cplx>(response, part.n_p * n_part, n_pw), index);
+        states_.box, view<const Cplx>(response, part.n_p * part.n_kets, n_pw), index);
     part.screened_response.clear();
     part.bare_response.clear();
     for (std::int64_t p = 0; p < part.n_p; ++p) {
-      const BandRange of_p{p * n_part, (p + 1) * n_part};
+      const BandRange of_p{p * part.n_kets, (p + 1) * part.n_kets};
       const auto screened = products(*loaded, of_p, *states_.screened, part.n_screened),
                  bare = products(*loaded, of_p, *states_.bare, part.n_bare);
       part.screened_response.insert(part.screened_response.end(), screened.begin(), screened.end());
       part.bare_response.insert(part.bare_response.end(), bare.begin(), bare.end());
     }
-    const auto here = std::span(sums).subspan(static_cast<std::size_t>(begin),
-                                              static_cast<std::size_t>(part.n_p));
-    if (interaction.contour != nullptr)
-      add_contour(part, interaction, here);
-    else
-      add_poles(part, interaction, here);
-    add_exchange(part, interaction.coulomb, here);
+    for (std::size_t i = 0; i < interactions.count; ++i) {
+      const auto here =
+          sums.subspan(i * static_cast<std::size_t>(n_p) + static_cast<std::size_t>(begin),
+                       static_cast<std::size_t>(part.n_p));
+      const InteractionOfPoint interaction = interactions.load(i);
+      if (i == 0) add_exchange(part, interaction.coulomb, here);
+      std::optional<Part> fewer;
+      if (i > 0 && are_random) {
+        const auto [first, end] = plan->bands_of_block(static_cast<int>(i) - 1);
+        fewer = part.without({first - plan->kept, end - plan->kept},
+                             plan->blocks / (plan->blocks - 1.0));
+      }
+      if (interaction.contour != nullptr)
+        add_contour(fewer ? *fewer : part, interaction, here);
+      else
+        add_poles(fewer ? *fewer : part, interaction, here);
+    }
   }
 }
 
 void TermsBeyondBands::add_poles(const Part& part, const InteractionOfPoint& interaction,
                                  std::span<DerivativeSums> sums) const {
-  const std::int64_t n = states_.n_outer, n_part = part.kets.size(), n_g = part.n_screened,
-                     n_e = std::ssize(interaction.energies_ry), stacked = part.n_p * n;
+  add_pole_terms(part, interaction,
+                 {{interaction.energies_ry.begin(), interaction.energies_ry.end()},
+                  part.energy_ry,
+                  part.occupation},
+                 sums);
+  if (!states_.closed_x_ry) return;
+  const auto n = static_cast<std::size_t>(part.n_kets);
+  add_pole_terms(
+      part, interaction,
+      {{0.0}, std::vector<double>(n, -*states_.closed_x_ry), std::vector<double>(n), -1.0}, sums);
+}
+
+void TermsBeyondBands::add_pole_terms(const Part& part, const InteractionOfPoint& interaction,
+                                      const PoleTerms& wanted,
+                                      std::span<DerivativeSums> sums) const {
+  const std::int64_t n = states_.n_outer, n_kets = part.n_kets, n_g = part.n_screened,
+                     n_e = std::ssize(wanted.energies_ry), stacked = part.n_p * n,
+                     n_all = std::ssize(interaction.energies_ry);
   const auto bands = kernels_.pair_products().make_block(),
              response = kernels_.pair_products().make_block();
-  bands->load(view<const Cplx>(part.screened, n, n_part, n_g));
-  response->load(view<const Cplx>(part.screened_response, stacked, n_part, n_g));
-  const OffDiagonalTerms terms{{interaction.energies_ry.data(), {n_e}},
-                               view<const double>(part.energy_ry, n_part),
-                               view<const double>(part.occupation, n_part),
-                               states_.weight};
+  bands->load(view<const Cplx>(part.screened, n, n_kets, n_g));
+  response->load(view<const Cplx>(part.screened_response, stacked, n_kets, n_g));
+  const OffDiagonalTerms terms{
+      view<const double>(wanted.energies_ry, n_e), view<const double>(wanted.kets_ry, n_kets),
+      view<const double>(wanted.occupation, n_kets), wanted.factor * part.scale * states_.weight};
   std::vector<Cplx> right(static_cast<std::size_t>(n_e * n * stacked)), left;
   interaction.poles->add_offdiagonal_between(*bands, *response, terms, {},
                                              view<Cplx>(right, n_e, n, stacked));
@@ -192,18 +256,20 @@ void TermsBeyondBands::add_poles(const Part& part, const InteractionOfPoint& int
   const auto of_ket = view<const Cplx>(right, n_e, n, stacked),
              of_bra = view<const Cplx>(left, n_e, stacked, n);
   for (std::int64_t p = 0; p < part.n_p; ++p)
-    for (std::int64_t e = 0; e < n_e; ++e)
+    for (std::int64_t i = 0; i < n_all; ++i)
       for (std::int64_t l = 0; l < n; ++l)
-        for (std::int64_t m = 0; m < n; ++m)
+        for (std::int64_t m = 0; m < n; ++m) {
+          const std::int64_t e = std::min(i, n_e - 1);
           add_correlation(
-              sums[static_cast<std::size_t>(p)], static_cast<std::size_t>((e * n + l) * n + m),
+              sums[static_cast<std::size_t>(p)], static_cast<std::size_t>((i * n + l) * n + m),
               of_ket(e, l, p * n + m) + (interaction.hermitian ? std::conj(of_ket(e, m, p * n + l))
                                                                : of_bra(e, p * n + l, m)));
+        }
 }
 
 void TermsBeyondBands::add_contour(const Part& part, const InteractionOfPoint& interaction,
                                    std::span<DerivativeSums> sums) const {
-  const std::int64_t n = states_.n_outer, n_part = part.kets.size(), n_g = part.n_screened,
+  const std::int64_t n = states_.n_outer, n_part = part.n_kets, n_g = part.n_screened,
                      n_e = std::ssize(interaction.energies_ry), stacked = part.n_p * n;
   const ContourShares shares(interaction.contour->grid());
   std::vector<std::vector<double>> share;  // [e · n_part + n][frequency]
@@ -235,7 +301,8 @@ void TermsBeyondBands::add_contour(const Part& part, const InteractionOfPoint& i
       zgemm({.transpose_b = CblasConjTrans, .m = stacked, .n = n, .k = n_g}, {response, stride},
             {of_ket.data() + at, stride}, {left.data(), n});
       for (std::int64_t e = 0; e < n_e; ++e) {
-        const double factor = states_.weight * share[static_cast<std::size_t>(e * n_part + b)][f];
+        const double factor =
+            part.scale * states_.weight * share[static_cast<std::size_t>(e * n_part + b)][f];
         for (std::int64_t p = 0; factor != 0.0 && p < part.n_p; ++p)
           for (std::int64_t l = 0; l < n; ++l)
             for (std::int64_t m = 0; m < n; ++m)
@@ -250,7 +317,7 @@ void TermsBeyondBands::add_contour(const Part& part, const InteractionOfPoint& i
 
 void TermsBeyondBands::add_exchange(const Part& part, std::span<const double> coulomb,
                                     std::span<DerivativeSums> sums) const {
-  const std::int64_t n = states_.n_outer, n_g = part.n_bare, stride = part.kets.size() * n_g,
+  const std::int64_t n = states_.n_outer, n_g = part.n_bare, stride = part.n_kets * n_g,
                      stacked = part.n_p * n,
                      n_occupied = std::count(part.occupation.begin(), part.occupation.end(), 1.0);
   std::vector<Cplx> weighted(part.bare.size()), sum(static_cast<std::size_t>(stacked * n));

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +27,8 @@ struct StatesOfPoint {
   /// Protected states and random vectors of these pseudobands; empty without them.
   WavesAtPoint kept = {}, factors = {};
   double weight = 1.0;  ///< w of the q-point
+  /// x at which the closed sum over all states is subtracted (closed_x_ry()); absent: it is not.
+  std::optional<double> closed_x_ry = {};
 };
 
 /// Holds the interaction of one q and the energies of Σ. One of `poles` and `contour` is set.
@@ -36,6 +40,14 @@ struct InteractionOfPoint {
   std::span<const double> energies_ry;  ///< E
 };
 
+/// Gives the screened interactions of one q: that of all random vectors, and those without one
+/// block of them.
+struct InteractionsOfPoint {
+  std::size_t count = 1;
+  /// Loads one of them. The last one becomes invalid.
+  std::function<InteractionOfPoint(std::size_t screening)> load;
+};
+
 /// Calculates the terms of ∂Σ at one q and p = 0 in which the first order ψ'_n of an inner
 /// state lies beyond the bands of the sum (docs/theory/gw.md 14.10):
 ///
@@ -43,7 +55,7 @@ struct InteractionOfPoint {
 ///   M'_ln(G) = ⟨l|e^{i(q+G)r}|ψ'_n⟩
 ///
 /// ψ'_n solves the Sternheimer equation. That of a pseudoband is its whole first order. The terms
-/// hold all states that the sum leaves out.
+/// hold all states that the sum leaves out. With a closed sum, F_n − F(x) stands for F_n.
 class TermsBeyondBands {
  public:
   /// Keeps references to the perturbations and the kernels.
@@ -53,20 +65,28 @@ class TermsBeyondBands {
   TermsBeyondBands(const TermsBeyondBands&) = delete;
   TermsBeyondBands& operator=(const TermsBeyondBands&) = delete;
 
-  /// Adds the terms of the inner states `kets`, which are eigenstates or pseudobands alone.
-  /// @param sums  Ry/Bohr, one entry for each perturbation
+  /// Adds the terms of the inner states `kets`, which are eigenstates or pseudobands alone, in some
+  /// of the perturbations. First orders of states serve all interactions. Those without a block of
+  /// random vectors leave its bands out, and the other pseudobands count B/(B − 1) times.
+  /// @param kets  eigenstates, or all pseudobands
+  /// @param sums  Ry/Bohr, [interactions][perturbations.size()]; the first ones get the exchange
   /// @throws NotConverged as SternheimerEquation::solve() does
-  void add(BandRange kets, const InteractionOfPoint& interaction,
-           std::vector<DerivativeSums>& sums) const;
+  void add(BandRange kets, BandRange perturbations, const InteractionsOfPoint& interactions,
+           std::span<DerivativeSums> sums) const;
 
  private:
   struct Part;
+  struct PoleTerms;
+  Part part_of(BandRange kets) const;
+  void add_responses(std::span<const PotentialElements* const> potentials, Part& part) const;
   std::vector<Cplx> responses(std::span<const PotentialElements* const> potentials,
                               BandRange kets) const;
   std::vector<Cplx> products(const LoadedBands& right, BandRange range, const LoadedSphere& sphere,
                              std::int64_t& n_g) const;
   void add_poles(const Part& part, const InteractionOfPoint& interaction,
                  std::span<DerivativeSums> sums) const;
+  void add_pole_terms(const Part& part, const InteractionOfPoint& interaction,
+                      const PoleTerms& terms, std::span<DerivativeSums> sums) const;
   void add_contour(const Part& part, const InteractionOfPoint& interaction,
                    std::span<DerivativeSums> sums) const;
   void add_exchange(const Part& part, std::span<const double> coulomb,

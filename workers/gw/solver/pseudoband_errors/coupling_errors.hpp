@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/gw/solver/perturbation/mode_elements.hpp"
+
+namespace quasi::gw {
+
+/// Holds estimates of complex elements by the jackknife over blocks of random vectors, and the half
+/// widths of the 95 % intervals of their real and imaginary parts.
+struct ComplexEstimates {
+  std::vector<Cplx> value, half_width;
+};
+
+/// Estimates complex numbers from their values with all blocks and without each block. Real and
+/// imaginary parts have intervals of their own, by jackknife().
+/// @param without  [block][pooled.size()], 3 to 16 blocks
+ComplexEstimates jackknife_of(const std::vector<Cplx>& pooled,
+                              const std::vector<std::vector<Cplx>>& without);
+
+/// Sets the statistical errors of the first orders in phonon modes. Each mode and coupling is
+/// calculated without each block of random vectors, so that the interval of a ratio is that of the
+/// ratio. Does nothing if the displacements have no blocks.
+/// @param displaced  the displacements of the modes
+void add_mode_errors(const DisplacementElements& displaced, const Wavefunctions& waves,
+                     ModeElements& phonons);
+
+}  // namespace quasi::gw
