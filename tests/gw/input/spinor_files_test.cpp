@@ -22,13 +22,13 @@ const std::string kFiles =
 /// Holds GaAs with spin–orbit coupling on a 2×2×2 grid and its files.
 class SpinorFiles : public ::testing::Test {
  protected:
-  static MeanField make() {
+  static MeanField make(int bands = 24, double cutoff_ry = 4.0) {
     EmpiricalCrystal crystal;
     crystal.name = "gaas";
     crystal.spin_orbit_ry_bohr2 = {1e-2, 2e-2};
-    crystal.wavefunction_cutoff_ry = 4.0;
+    crystal.wavefunction_cutoff_ry = cutoff_ry;
     crystal.k_grid = {2, 2, 2};
-    crystal.bands = 24;
+    crystal.bands = bands;
     const auto kernels = make_gw_kernels(find_device("cpu"));
     SilentProgress silent;
     return empirical_mean_field(crystal, *kernels, silent);
@@ -95,6 +95,22 @@ TEST_F(SpinorFiles, AJobFromFilesEqualsTheCrystal) {
     EXPECT_NEAR(files.quasiparticles[i].sigma_ev, own.quasiparticles[i].sigma_ev, 1e-10);
 }
 
+// Pseudobands of states from files: the bars hold the energies of all bands, to 1.5 half-widths and
+// 10 meV.
+TEST_F(SpinorFiles, PseudobandsOfFilesHoldAllBands) {
+  test::write_files_of(make(100, 5.0), directory_.path());
+  const std::string sums = "[epsilon]\ncutoff_ry = 2.0\n[sigma]\nband_max = 8\n";
+  const Calculation all = run(kFiles + sums),
+                    found = run(kFiles + sums +
+                                "[pseudobands]\nvectors = 4\nblocks = 4\nratio = 1.0\n"
+                                "protected_ry = 0.2\n");
+  ASSERT_FALSE(found.pseudobands->keeps_all());
+  ASSERT_EQ(found.quasiparticles.size(), all.quasiparticles.size());
+  for (std::size_t i = 0; i < all.quasiparticles.size(); ++i)
+    EXPECT_NEAR(found.pseudoband_errors->estimate_ev[i], all.quasiparticles[i].sigma_ev,
+                1.5 * found.pseudoband_errors->half_width_ev[i] + 0.01);
+}
+
 // A magnetic part of the density, and occupied levels at Γ without Kramers partner, are refused by
 // name. A magnetic part of 0 is no obstacle.
 TEST_F(SpinorFiles, NonCollinearMagnetismIsRefused) {
@@ -119,15 +135,12 @@ TEST_F(SpinorFiles, NonCollinearMagnetismIsRefused) {
 TEST_F(SpinorFiles, OptionsThatAreNotBuiltAreRefused) {
   const MeanField field = make();
   test::write_files_of(field, directory_.path());
-  expect_refusal(kFiles + "vsc = \"VSC\"\nvkb = \"VKB\"\n" + kSums, {"meanfield.vsc", "wfnq"});
-  const std::string all_bands = "[epsilon]\ncutoff_ry = 2.0\n[pseudobands]\nvectors = 2\n";
-  expect_refusal(kFiles + all_bands, {"pseudobands.vectors", "spinors of WFN"});
+  const std::string vsc = kFiles + "vsc = \"VSC\"\nvkb = \"VKB\"\n";
+  for (const char* solver : {"", "solver = \"operator\"\n"})
+    expect_refusal(vsc + solver + kSums, {"meanfield.vsc", "wfnq"});
   const std::string crystal =
       "kind = \"gw\"\n[meanfield]\nsource = \"epm\"\ncutoff_ry = 4.0\nbands = 24\n";
   const std::string coupled = crystal + "spin_orbit_ry_bohr2 = 0.002\n";
-  expect_refusal(coupled + "solver = \"operator\"\n" + kSums,
-                 {"spin_orbit_ry_bohr2", "meanfield.solver"});
-  expect_refusal(coupled + all_bands, {"spin_orbit_ry_bohr2", "pseudobands.vectors"});
   expect_refusal(coupled + kSums + "[perturbation]\nstate_response = \"sternheimer\"\n",
                  {"spin_orbit_ry_bohr2", "perturbation.state_response"});
   expect_refusal(kFiles + kSums + "[perturbation]\ndisplaced = [\".\", \".\"]\n",
