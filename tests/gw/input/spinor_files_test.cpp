@@ -22,13 +22,13 @@ const std::string kFiles =
 /// Holds GaAs with spin–orbit coupling on a 2×2×2 grid and its files.
 class SpinorFiles : public ::testing::Test {
  protected:
-  static MeanField make(int bands = 24, double cutoff_ry = 4.0) {
+  static MeanField make() {
     EmpiricalCrystal crystal;
     crystal.name = "gaas";
     crystal.spin_orbit_ry_bohr2 = {1e-2, 2e-2};
-    crystal.wavefunction_cutoff_ry = cutoff_ry;
+    crystal.wavefunction_cutoff_ry = 4.0;
     crystal.k_grid = {2, 2, 2};
-    crystal.bands = bands;
+    crystal.bands = 24;
     const auto kernels = make_gw_kernels(find_device("cpu"));
     SilentProgress silent;
     return empirical_mean_field(crystal, *kernels, silent);
@@ -93,22 +93,6 @@ TEST_F(SpinorFiles, AJobFromFilesEqualsTheCrystal) {
   ASSERT_EQ(own.quasiparticles.size(), files.quasiparticles.size());
   for (std::size_t i = 0; i < own.quasiparticles.size(); ++i)
     EXPECT_NEAR(files.quasiparticles[i].sigma_ev, own.quasiparticles[i].sigma_ev, 1e-10);
-}
-
-// Pseudobands of states from files: the bars hold the energies of all bands, to 1.5 half-widths and
-// 10 meV.
-TEST_F(SpinorFiles, PseudobandsOfFilesHoldAllBands) {
-  test::write_files_of(make(100, 5.0), directory_.path());
-  const std::string sums = "[epsilon]\ncutoff_ry = 2.0\n[sigma]\nband_max = 8\n";
-  const Calculation all = run(kFiles + sums),
-                    found = run(kFiles + sums +
-                                "[pseudobands]\nvectors = 4\nblocks = 4\nratio = 1.0\n"
-                                "protected_ry = 0.2\n");
-  ASSERT_FALSE(found.pseudobands->keeps_all());
-  ASSERT_EQ(found.quasiparticles.size(), all.quasiparticles.size());
-  for (std::size_t i = 0; i < all.quasiparticles.size(); ++i)
-    EXPECT_NEAR(found.pseudoband_errors->estimate_ev[i], all.quasiparticles[i].sigma_ev,
-                1.5 * found.pseudoband_errors->half_width_ev[i] + 0.01);
 }
 
 // A magnetic part of the density, and occupied levels at Γ without Kramers partner, are refused by

@@ -108,42 +108,6 @@ TEST(SpinorPseudobands, OfTheRecursionEqualThoseOfAllStates) {
   }
 }
 
-/// Returns Σ of outer states, averaged over multiplets, eV.
-std::vector<double> energies_of(test::SmallSilicon& crystal, const MeanField& field,
-                                SigmaOptions options, int band_min, int band_max) {
-  options.bands = field.waves.n_bands;
-  options.band_min = band_min;
-  options.band_max = band_max;
-  std::vector<double> energies;
-  for (const Quasiparticle& state :
-       quasiparticles(field, crystal.sigma(field, crystal.epsilon, options), {}, options,
-                      {Derivative::kAnalytic, 0.0}, false))
-    energies.push_back(state.sigma_ev);
-  return energies;
-}
-
-// With every plane wave of both components as a vector the windows have no noise. At λ = 0 their Σ
-// is that of the spin-unpolarised run with every level twice, 1e-10 of it.
-TEST(SpinorPseudobands, FullWindowsWithoutCouplingGiveTheUnpolarisedSelfEnergy) {
-  constexpr double kCutoff_ry = 3.0;
-  test::SmallSilicon crystal(eight_atoms("gaas", kCutoff_ry, 60));
-  const SigmaOptions options = crystal.options(20);
-  MeanField one = loaded("gaas", kCutoff_ry, 50, "operator"),
-            two = loaded("gaas", kCutoff_ry, 100, "operator", "spin_orbit_ry_bohr2 = 0.0\n");
-  const PseudobandOptions wide{.vectors = 1, .protected_ry = 0.3, .ratio = 0.5};
-  PseudobandPlan plan = plan_filtered_pseudobands(one, wide, true);
-  EXPECT_EQ(plan_filtered_pseudobands(two, wide, true).kept, 2 * plan.kept);
-  PseudobandPlan of_spinors = plan;
-  of_spinors.kept = 2 * plan.kept;
-  one.waves = test::of_every_plane_wave(one, plan, PseudobandUse::kSelfEnergy);
-  two.waves = test::of_every_plane_wave(two, of_spinors, PseudobandUse::kSelfEnergy);
-  const std::vector<double> expected = energies_of(crystal, one, options, 14, options.band_max),
-                            found = energies_of(crystal, two, options, 27, 2 * options.band_max);
-  ASSERT_EQ(found.size(), 2 * expected.size());
-  for (std::size_t i = 0; i < found.size(); ++i)
-    EXPECT_NEAR(found[i], expected[i / 2], 1e-10 * std::abs(expected[i / 2])) << i;
-}
-
 Calculation job(const std::string& mean_field, const std::string& more, int devices = 1) {
   return run_on_cpus(parse_deck("[meanfield]\nsource = \"epm\"\n" + mean_field +
                                     "[epsilon]\ncutoff_ry = 2.5\n" + more,
@@ -217,7 +181,7 @@ TEST(SpinorPseudobandJobs, HaveBarsDoubletsAndTheSameBitsOnTwoDevices) {
 // Bars to first order in the change of W against sums that are repeated for each block. With eight
 // vectors in four blocks half-widths deviate by less than 10 %, as those of one component.
 TEST(SpinorPseudobandJobs, BarsToFirstOrderAreThoseOfRepeatedSums) {
-  const std::string crystal = germanium("dense", 2 * test::plane_waves("germanium", 3.5));
+  const std::string crystal = germanium("operator", 90);
   const Calculation first = job(crystal, kBars),
                     exact = job(crystal, std::string(kBars) + "block_sums = \"exact\"\n");
   ASSERT_EQ(first.quasiparticles.size(), exact.quasiparticles.size());
