@@ -17,13 +17,34 @@ using gw::Cplx;
 using gw::HamiltonianOperator;
 using gw::HamiltonianParts;
 
-/// Kinds of H: real without projectors, and complex with or without them.
-enum class Kind { kReal, kComplex, kProjectors };
+/// Kinds of H: real without projectors, complex with or without them, and of two components that
+/// projectors couple.
+enum class Kind { kReal, kComplex, kProjectors, kSpinors };
 
 class HamiltonianOnDevice : public test::OnEveryDevice {
  protected:
   std::unique_ptr<gw::GwKernels> kernels_ = gw::make_gw_kernels(GetParam());
 };
+
+/// Adds three projectors to the parts, and a Hermitian matrix D between them and the components.
+void couple_components(HamiltonianParts& parts) {
+  constexpr std::size_t kProjectors = 3;
+  parts.n_spinor = 2;
+  parts.beta = test::random_complex(kProjectors * parts.box_index.size(), 6);
+  for (Cplx& b : parts.beta) b *= 0.05;
+  for (const Cplx& b : parts.beta) parts.right.push_back(std::conj(b));
+  const auto d = test::random_complex(4 * kProjectors * kProjectors, 7);
+  parts.coupling.begin.push_back(0);
+  for (std::size_t row = 0; row < 2 * kProjectors; ++row) {
+    for (std::size_t column = 0; column < 2 * kProjectors; ++column) {
+      if ((row + column) % 3 == 1) continue;  // rows have different numbers of elements
+      parts.coupling.column.push_back(static_cast<std::int32_t>(column));
+      parts.coupling.value.push_back(d[row * 2 * kProjectors + column] +
+                                     std::conj(d[column * 2 * kProjectors + row]));
+    }
+    parts.coupling.begin.push_back(static_cast<std::int32_t>(parts.coupling.value.size()));
+  }
+}
 
 /// Returns a Hermitian operator on 343 plane waves of a box of 12 × 15 × 18 points. Its elements
 /// are of order 1.
@@ -44,6 +65,7 @@ HamiltonianParts parts_of(Kind kind) {
     parts.potential_ry.emplace_back(test::fold(terms[i], parts.box), v);
     parts.potential_ry.emplace_back(test::fold(opposite, parts.box), std::conj(v));
   }
+  if (kind == Kind::kSpinors) couple_components(parts);
   if (kind != Kind::kProjectors) return parts;
   // right = Σ_q D_pq β*_q with D = diag(1, −½) is Hermitian together with β.
   parts.beta = test::random_complex(2 * parts.box_index.size(), 5);
@@ -62,7 +84,7 @@ double largest_difference(const std::vector<Cplx>& a, const std::vector<Cplx>& b
 // 1e-12: transforms of 3,240 points and sums of 343 products of order 1.
 TEST_P(HamiltonianOnDevice, AppliesTheOperator) {
   constexpr std::int64_t kRows = 131;  // two batches of 64 and a rest
-  for (const Kind kind : {Kind::kReal, Kind::kComplex, Kind::kProjectors}) {
+  for (const Kind kind : {Kind::kReal, Kind::kComplex, Kind::kProjectors, Kind::kSpinors}) {
     const HamiltonianOperator h(parts_of(kind));
     EXPECT_EQ(h.is_real(), kind == Kind::kReal);
     const std::int64_t n = h.size();
@@ -78,7 +100,7 @@ TEST_P(HamiltonianOnDevice, AppliesTheOperator) {
 // 1e-11: 60 steps of the recursion.
 TEST_P(HamiltonianOnDevice, ExpandsFunctions) {
   constexpr std::int64_t kRows = 7, kFunctions = 3, kDegree = 60;
-  for (const Kind kind : {Kind::kReal, Kind::kComplex, Kind::kProjectors}) {
+  for (const Kind kind : {Kind::kReal, Kind::kComplex, Kind::kProjectors, Kind::kSpinors}) {
     const HamiltonianOperator h(parts_of(kind));
     const auto loaded = kernels_->hamiltonian().load(h);
     const std::int64_t n = h.size();
@@ -180,7 +202,7 @@ double distance_from_orthonormal(const std::vector<Cplx>& x, std::int64_t count,
 // below `first` stay as they are.
 TEST_P(HamiltonianOnDevice, ProjectsBlocks) {
   constexpr std::int64_t kCount = 41, kFirst = 6;
-  for (const Kind kind : {Kind::kReal, Kind::kComplex, Kind::kProjectors}) {
+  for (const Kind kind : {Kind::kReal, Kind::kComplex, Kind::kProjectors, Kind::kSpinors}) {
     const HamiltonianOperator h(parts_of(kind));
     const auto loaded = kernels_->hamiltonian().load(h);
     const std::int64_t n = h.size();

@@ -16,11 +16,12 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/solver/mean_field/filtered_pseudobands.hpp"
 #include "workers/gw/solver/mean_field/load_mean_field.hpp"
-#include "workers/gw/solver/mean_field/random_factors.hpp"
 
 namespace quasi::gw {
 namespace {
 
+using test::by_states;
+using test::difference_from_states;
 using test::edges;
 using test::eight_atoms;
 using test::loaded;
@@ -83,49 +84,6 @@ TEST(WindowPolynomials, ADegreeThatIsTooLowIsRefused) {
   } catch (const InvalidInput& error) {
     EXPECT_NE(std::string(error.what()).find("pseudobands.max_identity_error"), std::string::npos);
   }
-}
-
-/// Applies Σ_n p_k(E_n)|n⟩⟨n| to (1 − P) θ with all states n, for each window and vector.
-std::vector<Cplx> by_states(const MeanField& lowest, const Wavefunctions& all,
-                            const PseudobandPlan& plan, bool real, int ik) {
-  const auto at = static_cast<std::size_t>(ik);
-  const std::size_t n_pw = all.waves[at].g.size(), n_vectors = plan.chosen.size();
-  const std::vector<Cplx>& states = all.waves[at].coefficients[0];
-  EXPECT_EQ(all.waves[at].g, lowest.waves.waves[at].g);
-  const RandomFactors factors(plan.seed, 0, 0, ik, real);
-  std::vector<Cplx> made(plan.filter->size() * n_vectors * n_pw);
-  for (std::size_t r = 0; r < n_vectors; ++r)
-    for (int n = plan.kept; n < all.n_bands; ++n) {
-      const Cplx* const state = states.data() + static_cast<std::size_t>(n) * n_pw;
-      Cplx overlap;
-      for (std::size_t i = 0; i < n_pw; ++i)
-        overlap += std::conj(state[i]) * factors.at(plan.chosen[r], static_cast<int>(i)) /
-                   std::sqrt(static_cast<double>(n_vectors));
-      for (std::size_t k = 0; k < plan.filter->size(); ++k) {
-        const Cplx factor = plan.filter->value(k, all.energy(0, ik, n)) * overlap;
-        Cplx* const xi = made.data() + (k * n_vectors + r) * n_pw;
-        for (std::size_t i = 0; i < n_pw; ++i) xi[i] += factor * state[i];
-      }
-    }
-  return made;
-}
-
-/// Compares the vectors of the recursion with those of all states. @return the largest difference
-double difference_from_states(const MeanField& lowest, const Wavefunctions& all, bool real) {
-  const PseudobandPlan plan = plan_filtered_pseudobands(lowest, {.vectors = 3, .seed = 5}, true);
-  const Wavefunctions made =
-      filtered_pseudobands(lowest, plan, PseudobandUse::kScreening, test::cpu_hamiltonians());
-  double largest = 0.0;
-  for (int ik = 0; ik < all.n_k(); ++ik) {
-    const std::vector<Cplx> expected = by_states(lowest, all, plan, real, ik);
-    const std::vector<Cplx>& found = made.waves[static_cast<std::size_t>(ik)].coefficients[0];
-    const std::size_t first = found.size() - expected.size();
-    EXPECT_EQ(first, static_cast<std::size_t>(plan.kept) *
-                         lowest.waves.waves[static_cast<std::size_t>(ik)].g.size());
-    for (std::size_t i = 0; i < expected.size(); ++i)
-      largest = std::max(largest, std::abs(found[first + i] - expected[i]));
-  }
-  return largest;
 }
 
 // Equal windows and random numbers give equal vectors: the recursion equals the sum over all
@@ -230,7 +188,7 @@ TEST(FilteredPseudobandsOfFiles, EqualThoseOfAllStates) {
   int compared = 0;
   for (int ik = 0; ik < all.waves.n_k(); ++ik) {
     if (all.waves.waves[static_cast<std::size_t>(ik)].g.size() != n) continue;
-    const std::vector<Cplx> expected = by_states(lowest, all.waves, plan, false, ik);
+    const std::vector<Cplx> expected = by_states(all.waves, plan, false, ik);
     const std::vector<Cplx>& found = made.waves[static_cast<std::size_t>(ik)].coefficients[0];
     double largest = 0.0;
     for (std::size_t i = 0; i < expected.size(); ++i)

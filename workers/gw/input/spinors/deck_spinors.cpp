@@ -35,10 +35,6 @@ void check_spin_orbit(const Deck& deck, const std::string& where) {
       throw InvalidInput(where + ": meanfield." + kKey + " is not allowed with " + key + ", " +
                          why + "; remove one of them");
   };
-  refuse_if(deck.mean_field.eigensolver.method == Eigensolver::kOperator,
-            "meanfield.solver = \"operator\"", "which applies H to states of one component");
-  refuse_if(deck.pseudobands.wanted(), "pseudobands.vectors",
-            "which are random vectors of one component");
   refuse_if(deck.perturbation.sternheimer, "perturbation.state_response = \"sternheimer\"",
             "which applies H to states of one component");
 }

@@ -19,50 +19,8 @@ namespace late = quasi::cuda::late;
 
 constexpr const char* kWhat = "the Hamiltonian";
 constexpr int kThreads = 256;
-/// Vectors of a batch at most. Smaller batches of large boxes keep the GPU as busy.
-constexpr std::int64_t kLargestBatch = 64;
-constexpr std::int64_t kBoxes_bytes = std::int64_t{1} << 29;
 /// Terms of a series that one product adds.
 constexpr std::int64_t kTermsPerProduct = 16;
-
-dim3 grid_of(std::int64_t points, std::int64_t vectors) {
-  return {static_cast<unsigned>((points + kThreads - 1) / kThreads),
-          static_cast<unsigned>(vectors)};
-}
-
-/// Fills the box of one vector in each blockIdx.y, with 0 where there is no plane wave.
-__global__ void fill_boxes(const double2* x, const std::int32_t* plane_wave_at, std::int64_t n,
-                           std::int64_t n_box, double2* boxes) {
-  const std::int64_t r = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (r >= n_box) return;
-  const std::int32_t g = plane_wave_at[r];
-  boxes[blockIdx.y * n_box + r] = g >= 0 ? x[blockIdx.y * n + g] : double2{0.0, 0.0};
-}
-
-__global__ void multiply_boxes(const double* potential, std::int64_t n_box, double2* boxes) {
-  const std::int64_t r = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (r >= n_box) return;
-  double2& value = boxes[blockIdx.y * n_box + r];
-  value = {value.x * potential[r], value.y * potential[r]};
-}
-
-/// Plane waves of a state, and their places in the box.
-struct PlaneWaves {
-  const std::int32_t* box_index;  ///< [n]
-  const double* kinetic;          ///< |k+G|², [n]
-  std::int64_t n, n_box;
-};
-
-/// Computes hx = |k+G|² x, plus the box where `boxes` is not null.
-__global__ void collect(const double2* boxes, PlaneWaves at, const double2* x, double2* hx) {
-  const std::int64_t g = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (g >= at.n) return;
-  const double2 local =
-      boxes != nullptr ? boxes[blockIdx.y * at.n_box + at.box_index[g]] : double2{0.0, 0.0};
-  const double2 value = x[blockIdx.y * at.n + g];
-  hx[blockIdx.y * at.n + g] = {fma(at.kinetic[g], value.x, local.x),
-                               fma(at.kinetic[g], value.y, local.y)};
-}
 
 struct PackReal {
   const double* states;
@@ -302,71 +260,6 @@ void unpack(cudaStream_t stream, const double2* from, std::int64_t count, std::i
 void unpack(cudaStream_t stream, const double2* from, std::int64_t count, std::int64_t n,
             double* states) {
   for_each_index(count * n, UnpackReal{from, n, states}, kWhat, stream);
-}
-
-CudaOperator::CudaOperator(SharedContext context, const HamiltonianOperator& h)
-    : context_(std::move(context)), n_(h.size()), box_(h.parts().box) {
-  context_->use();
-  const HamiltonianParts& parts = h.parts();
-  kinetic_ = DeviceBuffer<double>(parts.kinetic_ry, kWhat);
-  n_projectors_ = n_ > 0 ? static_cast<std::int64_t>(parts.beta.size()) / n_ : 0;
-  if (n_projectors_ > 0) {
-    beta_ = context_->to_device(parts.beta.data(), n_projectors_ * n_, kWhat);
-    right_ = context_->to_device(parts.right.data(), n_projectors_ * n_, kWhat);
-  }
-  if (h.potential().empty()) return;
-  potential_ = DeviceBuffer<double>(h.potential(), kWhat);
-  n_box_ = static_cast<std::int64_t>(h.potential().size());
-  box_index_ = DeviceBuffer<std::int32_t>(parts.box_index, kWhat);
-  std::vector<std::int32_t> plane_wave_at(h.potential().size(), -1);
-  for (std::size_t g = 0; g < parts.box_index.size(); ++g)
-    plane_wave_at[static_cast<std::size_t>(parts.box_index[g])] = static_cast<std::int32_t>(g);
-  plane_wave_at_ = DeviceBuffer<std::int32_t>(plane_wave_at, kWhat);
-}
-
-std::int64_t CudaOperator::use_batch(std::int64_t wanted) {
-  const std::int64_t fits =
-      n_box_ > 0 ? std::max<std::int64_t>(1, kBoxes_bytes / (16 * n_box_)) : kLargestBatch;
-  const std::int64_t batch = std::max<std::int64_t>(1, std::min({wanted, fits, kLargestBatch}));
-  if (batch == batch_) return batch_;
-  context_->use();
-  check(cudaStreamSynchronize(context_->stream()), kWhat);  // earlier work uses the old boxes
-  batch_ = batch;
-  overlap_ = DeviceBuffer<double2>(static_cast<std::size_t>(batch * n_projectors_), kWhat);
-  if (n_box_ == 0) return batch_;
-  boxes_ = DeviceBuffer<double2>(static_cast<std::size_t>(batch * n_box_), kWhat);
-  boxes_.zero(kWhat);
-  plan_ = FftPlanCuda({box_[0], box_[1], box_[2]}, static_cast<int>(batch));
-  return batch_;
-}
-
-void CudaOperator::apply(const double2* x, double2* hx, std::int64_t count) {
-  const cudaStream_t stream = context_->stream();
-  if (n_box_ > 0) {
-    fill_boxes<<<grid_of(n_box_, count), kThreads, 0, stream>>>(x, plane_wave_at_.data(), n_,
-                                                                n_box_, boxes_.data());
-    check_launch(kWhat);
-    // The potential is that at −r, where the first transform takes the states.
-    plan_.run(boxes_.data(), stream, CUFFT_FORWARD);
-    multiply_boxes<<<grid_of(n_box_, count), kThreads, 0, stream>>>(potential_.data(), n_box_,
-                                                                    boxes_.data());
-    check_launch(kWhat);
-    plan_.run(boxes_.data(), stream, CUFFT_INVERSE);
-  }
-  collect<<<grid_of(n_, count), kThreads, 0, stream>>>(
-      n_box_ > 0 ? boxes_.data() : nullptr,
-      PlaneWaves{box_index_.data(), kinetic_.data(), n_, n_box_}, x, hx);
-  check_launch(kWhat);
-  if (n_projectors_ == 0) return;
-  const double2 one{1.0, 0.0}, zero{0.0, 0.0};
-  const int n = static_cast<int>(n_), p = static_cast<int>(n_projectors_),
-            v = static_cast<int>(count);
-  check(late::cublasZgemm(context_->blas(), CUBLAS_OP_T, CUBLAS_OP_N, p, v, n, &one, right_.data(),
-                          n, x, n, &zero, overlap_.data(), p),
-        kWhat);
-  check(late::cublasZgemm(context_->blas(), CUBLAS_OP_N, CUBLAS_OP_N, n, v, p, &one, beta_.data(),
-                          n, overlap_.data(), p, &one, hx, n),
-        kWhat);
 }
 
 std::unique_ptr<LoadedHamiltonian> CudaHamiltonianKernels::load(const HamiltonianOperator& h) {

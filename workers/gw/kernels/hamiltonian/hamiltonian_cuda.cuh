@@ -11,26 +11,35 @@ namespace quasi::gw::cuda {
 
 /// H on complex vectors in device memory (docs/theory/gw.md 9.1). The local potential acts by
 /// batched transforms of the whole box, and the projectors by two products. Two real states a, b
-/// are the vector a + ib.
+/// are the vector a + ib. The components of a spinor are two rows of a batch, and the matrix D
+/// between its projectors is sparse.
 class CudaOperator {
  public:
   CudaOperator(SharedContext context, const HamiltonianOperator& h);
-  std::int64_t size() const { return n_; }
+  /// Returns the order of H: plane waves times components.
+  std::int64_t size() const { return n_ * n_spinor_; }
   CudaContext& context() const { return *context_; }
   /// Chooses the vectors of a batch for `wanted` vectors in all, and returns their number. A batch
   /// that is not full takes as long as a full one.
   std::int64_t use_batch(std::int64_t wanted);
-  /// Computes hx[v] = H x[v]; both [count][n_pw]. @pre count is at most the batch
+  /// Computes hx[v] = H x[v]; both [count][size()]. @pre count is at most the batch
   void apply(const double2* x, double2* hx, std::int64_t count);
 
  private:
+  /// Adds the projectors to `rows` components of states.
+  void add_projectors(const double2* x, double2* hx, std::int64_t rows);
+
   SharedContext context_;
-  std::int64_t n_ = 0, n_box_ = 0, n_projectors_ = 0, batch_ = 0;
+  std::int64_t n_ = 0;  ///< plane waves
+  std::int64_t n_spinor_ = 1, n_box_ = 0, n_projectors_ = 0, batch_ = 0;
   FftBox box_{};
   quasi::cuda::DeviceBuffer<double> kinetic_, potential_;
   quasi::cuda::DeviceBuffer<std::int32_t> box_index_;      ///< [n_pw]
   quasi::cuda::DeviceBuffer<std::int32_t> plane_wave_at_;  ///< of each point of the box, or −1
   quasi::cuda::DeviceBuffer<double2> beta_, right_, overlap_, boxes_;
+  /// SparseMatrix of spinors, and its product with `overlap_`; empty: there is none
+  quasi::cuda::DeviceBuffer<std::int32_t> coupling_begin_, coupling_column_;
+  quasi::cuda::DeviceBuffer<double2> coupling_value_, coupled_;
   FftPlanCuda plan_;
 };
 

@@ -15,7 +15,8 @@ struct RitzPairs {
   std::vector<double> residual_ry;  ///< ‖Hψ − Eψ‖
 };
 
-/// States of one Hamiltonian in the memory of one device, [size()][n_pw]. They are real numbers if
+/// States of one Hamiltonian in the memory of one device, [size()][n_pw]. n_pw is the order of H,
+/// which counts the plane waves of both components of spinors. They are real numbers if
 /// HamiltonianOperator::is_real(). The first states may be fixed: steps act on the states from
 /// `first` on.
 class StateBlock {
@@ -36,7 +37,7 @@ class StateBlock {
   virtual std::vector<Cplx> read(std::int64_t count) const = 0;
 };
 
-/// The Hamiltonian of one k-point on one device.
+/// The Hamiltonian of one k-point on one device. n_pw is its order, as of StateBlock.
 class LoadedHamiltonian {
  public:
   virtual ~LoadedHamiltonian() = default;
@@ -57,8 +58,8 @@ class LoadedHamiltonian {
 
 /// Begin here: the Hamiltonian as an operator on one device (docs/theory/gw.md 9.1, 9.2).
 /// hamiltonian_operator.hpp applies it on the processor, and block_algebra.hpp holds the linear
-/// algebra of blocks there. hamiltonian_cuda.cuh applies it on a GPU, and state_block_cuda.cu
-/// iterates blocks there.
+/// algebra of blocks there. operator_cuda.cu applies it on a GPU, hamiltonian_cuda.cu expands
+/// functions of it, and state_block_cuda.cu iterates blocks there.
 class HamiltonianKernels {
  public:
   virtual ~HamiltonianKernels() = default;

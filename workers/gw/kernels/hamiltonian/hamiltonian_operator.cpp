@@ -47,25 +47,42 @@ void store(const Cplx* from, std::int64_t first, std::int64_t count, View<double
 
 }  // namespace
 
+void SparseMatrix::apply(const Cplx* x, std::int64_t count, Cplx* y) const {
+  const auto n = static_cast<std::size_t>(n_rows());
+  for (std::size_t v = 0; v < static_cast<std::size_t>(count); ++v)
+    for (std::size_t row = 0; row < n; ++row) {
+      Cplx sum;
+      for (std::int32_t e = begin[row]; e < begin[row + 1]; ++e) {
+        const auto at = static_cast<std::size_t>(e);
+        sum += value[at] * x[v * n + static_cast<std::size_t>(column[at])];
+      }
+      y[v * n + row] = sum;
+    }
+}
+
 /// Applies H to one batch of complex vectors on one thread, with the thread's own work space.
 class HamiltonianOperator::Worker {
  public:
   explicit Worker(const HamiltonianOperator& h)
       : h_(h),
-        n_(h.size()),
+        n_(static_cast<std::int64_t>(h.parts_.kinetic_ry.size())),
         n_projectors_(n_ > 0 ? static_cast<std::int64_t>(h.parts_.beta.size()) / n_ : 0),
         box_(static_cast<std::int64_t>(h.potential_.size())),
-        overlap_(static_cast<std::size_t>(kBatch * n_projectors_)) {}
+        overlap_(static_cast<std::size_t>(kBatch * h.parts_.n_spinor * n_projectors_)),
+        coupled_(h.parts_.coupling.begin.empty() ? 0 : overlap_.size()) {}
 
-  /// Computes y = H x; both [count][n_pw].
+  /// Computes y = H x; both [count][n_spinor][n_pw].
   void apply(const Cplx* x, Cplx* y, std::int64_t count) {
-    for (std::int64_t v = 0; v < count; ++v) apply_local(x + v * n_, y + v * n_);
+    const std::int64_t rows = count * h_.parts_.n_spinor;
+    for (std::int64_t v = 0; v < rows; ++v) apply_local(x + v * n_, y + v * n_);
     if (n_projectors_ == 0) return;
     const HamiltonianParts& p = h_.parts_;
-    zgemm({CblasTrans, count, n_projectors_, n_}, {x, n_}, {p.right.data(), n_},
+    zgemm({CblasTrans, rows, n_projectors_, n_}, {x, n_}, {p.right.data(), n_},
           {overlap_.data(), n_projectors_});
-    zgemm({.transpose_b = CblasNoTrans, .m = count, .n = n_, .k = n_projectors_, .beta = 1.0},
-          {overlap_.data(), n_projectors_}, {p.beta.data(), n_}, {y, n_});
+    if (!coupled_.empty()) p.coupling.apply(overlap_.data(), count, coupled_.data());
+    zgemm({.transpose_b = CblasNoTrans, .m = rows, .n = n_, .k = n_projectors_, .beta = 1.0},
+          {coupled_.empty() ? overlap_.data() : coupled_.data(), n_projectors_},
+          {p.beta.data(), n_}, {y, n_});
   }
 
  private:
@@ -85,12 +102,15 @@ class HamiltonianOperator::Worker {
   }
 
   const HamiltonianOperator& h_;
-  std::int64_t n_, n_projectors_;
+  std::int64_t n_, n_projectors_;  ///< of one component
   FftArray box_;
-  std::vector<Cplx> overlap_;  ///< ⟨Dβ_p|x⟩, [kBatch][n_projectors]
+  std::vector<Cplx> overlap_;  ///< ⟨Dβ_p|x⟩, [kBatch][n_spinor][n_projectors]; ⟨β_p|x⟩ of spinors
+  std::vector<Cplx> coupled_;  ///< D overlap of spinors
 };
 
 HamiltonianOperator::HamiltonianOperator(HamiltonianParts parts) : parts_(std::move(parts)) {
+  for (int component = 0; component < parts_.n_spinor; ++component)
+    kinetic_ry_.insert(kinetic_ry_.end(), parts_.kinetic_ry.begin(), parts_.kinetic_ry.end());
   is_real_ = parts_.beta.empty();
   for (const auto& [position, value] : parts_.potential_ry)
     is_real_ = is_real_ && value.imag() == 0.0;

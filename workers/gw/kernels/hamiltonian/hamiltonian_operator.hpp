@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -10,16 +11,33 @@
 
 namespace quasi::gw {
 
+/// Holds the elements D_rc ≠ 0 of a matrix row by row. Row r has the elements begin[r] to
+/// begin[r + 1] − 1.
+struct SparseMatrix {
+  std::vector<std::int32_t> begin;   ///< [n_rows + 1]; empty: there is no matrix
+  std::vector<std::int32_t> column;  ///< c of each element
+  std::vector<Cplx> value;           ///< D_rc of each element
+
+  std::int64_t n_rows() const { return std::ssize(begin) - 1; }
+  /// Computes y[v] = D x[v] for `count` vectors; both [count][n_rows()]. @pre D is square
+  void apply(const Cplx* x, std::int64_t count, Cplx* y) const;
+};
+
 /// Parts of the mean-field Hamiltonian at one k on the plane waves of its sphere
-/// (docs/theory/gw.md 9.1), Ry.
+/// (docs/theory/gw.md 9.1), Ry. Kinetic energy and local potential act on each component of a
+/// spinor alone. The projectors couple both components (docs/theory/gw.md 15.1).
 struct HamiltonianParts {
+  int n_spinor = 1;                     ///< components of a state; 2: spinors
   FftBox box{};                         ///< holds G and all differences G − G' without wrapping
   std::vector<std::int32_t> box_index;  ///< position of each G, [n_pw]
   std::vector<double> kinetic_ry;       ///< |k+G|², [n_pw]
   /// Positions of the plane waves of the local potential and V(G), where it is not 0.
   std::vector<std::pair<std::int32_t, Cplx>> potential_ry;
   std::vector<Cplx> beta;   ///< projectors β_p(k+G), [n_projectors][n_pw]
-  std::vector<Cplx> right;  ///< Σ_q D_pq β*_q(k+G), [n_projectors][n_pw]
+  std::vector<Cplx> right;  ///< Σ_q D_pq β*_q(k+G), [n_projectors][n_pw]; β*_p of spinors
+  /// D_pq^{σσ'} of spinors, Ry. Row σ n_projectors + p and column σ' n_projectors + q belong to the
+  /// components σ, σ' = 0 (↑), 1 (↓).
+  SparseMatrix coupling;
 };
 
 /// Polynomial of H that enlarges states below an interval against those inside it.
@@ -41,6 +59,8 @@ struct ChebyshevSeries {
 ///
 ///   H c = |k+G|² c + FFT[V(r) FFT⁻¹ c] + Σ_pq β_p D_pq ⟨β_q|c⟩.
 ///
+/// A spinor c = (c_↑, c_↓) has the components of all plane waves one after the other. Each of them
+/// is transformed by itself, and the last term is Σ_σ'pq β_p D_pq^{σσ'} ⟨β_q|c_σ'⟩.
 /// Matrices are never stored. Results do not depend on the number of threads: states are handled in
 /// batches of one size, each by one thread.
 class HamiltonianOperator {
@@ -48,8 +68,10 @@ class HamiltonianOperator {
   /// @throws InvalidInput if V(−G) differs from V*(G), so that H is not Hermitian.
   explicit HamiltonianOperator(HamiltonianParts parts);
 
-  std::int64_t size() const { return static_cast<std::int64_t>(parts_.kinetic_ry.size()); }
-  const std::vector<double>& kinetic_ry() const { return parts_.kinetic_ry; }
+  /// Returns the order of H: plane waves times components.
+  std::int64_t size() const { return static_cast<std::int64_t>(kinetic_ry_.size()); }
+  /// Returns |k+G|² of each coefficient of a state, [size()].
+  const std::vector<double>& kinetic_ry() const { return kinetic_ry_; }
   const HamiltonianParts& parts() const { return parts_; }
   /// Returns V(−r)/N_r on the box; empty if V = 0.
   const std::vector<double>& potential() const { return potential_; }
@@ -57,18 +79,19 @@ class HamiltonianOperator {
   /// then share each complex transform.
   bool is_real() const { return is_real_; }
 
-  /// Calculates result[n] = H states[n], Ry; both [n_states][n_pw]. @pre is_real() for real states
+  /// Calculates result[n] = H states[n], Ry; both [n_states][size()]. @pre is_real() for real
+  /// states
   void apply(View<const Cplx, 2> states, View<Cplx, 2> result) const;
   void apply(View<const double, 2> states, View<double, 2> result) const;
 
-  /// Replaces each state by p(H) of it; [n_states][n_pw]. p is the Chebyshev polynomial of the
+  /// Replaces each state by p(H) of it; [n_states][size()]. p is the Chebyshev polynomial of the
   /// first kind on the interval of the filter [zhou2006], scaled so that p = 1 at `lowest_ry`.
   /// @pre is_real() for real states
   void filter(const ChebyshevFilter& filter, View<Cplx, 2> states) const;
   void filter(const ChebyshevFilter& filter, View<double, 2> states) const;
 
-  /// Calculates result[k][n] = f_k(H) states[n]; [n_functions][n_states][n_pw]. All functions share
-  /// the recursion of T_l(H) states[n]. @pre is_real() for real states
+  /// Calculates result[k][n] = f_k(H) states[n]; [n_functions][n_states][size()]. All functions
+  /// share the recursion of T_l(H) states[n]. @pre is_real() for real states
   /// @return the largest ‖T_l x‖/‖x‖, which exceeds 1 only if the interval lacks an eigenvalue
   double expand(const ChebyshevSeries& series, View<const Cplx, 2> states,
                 View<Cplx, 3> result) const;
@@ -78,6 +101,7 @@ class HamiltonianOperator {
  private:
   class Worker;
   HamiltonianParts parts_;
+  std::vector<double> kinetic_ry_;  ///< [size()]
   bool is_real_ = false;
   std::vector<double> potential_;
   SphereTransform to_box_, to_sphere_;

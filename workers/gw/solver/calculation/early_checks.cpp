@@ -8,6 +8,7 @@
 #include "workers/gw/input/slices/deck_slices.hpp"
 #include "workers/gw/model/column_slices.hpp"
 #include "workers/gw/solver/calculation/slices/slices_plan.hpp"
+#include "workers/gw/solver/mean_field/eigensolver/operator_memory.hpp"
 #include "workers/gw/solver/mean_field/empirical_structure.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -66,9 +67,14 @@ void require_room_of_crystal(const Deck& deck, const Workplace& place) {
   require_host_room(plan, place.host_limit_bytes);
 }
 
-void add_dense_states_to_plan(const Deck& deck, const Device& device, Calculation& run) {
-  const CallMemory memory = memory_of_dense_states(
-      dense_work_of(deck.mean_field, demand_of(deck), run.field.waves), device);
+void add_eigensolver_to_plan(const Deck& deck, const Device& device, Calculation& run) {
+  const bool as_operator =
+      deck.mean_field.empirical && deck.mean_field.eigensolver.method == Eigensolver::kOperator;
+  const CallMemory memory =
+      as_operator
+          ? memory_of_operator_states(operator_work_of_crystal(deck.mean_field.crystal), device)
+          : memory_of_dense_states(dense_work_of(deck.mean_field, demand_of(deck), run.field.waves),
+                                   device);
   run.plan.memory_bytes = std::max(run.plan.memory_bytes, memory.device_bytes);
   run.plan.host.mean_field = static_cast<double>(memory.host_bytes);
   run.plan.host_bytes = run.plan.host.peak();
@@ -81,10 +87,6 @@ void require_support_of_spinors(const Deck& deck, const MeanField& field) {
         "[perturbation] is not allowed with the spinors of WFN (nspinor = 2): VSC and VKB of "
         "spinors are not read, so that files hold no first order of H; remove that table, or set "
         "meanfield.source = \"epm\" with meanfield.spin_orbit_ry_bohr2");
-  if (deck.pseudobands.wanted())
-    throw InvalidInput(
-        "pseudobands.vectors is not allowed with the spinors of WFN (nspinor = 2): random vectors "
-        "of two components are not built; remove the table [pseudobands]");
 }
 
 std::string leave_out_forgotten_states(const MeanField& field, Deck& deck) {

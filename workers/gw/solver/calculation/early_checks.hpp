@@ -25,9 +25,9 @@ void require_sound(const Deck& deck, const std::vector<SelfCheck>& list);
 /// Notes the laws that are violated. Those that the deck does not accept mark the results.
 void note_violations(const Deck& deck, Progress& progress, Calculation& run);
 
-/// Adds the dense diagonalisations that made the states of a job to its plan. Their memory is free
-/// when the plan is made.
-void add_dense_states_to_plan(const Deck& deck, const Device& device, Calculation& run);
+/// Adds the eigensolver that made the states of a job to its plan: dense diagonalisations, or the
+/// operator of a built-in crystal. Its memory is free when the plan is made.
+void add_eigensolver_to_plan(const Deck& deck, const Device& device, Calculation& run);
 
 /// Refuses what states of two components from files do not have. check_spin_orbit() refuses the
 /// like for built-in crystals when the deck is read.

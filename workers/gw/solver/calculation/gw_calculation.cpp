@@ -171,7 +171,7 @@ void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* giv
       run.plan.host.states += static_cast<double>(run.plan.screening_bytes);  // its copy of ε⁻¹
       run.plan.host_bytes = run.plan.host.peak();
     }
-    add_dense_states_to_plan(cut, place.team.first().device(), run);
+    add_eigensolver_to_plan(cut, place.team.first().device(), run);
   };
   plan_slices(deck, place, plan, run);
   for (const std::string& note : run.plan.notes) progress.log(note);

@@ -34,8 +34,8 @@ double bytes_of_complement(const Calculation& run) {
   const double radius = std::sqrt(waves.wavefunction_cutoff_ry) +
                         std::sqrt(run.plan.sigma.screened_cutoff_ry),
                per_k = run.field.crystal().volume_bohr3 * std::pow(radius, 3) / (6.0 * kPi * kPi);
-  return 16.0 * per_k * waves.n_k() * run.field.n_spins() * run.pseudobands->vectors *
-         run.pseudobands->sigma_factor;
+  return 16.0 * per_k * waves.n_k() * run.field.n_spins() * run.field.n_spinor() *
+         run.pseudobands->vectors * run.pseudobands->sigma_factor;
 }
 
 /// Returns the number of elements of a matrix between the plane waves of W.
@@ -88,7 +88,7 @@ double bytes_of_products(const Calculation& run) {
   const SigmaOptions& s = run.plan.sigma;
   const GSphere sphere = make_g_sphere(run.field.crystal().bdot, {}, s.screened_cutoff_ry);
   const auto box = sum_box(run.field, sphere.g);
-  const double on_box = 16.0 * box[0] * box[1] * box[2],
+  const double on_box = 16.0 * box[0] * box[1] * box[2] * run.field.n_spinor(),
                products = 16.0 * (s.band_max - s.band_min + 1) * static_cast<double>(sphere.size()),
                room = 0.25 * static_cast<double>(s.memory_budget_bytes);
   return std::min<double>(s.bands, std::max(64.0, room / (2.0 * products + on_box))) *

@@ -73,8 +73,10 @@ DenseStates states_at(const LocalHamiltonian& hamiltonian, const Vec3& k, int n_
                        (states.n_spinor == 2 ? " spinor" : "") +
                        " plane waves; raise meanfield.cutoff_ry");
   if (eigensolver.method == Eigensolver::kOperator) {
-    LowestStates lowest = operator_states(local_parts(crystal, k, sphere.g, potential), sphere.g,
-                                          n_bands, eigensolver, kernels.hamiltonian());
+    HamiltonianParts parts = local_parts(crystal, k, sphere.g, potential);
+    if (spin_orbit != nullptr) spin_orbit->add_to(k, sphere.g, parts);
+    LowestStates lowest =
+        operator_states(std::move(parts), sphere.g, n_bands, eigensolver, kernels.hamiltonian());
     states.energy_ry = std::move(lowest.energy_ry);
     states.coefficients = std::move(lowest.coefficients);
     states.largest_residual_ry = lowest.largest_residual_ry;

@@ -55,15 +55,16 @@ std::vector<T> converted(const Cplx* from, std::size_t count) {
 template <typename T>
 class FilteredVectors {
  public:
-  FilteredVectors(LoadedHamiltonian& h, std::int64_t n_pw, const PseudobandPlan& plan,
+  /// @param order  of H: plane waves times components
+  FilteredVectors(LoadedHamiltonian& h, std::int64_t order, const PseudobandPlan& plan,
                   const Cplx* states)
       : h_(h),
         plan_(plan),
-        n_(n_pw),
+        n_(order),
         n_vectors_(static_cast<std::int64_t>(plan.chosen.size())),
         kept_(converted<T>(states, static_cast<std::size_t>(plan.kept * n_))) {}
 
-  /// Returns random vectors with a scale that makes their squares a mean, [vectors][n_pw].
+  /// Returns random vectors with a scale that makes their squares a mean, [vectors][order].
   std::vector<T> scaled(const RandomFactors& factors) const {
     std::vector<T> x(static_cast<std::size_t>(n_vectors_ * n_));
     const double scale = 1.0 / std::sqrt(static_cast<double>(n_vectors_));
@@ -76,7 +77,7 @@ class FilteredVectors {
     return x;
   }
 
-  /// Returns the windows of random vectors, [windows][vectors][n_pw]. @param x  as scaled() has it
+  /// Returns the windows of random vectors, [windows][vectors][order]. @param x  as scaled() has it
   std::vector<T> make(std::vector<T> x) const {
     remove_kept(view<T>(x, n_vectors_, n_));
     const WindowPolynomials& filter = *plan_.filter;
@@ -99,7 +100,7 @@ class FilteredVectors {
  private:
   /// Makes vectors orthogonal to the protected states.
   void remove_kept(View<T, 2> x) const { h_.remove(view<const T>(kept_, plan_.kept, n_), x); }
-  /// Checks that no state below the windows is left. @param below  [vectors][n_pw]
+  /// Checks that no state below the windows is left. @param below  [vectors][order]
   void require_nothing_below(const T* below) const {
     double sum = 0.0;
     for (std::int64_t i = 0; i < n_vectors_ * n_; ++i) sum += std::norm(below[i]);
@@ -119,7 +120,7 @@ class FilteredVectors {
 
 /// Copies the windows of FilteredVectors::make() in the order of PseudobandPlan::place_of().
 template <typename T>
-void copy_windows(const std::vector<T>& vectors, const PseudobandPlan& plan, std::ptrdiff_t n_pw,
+void copy_windows(const std::vector<T>& vectors, const PseudobandPlan& plan, std::ptrdiff_t row,
                   std::vector<Cplx>::iterator to) {
   const auto n_vectors = static_cast<std::ptrdiff_t>(plan.chosen.size());
 #pragma omp parallel for schedule(static)
@@ -127,28 +128,28 @@ void copy_windows(const std::vector<T>& vectors, const PseudobandPlan& plan, std
     const PseudobandPlan::Place place = plan.place_of(band - plan.kept);
     const auto first = vectors.begin() + (static_cast<std::ptrdiff_t>(place.window) * n_vectors +
                                           static_cast<std::ptrdiff_t>(place.vector)) *
-                                             n_pw;
-    std::copy_n(first, n_pw, to + (band - plan.kept) * n_pw);
+                                             row;
+    std::copy_n(first, row, to + (band - plan.kept) * row);
   }
 }
 
-/// Returns the states of a plan at one spin and k-point, [bands][n_pw].
+/// Returns the states of a plan at one spin and k-point, [bands][n_spinor][n_pw].
 std::vector<Cplx> states_at(const MeanField& field, const PseudobandPlan& plan, PseudobandUse use,
                             int spin, int ik, HamiltonianKernels& kernels) {
-  const KPointWaves& at = field.waves.waves[static_cast<std::size_t>(ik)];
-  const StateCoefficients& states = at.coefficients[static_cast<std::size_t>(spin)];
+  const StateCoefficients& states =
+      field.waves.waves[static_cast<std::size_t>(ik)].coefficients[static_cast<std::size_t>(spin)];
   const HamiltonianOperator h = operator_at(field, spin, ik);
   const auto loaded = kernels.load(h);
   const bool real = h.is_real() && is_real(states);
   const RandomFactors factors(plan.seed, static_cast<std::uint32_t>(use), spin, ik, real);
-  std::vector<Cplx> made(static_cast<std::size_t>(plan.bands()) * at.g.size());
-  const auto n_pw = static_cast<std::ptrdiff_t>(at.g.size());
+  const auto row = static_cast<std::ptrdiff_t>(h.size());
+  std::vector<Cplx> made(static_cast<std::size_t>(plan.bands() * row));
 #pragma omp parallel for schedule(static)
   for (int band = 0; band < plan.kept; ++band)
-    std::copy_n(states.begin() + band * n_pw, n_pw, made.begin() + band * n_pw);
+    std::copy_n(states.begin() + band * row, row, made.begin() + band * row);
   const auto add = [&](const auto& filtered) {
-    copy_windows(filtered.make(filtered.scaled(factors)), plan, n_pw,
-                 made.begin() + plan.kept * n_pw);
+    copy_windows(filtered.make(filtered.scaled(factors)), plan, row,
+                 made.begin() + plan.kept * row);
   };
   if (real)
     add(FilteredVectors<double>(*loaded, h.size(), plan, states.data()));

@@ -16,8 +16,8 @@ PseudobandPlan plan_filtered_pseudobands(const MeanField& field, const Pseudoban
 ///
 ///   ξ_kr = N_ξ^−½ p_k(H) (1 − P) θ_r,   E[θ_r θ_r†] = 1
 ///
-/// with the projector P on the protected bands. θ has one factor for each plane wave: ±1 where H is
-/// real, else a phase.
+/// with the projector P on the protected bands. θ has one factor for each plane wave and component
+/// of a state: ±1 where H is real, else a phase.
 /// @param field  as the plan's; its waves are those of the plan
 /// @throws NotConverged if the spectrum of H exceeds its bound, or a state below the windows is
 /// not among the protected ones

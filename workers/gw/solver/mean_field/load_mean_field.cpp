@@ -8,9 +8,11 @@
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
 #include "workers/gw/solver/mean_field/density.hpp"
+#include "workers/gw/solver/mean_field/eigensolver/operator_memory.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
 #include "workers/gw/solver/mean_field/espresso/file_or_save.hpp"
 #include "workers/gw/solver/mean_field/mean_field_checks.hpp"
+#include "workers/gw/solver/mean_field/spinors/spin_orbit.hpp"
 #include "workers/gw/solver/self_energy/exchange_correlation.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -30,6 +32,13 @@ DenseStatesWork dense_work_of_files(const Wavefunctions& waves, int bands) {
 void require_room(const DenseStatesWork& work, const std::string& asked,
                   const MeanFieldDemand& demand, const Device& device) {
   require_room_of_dense_states(work, asked, memory_of_dense_states(work, device), demand.room);
+}
+
+void require_room_of_operator(const EmpiricalCrystal& crystal, const MeanFieldDemand& demand,
+                              const Device& device) {
+  const OperatorStatesWork work = operator_work_of_crystal(crystal);
+  require_room_of_operator_states(work, "meanfield.bands = " + std::to_string(crystal.bands),
+                                  memory_of_operator_states(work, device), demand.room);
 }
 
 /// Replaces the states of WFN by those of H if more bands are needed than WFN holds, or if H is
@@ -113,10 +122,16 @@ void require_grid(const std::filesystem::path& path) {
 
 using HamiltonianAt = std::function<HamiltonianParts(const Wavefunctions&, int spin, int ik)>;
 
-HamiltonianAt hamiltonian_of_crystal(const EmpiricalCrystal& crystal) {
-  return [potential = empirical_potential(crystal)](const Wavefunctions& waves, int, int ik) {
+/// @param spin_orbit  of the crystal; null: its states have one component
+HamiltonianAt hamiltonian_of_crystal(const EmpiricalCrystal& crystal,
+                                     std::shared_ptr<const SpinOrbitTerm> spin_orbit) {
+  return [potential = empirical_potential(crystal), spin_orbit](const Wavefunctions& waves, int,
+                                                                int ik) {
     const auto at = static_cast<std::size_t>(ik);
-    return local_parts(waves.header.crystal, waves.k[at], waves.waves[at].g, potential);
+    const std::vector<IVec3>& g = waves.waves[at].g;
+    HamiltonianParts parts = local_parts(waves.header.crystal, waves.k[at], g, potential);
+    if (spin_orbit != nullptr) spin_orbit->add_to(waves.k[at], g, parts);
+    return parts;
   };
 }
 
@@ -159,8 +174,10 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
     require_room(dense_work_of_crystal(source.crystal),
                  "meanfield.bands = " + std::to_string(source.crystal.bands), demand,
                  kernels.device());
+    require_room_of_operator(source.crystal, demand, kernels.device());
     MeanField field = empirical_mean_field(source.crystal, kernels, progress, times);
-    if (demand.hamiltonian) field.hamiltonian = hamiltonian_of_crystal(source.crystal);
+    if (demand.hamiltonian)
+      field.hamiltonian = hamiltonian_of_crystal(source.crystal, field.spin_orbit);
     return field;
   }
   std::optional<Wavefunctions> shifted;

@@ -78,116 +78,124 @@ void choose_windows(const Wavefunctions& waves, PseudobandPlan& plan) {
     if (largest[k] > 0.0) plan.used.push_back(k);
 }
 
+/// Returns the number of coefficients of a state on `n_pw` plane waves.
+std::size_t row_of(const Wavefunctions& waves, std::size_t n_pw) {
+  return n_pw * static_cast<std::size_t>(waves.header.n_spinor);
+}
+
 /// Calls visit(first, end, coefficients) for bands [begin, end) of one spin and k-point, in
 /// ascending order. States in a file come in parts, which replace each other in memory.
+/// @param row  coefficients of a state
 template <class Visit>
-void for_each_part(const StateCoefficients& states, std::size_t n_pw, int begin, int end,
+void for_each_part(const StateCoefficients& states, std::size_t row, int begin, int end,
                    const Visit& visit) {
   constexpr double kLargestPart_bytes = 16777216.0;
   const double part_bytes = std::min(kLargestPart_bytes, 0.5 * states.memory_bytes());
   const int step = states.is_mapped()
-                       ? static_cast<int>(part_bytes / static_cast<double>(sizeof(Cplx) * n_pw))
+                       ? static_cast<int>(part_bytes / static_cast<double>(sizeof(Cplx) * row))
                        : end - begin;
   for (int first = begin; first < end; first += std::max(1, step)) {
     const int last = std::min(end, first + std::max(1, step));
     visit(first, last,
-          states.part(static_cast<std::size_t>(first) * n_pw,
-                      static_cast<std::size_t>(last - first) * n_pw));
+          states.part(static_cast<std::size_t>(first) * row,
+                      static_cast<std::size_t>(last - first) * row));
   }
 }
 
-bool are_real(const StateCoefficients& states, std::size_t n_pw, int begin, int end) {
+bool are_real(const StateCoefficients& states, std::size_t row, int begin, int end) {
   bool real = true;
-  for_each_part(states, n_pw, begin, end, [&](int first, int last, const Cplx* from) {
-    real = real && is_real({from, static_cast<std::size_t>(last - first) * n_pw});
+  for_each_part(states, row, begin, end, [&](int first, int last, const Cplx* from) {
+    real = real && is_real({from, static_cast<std::size_t>(last - first) * row});
   });
   return real;
 }
 
-/// Replaces the states beyond plan.kept of one spin and k-point; [bands][n_pw].
+/// Replaces the states beyond plan.kept of one spin and k-point; [bands][n_spinor][n_pw].
 std::vector<Cplx> replaced_states(const Wavefunctions& given, const PseudobandPlan& plan,
                                   PseudobandUse use, int spin, int ik) {
   const KPointWaves& at = given.waves[static_cast<std::size_t>(ik)];
   const StateCoefficients& states = at.coefficients[static_cast<std::size_t>(spin)];
-  const std::size_t n_pw = at.g.size();
-  const bool real = are_real(states, n_pw, plan.kept, given.n_bands);
+  const std::size_t row = row_of(given, at.g.size());
+  const bool real = are_real(states, row, plan.kept, given.n_bands);
   const RandomFactors factors(plan.seed, static_cast<std::uint32_t>(use), spin, ik, real);
-  std::vector<Cplx> made(static_cast<std::size_t>(plan.bands()) * n_pw);
-  for_each_part(states, n_pw, 0, plan.kept, [&](int first, int last, const Cplx* from) {
-    std::copy_n(from, static_cast<std::size_t>(last - first) * n_pw,
-                made.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(first) * n_pw));
+  std::vector<Cplx> made(static_cast<std::size_t>(plan.bands()) * row);
+  for_each_part(states, row, 0, plan.kept, [&](int first, int last, const Cplx* from) {
+    std::copy_n(from, static_cast<std::size_t>(last - first) * row,
+                made.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(first) * row));
   });
   const double scale = 1.0 / std::sqrt(static_cast<double>(plan.chosen.size()));
-  for_each_part(states, n_pw, plan.kept, plan.given, [&](int first, int last, const Cplx* from) {
+  for_each_part(states, row, plan.kept, plan.given, [&](int first, int last, const Cplx* from) {
   // A thread makes whole vectors, so that the order of each sum does not depend on their number.
 #pragma omp parallel for schedule(dynamic)
-    for (int row = plan.kept; row < plan.bands(); ++row) {
-      const PseudobandPlan::Place place = plan.place_of(row - plan.kept);
+    for (int made_band = plan.kept; made_band < plan.bands(); ++made_band) {
+      const PseudobandPlan::Place place = plan.place_of(made_band - plan.kept);
       const std::size_t window = plan.used[place.window];
       const int vector = plan.chosen[place.vector];
-      Cplx* const xi = made.data() + static_cast<std::size_t>(row) * n_pw;
+      Cplx* const xi = made.data() + static_cast<std::size_t>(made_band) * row;
       for (int band = first; band < last; ++band) {
         const double weight =
             plan.windows.weight(window, given.energy(spin, ik, band) - plan.midgap_ry);
         if (weight == 0.0) continue;
         const Cplx factor = scale * std::sqrt(weight) * factors.at(vector, band);
-        const Cplx* const state = from + static_cast<std::size_t>(band - first) * n_pw;
-        for (std::size_t g = 0; g < n_pw; ++g) xi[g] += factor * state[g];
+        const Cplx* const state = from + static_cast<std::size_t>(band - first) * row;
+        for (std::size_t i = 0; i < row; ++i) xi[i] += factor * state[i];
       }
     }
   });
   return made;
 }
 
-/// Returns the numbers of the plane waves of the states in the list `g`.
+/// Returns the places of the coefficients of a state in one on the plane waves `g`.
 std::vector<std::size_t> places_in(const std::vector<IVec3>& g, const std::vector<IVec3>& of_states,
-                                   double cutoff_ry) {
+                                   const Wavefunctions& given) {
   const GIndex index(g);
   std::vector<std::size_t> place;
-  for (const IVec3& plane_wave : of_states) {
-    const std::int32_t found = index.find(plane_wave);
-    if (found < 0)
-      throw InvalidInput("a plane wave of the states lies far above their cut-off of " +
-                         shown(cutoff_ry) + " Ry; correct WFN");
-    place.push_back(static_cast<std::size_t>(found));
-  }
+  for (int component = 0; component < given.header.n_spinor; ++component)
+    for (const IVec3& plane_wave : of_states) {
+      const std::int32_t found = index.find(plane_wave);
+      if (found < 0)
+        throw InvalidInput("a plane wave of the states lies far above their cut-off of " +
+                           shown(given.wavefunction_cutoff_ry) + " Ry; correct WFN");
+      place.push_back(static_cast<std::size_t>(component) * g.size() +
+                      static_cast<std::size_t>(found));
+    }
   return place;
 }
 
 /// Random vectors of the complement of the given states of one spin and k-point, on the plane
-/// waves `g`; [vectors][n_pw].
+/// waves `g`; [vectors][n_spinor][n_pw].
 std::vector<Cplx> complement_at(const Wavefunctions& given, const PseudobandPlan& plan, int spin,
                                 int ik, const std::vector<IVec3>& g) {
   const KPointWaves& at = given.waves[static_cast<std::size_t>(ik)];
   const StateCoefficients& states = at.coefficients[static_cast<std::size_t>(spin)];
-  const auto place = places_in(g, at.g, given.wavefunction_cutoff_ry);
-  const std::size_t n_pw = place.size(), n_vectors = plan.chosen.size();
-  const RandomFactors factors(plan.seed, 2, spin, ik, are_real(states, n_pw, 0, given.n_bands));
+  const auto place = places_in(g, at.g, given);
+  const std::size_t row = place.size(), row_of_all = row_of(given, g.size()),
+                    n_vectors = plan.chosen.size();
+  const RandomFactors factors(plan.seed, 2, spin, ik, are_real(states, row, 0, given.n_bands));
   const double scale = 1.0 / std::sqrt(static_cast<double>(n_vectors));
-  std::vector<Cplx> made(n_vectors * g.size()), inside(n_vectors * n_pw);
+  std::vector<Cplx> made(n_vectors * row_of_all), inside(n_vectors * row);
   // A thread makes whole vectors, so that the order of each sum does not depend on their number.
 #pragma omp parallel for schedule(dynamic)
   for (std::size_t r = 0; r < n_vectors; ++r) {
-    Cplx* const eta = made.data() + r * g.size();
-    for (std::size_t i = 0; i < g.size(); ++i)
+    Cplx* const eta = made.data() + r * row_of_all;
+    for (std::size_t i = 0; i < row_of_all; ++i)
       eta[i] = scale * factors.at(plan.chosen[r], static_cast<int>(i));
-    for (std::size_t i = 0; i < n_pw; ++i) inside[r * n_pw + i] = eta[place[i]];
+    for (std::size_t i = 0; i < row; ++i) inside[r * row + i] = eta[place[i]];
     // Polynomials of H leave no state of the sphere out.
     if (plan.filter != nullptr)
       for (const std::size_t i : place) eta[i] = 0.0;
   }
-  for_each_part(states, n_pw, 0, plan.filter != nullptr ? 0 : plan.given,
+  for_each_part(states, row, 0, plan.filter != nullptr ? 0 : plan.given,
                 [&](int first, int last, const Cplx* from) {
 #pragma omp parallel for schedule(dynamic)
                   for (std::size_t r = 0; r < n_vectors; ++r)
                     for (int band = first; band < last; ++band) {
-                      const Cplx* const state =
-                          from + static_cast<std::size_t>(band - first) * n_pw;
+                      const Cplx* const state = from + static_cast<std::size_t>(band - first) * row;
                       Cplx overlap;
-                      for (std::size_t i = 0; i < n_pw; ++i)
-                        overlap += std::conj(state[i]) * inside[r * n_pw + i];
-                      for (std::size_t i = 0; i < n_pw; ++i)
-                        made[r * g.size() + place[i]] -= overlap * state[i];
+                      for (std::size_t i = 0; i < row; ++i)
+                        overlap += std::conj(state[i]) * inside[r * row + i];
+                      for (std::size_t i = 0; i < row; ++i)
+                        made[r * row_of_all + place[i]] -= overlap * state[i];
                     }
                 });
   return made;

@@ -21,6 +21,11 @@ void copy_rows(const std::vector<Cplx>& from, const Rows& rows, std::int64_t n, 
     to[i - rows.begin * n] = factor * from[static_cast<std::size_t>(i)];
 }
 
+/// Returns the number of coefficients of one state.
+std::int64_t row_of(const Wavefunctions& waves, const KPointWaves& at) {
+  return static_cast<std::int64_t>(at.g.size()) * waves.header.n_spinor;
+}
+
 /// The random vectors of a field, which the destructor puts back.
 class RandomVectors {
  public:
@@ -28,9 +33,9 @@ class RandomVectors {
       : field_(field), plan_(plan), complement_(field.complement) {
     for (const KPointWaves& at : field.waves.waves)
       for (const std::vector<Cplx>& states : at.coefficients)
-        kept_.emplace_back(states.begin() + static_cast<std::ptrdiff_t>(
-                                                static_cast<std::size_t>(plan.kept) * at.g.size()),
-                           states.end());
+        kept_.emplace_back(
+            states.begin() + static_cast<std::ptrdiff_t>(plan.kept) * row_of(field.waves, at),
+            states.end());
   }
   ~RandomVectors() {
     for_each_list([](const std::vector<Cplx>& kept, std::int64_t n, Cplx* to) {
@@ -52,21 +57,22 @@ class RandomVectors {
     for (std::size_t ik = 0; ik < complement_->waves.size(); ++ik)
       for (std::size_t spin = 0; spin < complement_->waves[ik].coefficients.size(); ++spin) {
         const KPointWaves& from = complement_->waves[ik];
-        copy_without(from.coefficients[spin], static_cast<std::int64_t>(from.g.size()), block,
-                     factor, field_.complement->waves[ik].coefficients[spin].data());
+        copy_without(from.coefficients[spin], row_of(*complement_, from), block, factor,
+                     field_.complement->waves[ik].coefficients[spin].data());
       }
     field_.complement->n_bands = complement_->n_bands / plan_.blocks * (plan_.blocks - 1);
   }
 
  private:
-  /// Calls visit(kept vectors, plane waves, first vector in the field) for every spin and k.
+  /// Calls visit(kept vectors, their coefficients each, first vector in the field) for every spin
+  /// and k.
   template <typename Visit>
   void for_each_list(const Visit& visit) {
     std::size_t list = 0;
     for (KPointWaves& at : field_.waves.waves)
       for (std::vector<Cplx>& states : at.coefficients)
-        visit(kept_[list++], static_cast<std::int64_t>(at.g.size()),
-              states.data() + static_cast<std::size_t>(plan_.kept) * at.g.size());
+        visit(kept_[list++], row_of(field_.waves, at),
+              states.data() + plan_.kept * row_of(field_.waves, at));
   }
   void copy_without(const std::vector<Cplx>& from, std::int64_t n, int block, double factor,
                     Cplx* to) const {
@@ -77,7 +83,7 @@ class RandomVectors {
 
   MeanField& field_;
   const PseudobandPlan& plan_;
-  std::vector<std::vector<Cplx>> kept_;  ///< of each k and spin, [vectors][n_pw]
+  std::vector<std::vector<Cplx>> kept_;  ///< of each k and spin, [vectors][n_spinor][n_pw]
   std::optional<Wavefunctions> complement_;
 };
 

@@ -103,7 +103,7 @@ class SubspaceIteration {
 
  private:
   /// Number of states that the block holds above the wanted ones.
-  std::int64_t guard() const { return std::max(8, wanted_ / 8); }
+  std::int64_t guard() const { return guard_states(wanted_); }
 
   /// Adds random states until the block holds `count`, or the whole space.
   void grow(std::int64_t count) {

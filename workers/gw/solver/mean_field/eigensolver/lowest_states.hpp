@@ -20,6 +20,9 @@ struct LowestStates {
   std::int64_t applications = 0;  ///< of H to one state
 };
 
+/// Returns the number of guard states that a block holds above the wanted ones.
+constexpr std::int64_t guard_states(std::int64_t wanted) { return wanted / 8 > 8 ? wanted / 8 : 8; }
+
 /// Finds the `wanted` lowest eigenstates of H, and the further members of the multiplet that the
 /// last of them belongs to, by Chebyshev-filtered subspace iteration [zhou2006]. The block holds
 /// guard states above the wanted ones and grows while a multiplet fills them. States are locked

@@ -12,11 +12,6 @@
 namespace quasi::gw {
 namespace {
 
-/// Plane waves from which a GPU is faster. Below, its launches take longer than the work: on an
-/// H200 eight k-points of 170 plane waves take ten times as long as on 16 cores, and those of 700
-/// as long.
-constexpr std::int64_t kLeastPlaneWavesOnGpu = 600;
-
 PotentialElements elements_of(const PlaneWaveField& field, int spin) {
   const auto& values = field.values[static_cast<std::size_t>(
       std::min<int>(spin, static_cast<int>(field.values.size()) - 1))];
@@ -82,10 +77,10 @@ LowestStates operator_states(HamiltonianParts parts, const std::vector<IVec3>& g
   const HamiltonianOperator h(std::move(parts));
   CpuHamiltonianKernels cpu;
   LowestStates states =
-      lowest_states(h, h.size() < kLeastPlaneWavesOnGpu ? cpu : kernels, n_bands, options);
-  fix_gauge(g, states.energy_ry, kDegenerateStates_ry, states.coefficients);
+      lowest_states(h, h.size() < kLeastOrderOnGpu ? cpu : kernels, n_bands, options);
+  fix_gauge(g, states.energy_ry, kDegenerateStates_ry, states.coefficients, h.parts().n_spinor);
   states.energy_ry.resize(static_cast<std::size_t>(n_bands));
-  states.coefficients.resize(static_cast<std::size_t>(n_bands) * g.size());
+  states.coefficients.resize(static_cast<std::size_t>(n_bands * h.size()));
   return states;
 }
 

@@ -57,9 +57,63 @@ Vec3 SpinOrbitTerm::cartesian(const Vec3& k) const {
   return sum;
 }
 
-template <typename Add>
-void SpinOrbitTerm::for_each_pair(const std::vector<IVec3>& g, const Add& add) const {
+SpinOrbitTerm::Waves SpinOrbitTerm::waves_of(const Vec3& k, const std::vector<IVec3>& g) const {
+  Waves waves;
+  for (const IVec3& v : g) {
+    waves.k.push_back(cartesian(k + to_real(v)));
+    waves.b.push_back(form_factor(waves.k.back()));
+  }
+  return waves;
+}
+
+std::vector<std::size_t> SpinOrbitTerm::coupled_atoms() const {
+  std::vector<std::size_t> atoms;
+  for (std::size_t a = 0; a < strength_.size(); ++a)
+    if (strength_[a] != 0.0) atoms.push_back(a);
+  return atoms;
+}
+
+std::vector<Cplx> SpinOrbitTerm::of_atoms(const std::vector<IVec3>& g,
+                                          const std::vector<Vec3>& w) const {
+  const std::size_t n = g.size();
+  const std::vector<std::size_t> atoms = coupled_atoms();
+  std::vector<Cplx> made(3 * atoms.size() * n);
+#pragma omp parallel for schedule(static)
+  for (std::size_t a = 0; a < atoms.size(); ++a)
+    for (std::size_t i = 0; i < n; ++i) {
+      const Cplx phase = std::polar(1.0, -2.0 * kPi * dot(to_real(g[i]), position_[atoms[a]]));
+      for (int axis = 0; axis < 3; ++axis)
+        made[(3 * a + static_cast<std::size_t>(axis)) * n + i] = w[i][axis] * phase;
+    }
+  return made;
+}
+
+SparseMatrix SpinOrbitTerm::coupling() const {
+  const std::vector<std::size_t> atoms = coupled_atoms();
+  SparseMatrix d;
+  d.begin.push_back(0);
+  for (std::size_t spin = 0; spin < 2; ++spin)
+    for (std::size_t a = 0; a < atoms.size(); ++a)
+      for (int i = 0; i < 3; ++i) {
+        for (std::size_t other = 0; other < 2; ++other)
+          for (int j = 0; j < 3; ++j) {
+            Vec3 e_i{}, e_j{};
+            e_i[i] = 1.0;
+            e_j[j] = 1.0;
+            const Cplx of_spins = pauli(cross(e_i, e_j))[spin][other];
+            if (of_spins == 0.0) continue;
+            d.column.push_back(static_cast<std::int32_t>(3 * (other * atoms.size() + a)) + j);
+            d.value.push_back(Cplx(0.0, -strength_[atoms[a]]) * of_spins);
+          }
+        d.begin.push_back(static_cast<std::int32_t>(d.value.size()));
+      }
+  return d;
+}
+
+void SpinOrbitTerm::add_to(const Vec3& k, const std::vector<IVec3>& g, Cplx* h) const {
+  if (vanishes()) return;
   const std::size_t n = g.size(), n_atoms = position_.size();
+  const Waves waves = waves_of(k, g);
   std::vector<Cplx> phase(n * n_atoms);
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t a = 0; a < n_atoms; ++a)
@@ -70,57 +124,55 @@ void SpinOrbitTerm::for_each_pair(const std::vector<IVec3>& g, const Add& add) c
       Cplx sum;
       for (std::size_t a = 0; a < n_atoms; ++a)
         sum += strength_[a] * phase[i * n_atoms + a] * std::conj(phase[j * n_atoms + a]);
-      add(i, j, Cplx(sum.imag(), -sum.real()));
+      add_spin_block(waves.b[i] * waves.b[j] * Cplx(sum.imag(), -sum.real()),
+                     cross(waves.k[i], waves.k[j]), i * 2 * n + j, n, h);
     }
 }
 
-void SpinOrbitTerm::add_to(const Vec3& k, const std::vector<IVec3>& g, Cplx* h) const {
+void SpinOrbitTerm::add_to(const Vec3& k, const std::vector<IVec3>& g,
+                           HamiltonianParts& parts) const {
+  parts.n_spinor = 2;
   if (vanishes()) return;
-  const std::size_t n = g.size();
-  std::vector<Vec3> wave(n);
-  std::vector<double> b(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    wave[i] = cartesian(k + to_real(g[i]));
-    b[i] = form_factor(wave[i]);
-  }
-  for_each_pair(g, [&](std::size_t i, std::size_t j, Cplx factor) {
-    add_spin_block(b[i] * b[j] * factor, cross(wave[i], wave[j]), i * 2 * n + j, n, h);
-  });
-}
-
-std::vector<Cplx> SpinOrbitTerm::slope(const Vec3& k, const std::vector<IVec3>& g,
-                                       const Vec3& direction) const {
-  const std::size_t n = g.size();
-  std::vector<Cplx> matrix(4 * n * n);
-  if (vanishes()) return matrix;
-  const Vec3 d = cartesian(direction);
-  std::vector<Vec3> wave(n);
-  std::vector<double> b(n), change(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    wave[i] = cartesian(k + to_real(g[i]));
-    b[i] = form_factor(wave[i]);
-    change[i] = form_factor_slope(wave[i], d);
-  }
-  for_each_pair(g, [&](std::size_t i, std::size_t j, Cplx factor) {
-    const Vec3 v = (change[i] * b[j] + b[i] * change[j]) * cross(wave[i], wave[j]) +
-                   (b[i] * b[j]) * (cross(d, wave[j]) + cross(wave[i], d));
-    add_spin_block(factor, v, i * 2 * n + j, n, matrix.data());
-  });
-  return matrix;
+  Waves waves = waves_of(k, g);
+  for (std::size_t i = 0; i < g.size(); ++i) waves.k[i] = waves.b[i] * waves.k[i];
+  parts.beta = of_atoms(g, waves.k);
+  parts.right = parts.beta;
+  for (Cplx& value : parts.right) value = std::conj(value);
+  parts.coupling = coupling();
 }
 
 void SpinOrbitTerm::add_slope(const Pairs& pairs, const Vec3& direction, Cplx* matrix) const {
   if (vanishes()) return;
-  const std::vector<Cplx> of_waves = slope(pairs.k, pairs.g, direction);
-  const std::int64_t edge = pairs.left.extent[1], n_left = pairs.left.extent[0],
-                     n_right = pairs.right.extent[0];
-  std::vector<Cplx> applied(static_cast<std::size_t>(n_right * edge)),
-      conjugate(pairs.left.data, pairs.left.data + pairs.left.size());
-  for (Cplx& c : conjugate) c = std::conj(c);
-  zgemm({CblasTrans, n_right, edge, edge}, {pairs.right.data, edge}, {of_waves.data(), edge},
-        {applied.data(), edge});
-  zgemm({CblasTrans, n_left, n_right, edge, Cplx{1.0, 0.0}, Cplx{1.0, 0.0}},
-        {conjugate.data(), edge}, {applied.data(), edge}, {matrix, n_right});
+  const Vec3 d = cartesian(direction);
+  Waves waves = waves_of(pairs.k, pairs.g);
+  std::vector<Vec3> slope(waves.k.size());
+  for (std::size_t i = 0; i < slope.size(); ++i) {
+    slope[i] = form_factor_slope(waves.k[i], d) * waves.k[i] + waves.b[i] * d;
+    waves.k[i] = waves.b[i] * waves.k[i];
+  }
+  const SparseMatrix coupling_of_atoms = coupling();
+  const std::int64_t n_pw = std::ssize(pairs.g), n_left = pairs.left.extent[0],
+                     n_right = pairs.right.extent[0], edge = coupling_of_atoms.n_rows();
+  // Returns ⟨w_p|x_σ⟩ of both components of states x, [n][σ][p].
+  const auto projected = [&](const std::vector<Vec3>& w, View<const Cplx, 2> x) {
+    std::vector<Cplx> conjugate = of_atoms(pairs.g, w);
+    for (Cplx& value : conjugate) value = std::conj(value);
+    std::vector<Cplx> result(static_cast<std::size_t>(x.extent[0] * edge));
+    zgemm({CblasTrans, 2 * x.extent[0], edge / 2, n_pw}, {x.data, n_pw}, {conjugate.data(), n_pw},
+          {result.data(), edge / 2});
+    return result;
+  };
+  const auto add = [&](const std::vector<Vec3>& of_left, const std::vector<Vec3>& of_right) {
+    std::vector<Cplx> left = projected(of_left, pairs.left);
+    const std::vector<Cplx> right = projected(of_right, pairs.right);
+    for (Cplx& value : left) value = std::conj(value);
+    std::vector<Cplx> coupled(right.size());
+    coupling_of_atoms.apply(right.data(), n_right, coupled.data());
+    zgemm({CblasTrans, n_left, n_right, edge, Cplx{1.0, 0.0}, Cplx{1.0, 0.0}}, {left.data(), edge},
+          {coupled.data(), edge}, {matrix, n_right});
+  };
+  add(slope, waves.k);
+  add(waves.k, slope);
 }
 
 }  // namespace quasi::gw
