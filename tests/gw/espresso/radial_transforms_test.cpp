@@ -119,6 +119,10 @@ TEST(XcFunctional, EqualSpinsAreOneDensity) {
     EXPECT_NEAR(2.0 * one[1], two[2] + 0.5 * two[3], 1e-12);
     const auto uniform = derivatives(f, {0.04}, {1e-3}), flat = derivatives(f, {0.04}, {1e-11});
     EXPECT_EQ(flat[1], 0.0);
+    // Opposite gradients leave the density uniform, which correlation alone sees.
+    const auto opposite = derivatives(f, {0.02, 0.02}, {3e-4, -3e-4, 3e-4});
+    EXPECT_EQ(opposite[3], 0.0);
+    EXPECT_NE(opposite[2], 0.0);
     EXPECT_NE(uniform[1], 0.0);
   }
 }
