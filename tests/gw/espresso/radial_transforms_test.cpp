@@ -119,8 +119,30 @@ TEST(XcFunctional, EqualSpinsAreOneDensity) {
     EXPECT_NEAR(2.0 * one[1], two[2] + 0.5 * two[3], 1e-12);
     const auto uniform = derivatives(f, {0.04}, {1e-3}), flat = derivatives(f, {0.04}, {1e-11});
     EXPECT_EQ(flat[1], 0.0);
+    // Opposite gradients leave the density uniform, which correlation alone sees.
+    const auto opposite = derivatives(f, {0.02, 0.02}, {3e-4, -3e-4, 3e-4});
+    EXPECT_EQ(opposite[3], 0.0);
+    EXPECT_NE(opposite[2], 0.0);
     EXPECT_NE(uniform[1], 0.0);
   }
+}
+
+// Of two spins of which one is empty, the empty one has no exchange. Its correlation is that of
+// Perdew and Zunger with the interpolation of von Barth and Hedin, here for r_s > 1:
+// V_c↓ = V_c(ferro) − 2 f'(1) [ε_c(ferro) − ε_c(para)].
+TEST(XcFunctional, AnEmptySpinHasCorrelationAlone) {
+  QUASI_NEED_LIBXC;
+  const double rho = 1e-4, rs = std::cbrt(3.0 / (4.0 * kPi * rho)), root = std::sqrt(rs);
+  const auto energy = [&](double gamma, double b1, double b2) {
+    return gamma / (1.0 + b1 * root + b2 * rs);
+  };
+  const double para = energy(-0.1423, 1.0529, 0.3334), ferro = energy(-0.0843, 1.3981, 0.2611);
+  const double potential = ferro * (1.0 + 7.0 / 6.0 * 1.3981 * root + 4.0 / 3.0 * 0.2611 * rs) /
+                           (1.0 + 1.3981 * root + 0.2611 * rs);
+  const double slope = 4.0 / 3.0 * std::cbrt(2.0) / (2.0 * std::cbrt(2.0) - 2.0);
+  const auto found = derivatives(XcFunctional::kPerdewZunger, {rho, 0.0}, {});
+  EXPECT_NEAR(found[0], 2.0 * (potential - std::cbrt(6.0 * rho / kPi)), 1e-7);
+  EXPECT_NEAR(found[1], 2.0 * (potential - 2.0 * slope * (ferro - para)), 1e-6);
 }
 
 // Quantum ESPRESSO takes |ρ|: small negative densities of a Fourier sum give a finite potential.

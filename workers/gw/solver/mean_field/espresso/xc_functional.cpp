@@ -15,9 +15,17 @@ constexpr int kSlater = 1, kPz = 9, kPw = 12, kPwMoreDigits = 13;
 constexpr int kPbeExchange = 101, kPbeCorrelation = 130;
 constexpr int kPbesolExchange = 116, kPbesolCorrelation = 133;
 
-constexpr double kLeastDensity = 1e-10, kLeastDensityOfGradient = 1e-6;
-constexpr double kLeastSquaredGradient = 1e-10;
 constexpr double kRydberg_per_hartree = 2.0;
+
+/// Limits below which pw.x leaves out terms: the density of all terms, density and squared gradient
+/// of the gradient terms, and density and squared gradient of the exchange of one of two spins.
+constexpr double kLeastDensity = 1e-10;
+constexpr double kLeastDensityOfGradient = 1e-6, kLeastSquaredGradient = 1e-10;
+constexpr double kLeastDensityOfSpin = 1e-10, kLeastSquaredGradientOfSpin = 1e-20;
+/// libxc raises each spin density to its own limit, and V_x goes with the cube root of that.
+constexpr double kLimitOfLibxc = 1e-24;
+/// Largest polarisation of the gradient terms of correlation.
+constexpr double kLargestPolarisation = 1.0 - 1e-6;
 
 std::array<int, 2> local_parts_of(XcFunctional functional) {
   switch (functional) {
@@ -36,45 +44,112 @@ std::array<int, 2> gradient_parts_of(XcFunctional functional) {
 }
 
 /// Returns the densities that libxc takes. For one spin they are |ρ|, for two the spin densities
-/// of |ρ| and of a magnetisation that does not exceed it.
-std::vector<double> positive_densities(const XcPoints& points) {
+/// of |ρ| and of a magnetisation up to `polarisation` times that.
+std::vector<double> positive_densities(const XcPoints& points, double polarisation) {
   std::vector<double> density(points.density.begin(), points.density.end());
   if (points.n_spins == 1) {
     for (double& value : density) value = std::abs(value);
     return density;
   }
   for (std::size_t i = 0; i < density.size(); i += 2) {
-    const double sum = std::abs(density[i] + density[i + 1]);
-    const double difference = std::clamp(density[i] - density[i + 1], -sum, sum);
+    const double sum = std::abs(density[i] + density[i + 1]), limit = polarisation * sum;
+    const double difference = std::clamp(density[i] - density[i + 1], -limit, limit);
     density[i] = 0.5 * (sum + difference);
     density[i + 1] = 0.5 * (sum - difference);
   }
   return density;
 }
 
-/// Replaces the local derivatives of the points `chosen` by those of the whole functional.
-void add_gradient(XcFunctional functional, const std::vector<double>& density,
-                  const std::vector<std::size_t>& chosen, const XcPoints& points) {
-  const auto spins = static_cast<std::size_t>(points.n_spins), products = 2 * spins - 1;
-  std::vector<double> rho, sigma;
-  for (const std::size_t at : chosen) {
-    for (std::size_t s = 0; s < spins; ++s) rho.push_back(density[at * spins + s]);
-    for (std::size_t s = 0; s < products; ++s) sigma.push_back(points.gradient[at * products + s]);
+/// Returns d(ρε)/dρ of a local functional, Hartree.
+std::vector<double> local_potential(int number, const XcPoints& points) {
+  const std::vector<double> density = positive_densities(points, 1.0);
+  std::vector<double> potential(density.size());
+  LibxcFunctional f(number, points.n_spins);
+  f.set_least_density(kLimitOfLibxc);
+  const auto spins = static_cast<std::size_t>(points.n_spins);
+  f.local(density.size() / spins, density.data(), potential.data());
+  for (std::size_t i = 0; i < density.size(); i += spins)
+    if (density[i] + (spins == 2 ? density[i + 1] : 0.0) <= kLeastDensity)
+      std::fill_n(potential.begin() + static_cast<std::ptrdiff_t>(i), spins, 0.0);
+  return potential;
+}
+
+/// Gradient terms of a functional at chosen points: the functional less its local part. pw.x takes
+/// both parts at densities of their own where a density of the Fourier sum is negative.
+struct GradientSample {
+  std::vector<std::size_t> point;
+  std::vector<double> density, products, by_density, by_products;
+
+  void evaluate(int number, int local_part, int n_spins) {
+    if (point.empty()) return;
+    by_density.resize(density.size());
+    by_products.resize(products.size());
+    LibxcFunctional f(number, n_spins);
+    f.set_least_density(kLimitOfLibxc);
+    f.gradient(point.size(), density.data(), products.data(), by_density.data(),
+               by_products.data());
+    std::vector<double> local(density.size());
+    LibxcFunctional part(local_part, n_spins);
+    part.set_least_density(kLimitOfLibxc);
+    part.local(point.size(), density.data(), local.data());
+    for (std::size_t i = 0; i < local.size(); ++i) by_density[i] -= local[i];
   }
-  std::vector<double> by_rho(rho.size()), by_sigma(sigma.size());
-  for (const std::size_t at : chosen)
-    for (std::size_t s = 0; s < spins; ++s) points.by_density[at * spins + s] = 0.0;
-  for (const int part : gradient_parts_of(functional)) {
-    LibxcFunctional f(part, points.n_spins);
-    f.set_least_density(kLeastDensity);
-    f.gradient(chosen.size(), rho.data(), sigma.data(), by_rho.data(), by_sigma.data());
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      for (std::size_t s = 0; s < spins; ++s)
-        points.by_density[chosen[i] * spins + s] += kRydberg_per_hartree * by_rho[i * spins + s];
-      for (std::size_t s = 0; s < products; ++s)
-        points.by_gradient[chosen[i] * products + s] +=
-            kRydberg_per_hartree * by_sigma[i * products + s];
+};
+
+/// Adds the gradient terms of exchange. Two spins are exchanged apart from each other:
+/// E_x[ρ↑, ρ↓] = ½ E_x[2ρ↑] + ½ E_x[2ρ↓].
+void add_gradient_of_exchange(int number, const XcPoints& points, std::vector<double>& potential) {
+  const auto spins = static_cast<std::size_t>(points.n_spins), products = 2 * spins - 1;
+  const double scale = spins == 2 ? 2.0 : 1.0;
+  for (std::size_t spin = 0; spin < spins; ++spin) {
+    GradientSample sample;
+    for (std::size_t i = 0; i < points.density.size() / spins; ++i) {
+      const double rho = points.density[i * spins + spin], own = spins == 2 ? rho : std::abs(rho);
+      const double squared = points.gradient[i * products + 2 * spin];
+      const double total = spins == 2 ? rho + points.density[i * spins + 1 - spin] : own;
+      if (total <= kLeastDensity ||
+          own <= (spins == 2 ? kLeastDensityOfSpin : kLeastDensityOfGradient) ||
+          squared <= (spins == 2 ? kLeastSquaredGradientOfSpin : kLeastSquaredGradient))
+        continue;
+      sample.point.push_back(i);
+      sample.density.push_back(scale * own);
+      sample.products.push_back(scale * scale * squared);
     }
+    sample.evaluate(number, kSlater, 1);
+    for (std::size_t j = 0; j < sample.point.size(); ++j) {
+      potential[sample.point[j] * spins + spin] += sample.by_density[j];
+      points.by_gradient[sample.point[j] * products + 2 * spin] +=
+          kRydberg_per_hartree * scale * sample.by_products[j];
+    }
+  }
+}
+
+/// Adds the gradient terms of correlation.
+void add_gradient_of_correlation(int number, const XcPoints& points,
+                                 std::vector<double>& potential) {
+  const auto spins = static_cast<std::size_t>(points.n_spins), products = 2 * spins - 1;
+  const std::vector<double> density = positive_densities(points, kLargestPolarisation);
+  GradientSample sample;
+  for (std::size_t i = 0; i < density.size() / spins; ++i) {
+    const auto rho = points.density.subspan(i * spins, spins),
+               of_point = points.gradient.subspan(i * products, products);
+    double total = 0.0, squared = 0.0;
+    for (std::size_t s = 0; s < spins; ++s) total += rho[s];
+    for (std::size_t s = 0; s < products; ++s) squared += (s == 1 ? 2.0 : 1.0) * of_point[s];
+    if (spins == 1) total = std::abs(total);
+    if (spins == 2 && std::abs(rho[0] - rho[1]) > total) continue;
+    if (total <= kLeastDensityOfGradient || squared <= kLeastSquaredGradient) continue;
+    sample.point.push_back(i);
+    for (std::size_t s = 0; s < spins; ++s) sample.density.push_back(density[i * spins + s]);
+    sample.products.insert(sample.products.end(), of_point.begin(), of_point.end());
+  }
+  sample.evaluate(number, kPwMoreDigits, points.n_spins);
+  for (std::size_t j = 0; j < sample.point.size(); ++j) {
+    for (std::size_t s = 0; s < spins; ++s)
+      potential[sample.point[j] * spins + s] += sample.by_density[j * spins + s];
+    for (std::size_t s = 0; s < products; ++s)
+      points.by_gradient[sample.point[j] * products + s] +=
+          kRydberg_per_hartree * sample.by_products[j * products + s];
   }
 }
 
@@ -85,29 +160,17 @@ bool uses_gradient(XcFunctional functional) {
 }
 
 void evaluate_functional(XcFunctional functional, const XcPoints& points) {
-  const auto spins = static_cast<std::size_t>(points.n_spins), products = 2 * spins - 1;
-  const std::size_t n = points.density.size() / spins;
-  const std::vector<double> density = positive_densities(points);
-  std::fill(points.by_density.begin(), points.by_density.end(), 0.0);
   std::fill(points.by_gradient.begin(), points.by_gradient.end(), 0.0);
-  std::vector<double> part(density.size());
-  for (const int number : local_parts_of(functional)) {
-    LibxcFunctional f(number, points.n_spins);
-    f.set_least_density(kLeastDensity);
-    f.local(n, density.data(), part.data());
-    for (std::size_t i = 0; i < part.size(); ++i)
-      points.by_density[i] += kRydberg_per_hartree * part[i];
+  const auto [slater, local_correlation] = local_parts_of(functional);
+  std::vector<double> exchange = local_potential(slater, points),
+                      correlation = local_potential(local_correlation, points);
+  if (uses_gradient(functional)) {
+    const auto [number, other] = gradient_parts_of(functional);
+    add_gradient_of_exchange(number, points, exchange);
+    add_gradient_of_correlation(other, points, correlation);
   }
-  if (!uses_gradient(functional)) return;
-  std::vector<std::size_t> chosen;
-  for (std::size_t i = 0; i < n; ++i) {
-    double total = 0.0, squared = 0.0;
-    for (std::size_t s = 0; s < spins; ++s) total += density[i * spins + s];
-    for (std::size_t s = 0; s < products; ++s)
-      squared += (s == 1 ? 2.0 : 1.0) * points.gradient[i * products + s];
-    if (total > kLeastDensityOfGradient && squared > kLeastSquaredGradient) chosen.push_back(i);
-  }
-  add_gradient(functional, density, chosen, points);
+  for (std::size_t i = 0; i < exchange.size(); ++i)
+    points.by_density[i] = kRydberg_per_hartree * (exchange[i] + correlation[i]);
 }
 
 }  // namespace quasi::gw
