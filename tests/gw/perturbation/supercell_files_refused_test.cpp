@@ -7,6 +7,8 @@
 
 #include "tests/gw/support/planned_deck.hpp"
 #include "tests/gw/support/supercell_files.hpp"
+#include "workers/backend/error.hpp"
+#include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -147,6 +149,21 @@ TEST_P(SupercellFilesRefused, BeforeSigma) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, SupercellFilesRefused, testing::ValuesIn(kBroken),
                          [](const auto& one) { return std::string(one.param.name); });
+
+// A pair without VXC beside a pair with it would lose g of GW for all displacements.
+TEST(SupercellFiles, VxcBelongsToAllPairsOrNone) {
+  const SupercellFiles files;
+  const DisplacedFolders with = files.write_pair("a", {.vxc_share = 0.4}),
+                         without = files.write_pair("b", {.by_bohr = {0.004, 0.0, 0.0}});
+  EXPECT_EQ(file_displacements({with}, files.field).size(), 1u);
+  EXPECT_EQ(file_displacements({without}, files.field).size(), 1u);
+  try {
+    file_displacements({with, without}, files.field);
+    FAIL() << "the folders were accepted";
+  } catch (const InvalidInput& error) {
+    EXPECT_NE(std::string(error.what()).find("b+/VXC"), std::string::npos) << error.what();
+  }
+}
 
 }  // namespace
 }  // namespace quasi::gw
