@@ -7,8 +7,8 @@ namespace quasi::gw {
 
 /// Calculates the first orders of the table [perturbation] after Σ, on the devices of the team,
 /// and those in phonon modes. Blocks of random vectors give their statistical errors. Collective.
-/// @param groups  χ by groups, from which ε⁻¹ without a block follows; with null the ε⁻¹ of
-///                the job serves all blocks
+/// @param groups  χ by groups, which gives ε⁻¹ without a block; null: all blocks have ε⁻¹
+///                of the job
 /// @throws InvalidInput, NotConverged as displacement_elements() does
 void solve_displacements(const Deck& deck, GroupedScreening* groups, const StepContext& context,
                          Calculation& run);
