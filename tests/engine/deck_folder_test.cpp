@@ -37,5 +37,18 @@ TEST(DeckFolder, AMarkedFolderIsSentWithItsFiles) {
                                       "si.save/wfc1.dat"}));
 }
 
+// So do the folders of displaced crystals, which a list names.
+TEST(DeckFolder, FoldersOfDisplacedCrystalsAreSent) {
+  const test::TemporaryDirectory directory;
+  const fs::path deck = directory.path() / "deck.toml";
+  write(deck, "kind = \"gw\"\n[perturbation]\ndisplaced = [\"z+\", \"z-\"]\n");
+  for (const char* folder : {"z+", "z-"}) {
+    fs::create_directories(directory.path() / folder);
+    for (const char* name : {"VSC", "VKB"}) write(directory.path() / folder / name);
+  }
+  EXPECT_EQ(names_of("gw", deck),
+            (std::vector<std::string>{"deck.toml", "z+/VKB", "z+/VSC", "z-/VKB", "z-/VSC"}));
+}
+
 }  // namespace
 }  // namespace quasi

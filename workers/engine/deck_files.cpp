@@ -76,11 +76,13 @@ void add_named_directory(const std::string& kind, const fs::path& deck, const to
       files.push_back({.path = (named / name).lexically_normal(), .line = line});
 }
 
-/// Adds the plain files of a folder that holds the file `mark`.
-void add_marked_folder(const std::string& mark, const fs::path& directory, const fs::path& named,
-                       int line, std::vector<DeckFile>& files) {
+/// Adds the plain files of a folder that holds one of the files `marks`.
+void add_marked_folder(const std::vector<std::string>& marks, const fs::path& directory,
+                       const fs::path& named, int line, std::vector<DeckFile>& files) {
   std::error_code error;
-  if (mark.empty() || !fs::exists(directory / mark, error)) return;
+  if (std::none_of(marks.begin(), marks.end(),
+                   [&](const std::string& mark) { return fs::exists(directory / mark, error); }))
+    return;
   std::vector<fs::path> names;
   for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
     if (!fs::is_directory(at->symlink_status()) && !at->path().filename().string().starts_with('.'))
@@ -102,7 +104,7 @@ std::vector<DeckFile> files_of_toml(const std::string& kind, const fs::path& dec
                        std::to_string(at.column) + ": " + std::string(error.description()));
   }
   add_named_directory(kind, deck, table, files);
-  const std::string mark = make_task(kind)->mark_of_folder();
+  const std::vector<std::string> marks = make_task(kind)->marks_of_folders();
   for_each_text(table, [&](const std::string& text, int line) {
     if (text.empty() || text.size() > kNameBytes || text.find('\n') != std::string::npos) return;
     const fs::path named = fs::path(text).lexically_normal();
@@ -111,7 +113,7 @@ std::vector<DeckFile> files_of_toml(const std::string& kind, const fs::path& dec
     const auto status = fs::symlink_status(path, error);
     if (error || !fs::exists(status)) return;
     if (fs::is_directory(status))
-      add_marked_folder(mark, path, named, line, files);
+      add_marked_folder(marks, path, named, line, files);
     else
       files.push_back({.path = named, .line = line});
   });

@@ -58,9 +58,9 @@ class Task {
   /// syntax of fnmatch. No result file matches one of them.
   virtual std::vector<std::string> deck_file_patterns() const = 0;
 
-  /// Returns the name of a file that marks a folder as input: a deck that names such a folder reads
-  /// all of its files. Empty: the kind reads no folders.
-  virtual std::string mark_of_folder() const { return ""; }
+  /// Returns names of files that mark a folder as input: a deck that names a folder with one of
+  /// them reads all of its files. Empty: the kind reads no folders.
+  virtual std::vector<std::string> marks_of_folders() const { return {}; }
 
   /// Returns the formats that run() can write in addition to result.h5.
   virtual std::vector<std::string> exports() const { return {}; }

@@ -129,7 +129,9 @@ class GwTask : public Task {
             "vcoul*"};
   }
 
-  std::string mark_of_folder() const override { return "data-file-schema.xml"; }
+  std::vector<std::string> marks_of_folders() const override {
+    return {"data-file-schema.xml", "VSC"};
+  }
 
   int max_devices() const override { return kMaxDevices; }
 

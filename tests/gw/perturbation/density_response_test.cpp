@@ -6,6 +6,7 @@
 
 #include "tests/gw/support/small_silicon.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
+#include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
 #include "workers/gw/solver/mean_field/xc/local_density.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
@@ -223,6 +224,58 @@ TEST(LocalDensity, ElementsOfOccupiedStatesAddUpToTheIntegral) {
     integral += std::conj(silicon.field.density.values[0][i]) * potential.values[0][i];
   EXPECT_NEAR(sum_ev, kRydberg_ev * integral.real(), 1e-9);
   EXPECT_LT(sum_ev, -50.0);
+}
+
+/// Returns the position of a k-point in the list of kets.
+std::size_t position(const Calculation& run, const WaveVectorElements& at_q, const Vec3& k) {
+  for (std::size_t i = 0; i < at_q.elements.k_index.size(); ++i) {
+    IVec3 whole{};
+    const auto ik = static_cast<std::size_t>(at_q.elements.k_index[i]);
+    if (nearest_lattice_point(run.field.waves.k[ik] - k, &whole)) return i;
+  }
+  ADD_FAILURE() << "no k-point " << k[0];
+  return 0;
+}
+
+// With V_xc of the density the couplings of GW have all three parts. ∂V_xc of a rigid shift moves
+// no level, and g_ml(k+q, −q) = conj g_lm(k, q) holds for it. Rounding: 1e-11.
+TEST(LocalDensity, GivesTheCouplingsOfGw) {
+  const auto kernels = make_gw_kernels(find_device("cpu"));
+  SilentProgress silent;
+  const Calculation run = run_calculation(
+      parse_deck("[meanfield]\nsource = \"epm\"\ncrystal = \"gaas\"\ncutoff_ry = 5.0\n"
+                 "k_grid = [3, 1, 1]\nbands = 14\nvxc = \"lda\"\n[epsilon]\ncutoff_ry = 3.0\n"
+                 "[sigma]\nband_max = 5\n[perturbation]\n"
+                 "q = [[0, 0, 0], [0.3333, 0, 0], [-0.3333, 0, 0]]\n",
+                 {}, "test", "."),
+      *kernels, std::int64_t{1} << 30, silent);
+  ASSERT_TRUE(run.displacements);
+  ASSERT_EQ(run.wave_vectors.size(), 2u);
+  EXPECT_TRUE(run.quasiparticles.front().vxc_ev);
+  const auto n = static_cast<std::size_t>(run.displacements->band_max);
+  const WaveVectorElements &forth = run.wave_vectors[0], &back = run.wave_vectors[1];
+  double largest = 0.0, change = 0.0;
+  for (std::size_t k = 0; k < 3; ++k)
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const ElementsAtK &a = run.displacements->at[axis][k],
+                        &b = run.displacements->at[3 + axis][k];
+      for (std::size_t l = 0; l < n; ++l)
+        EXPECT_LT(std::abs(a.vxc[l * n + l] + b.vxc[l * n + l]), 1e-11) << k << ' ' << axis;
+    }
+  for (std::size_t d = 0; d < 6; ++d)
+    for (std::size_t k = 0; k < 3; ++k) {
+      const ElementsAtK& at = forth.elements.at[d][k];
+      const ElementsAtK& adjoint = back.elements.at[d][position(run, back, forth.k_plus_q[k])];
+      for (std::size_t l = 0; l < n; ++l)
+        for (std::size_t m = 0; m < n; ++m) {
+          const std::size_t i = l * n + m;
+          EXPECT_LT(std::abs(at.vxc[i] - std::conj(adjoint.vxc[m * n + l])), 1e-11);
+          largest = std::max(largest, std::abs(at.vxc[i]));
+          change = std::max(change, std::abs(at.gw(i) - at.mean_field[i]));
+        }
+    }
+  EXPECT_GT(largest, 0.02);
+  EXPECT_GT(change, 0.005);
 }
 
 TEST(LocalDensity, RefusesNegativeAndPolarisedDensities) {

@@ -159,7 +159,7 @@ TEST(PerturbationJob, AgreesWithTheDerivativeAtOneEnergy) {
 }
 
 // Finished parts come from the checkpoint: another cut-off of the exchange changes nothing then.
-// Other displacements do not take their place.
+// Other displacements do not take their place, nor does another ∂V under the same name.
 TEST(PerturbationJob, FinishedPartsAreNotCalculatedAgain) {
   SmallSilicon silicon;
   SigmaOptions options = silicon.options();
@@ -167,13 +167,15 @@ TEST(PerturbationJob, FinishedPartsAreNotCalculatedAgain) {
   SilentProgress silent;
   const quasi::test::TemporaryDirectory directory;
   DeviceTeam team(*silicon.kernels);
-  const auto elements = [&](double bare_cutoff_ry, const std::string& directions) {
+  const auto elements = [&](double bare_cutoff_ry, const std::string& directions,
+                            const std::string& name = "silicon") {
     options.bare_cutoff_ry = bare_cutoff_ry;
     Checkpoint checkpoint(directory.path(), 7, 0.0, silent);
-    return displacement_elements({SmallSilicon::small_crystal(),
-                                  {.wanted = true, .atoms = {1}, .directions = directions}},
-                                 silicon.field, silicon.epsilon, options,
-                                 {silicon.coulomb, team, checkpoint, silent})
+    EmpiricalCrystal crystal = SmallSilicon::small_crystal();
+    crystal.name = name;
+    return displacement_elements(
+               {crystal, {.wanted = true, .atoms = {1}, .directions = directions}}, silicon.field,
+               silicon.epsilon, options, {silicon.coulomb, team, checkpoint, silent})
         .at[0][0];
   };
   const ElementsAtK first = elements(6.0, "x"), resumed = elements(4.0, "x");
@@ -182,6 +184,7 @@ TEST(PerturbationJob, FinishedPartsAreNotCalculatedAgain) {
   EXPECT_EQ(first.sigma_ket, resumed.sigma_ket);
   EXPECT_EQ(first.fixed_energies, resumed.fixed_energies);
   EXPECT_NE(first.sigma_bra, elements(6.0, "y").sigma_bra);
+  EXPECT_NE(first.sigma_bra, elements(6.0, "x", "germanium").sigma_bra);
 }
 
 // States that are no eigenstates of H have energies that a rigid shift changes.

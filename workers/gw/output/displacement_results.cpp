@@ -243,8 +243,8 @@ std::string table_of_displacements(const nlohmann::json& summary) {
     text += table_of_gw(summary);
   else
     text +=
-        "g of GW and its enhancement need dV_xc, which the built-in crystals lack, and so do "
-        "folders without VXC\n";
+        "g of GW and its enhancement need dV_xc: VXC of displaced crystals, or meanfield.vxc = "
+        "\"lda\" of a built-in crystal\n";
   if (summary.at("acoustic_mean_field_ev_per_bohr").is_null())
     return text + "acoustic sums are not examined, since not all atoms are displaced\n";
   std::snprintf(line, sizeof line,

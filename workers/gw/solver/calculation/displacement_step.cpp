@@ -1,6 +1,7 @@
 #include "workers/gw/solver/calculation/displacement_step.hpp"
 
 #include <optional>
+#include <string>
 
 #include "workers/backend/stopwatch.hpp"
 #include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
@@ -48,32 +49,40 @@ void solve_modes(const Deck& deck, const DisplacedCrystal& displaced, const Step
                           run.field, run.plan.sigma, *run.displacements, context.team.first());
 }
 
+/// Returns why a job has no ∂V_xc, or an empty text if it has it.
+std::string why_no_vxc(const Deck& deck, const std::vector<FileDisplacement>& files,
+                       const MeanField& field) {
+  if (!files.empty())
+    return files.front().has_vxc ? "" : "the folders of perturbation.displaced have no VXC";
+  if (!deck.mean_field.local_density)
+    return "the built-in crystal has no V_xc; meanfield.vxc = \"lda\" gives it that of its density";
+  if (field.n_spinor() == 2) return "the first order of the density of spinors is not calculated";
+  if (deck.pseudobands.wanted())
+    return "the first order of the density is a sum over all states, which pseudobands replace";
+  return "";
+}
+
 }  // namespace
 
 void solve_displacements(const Deck& deck, GroupedScreening* groups, const StepContext& context,
                          Calculation& run) {
   const Stopwatch clock;
-  const auto note = [&](const char* text) {
+  const auto note = [&](const std::string& text) {
     run.plan.notes.push_back(text);
     context.progress.log(text);
   };
-  if (deck.perturbation.folders.empty())
-    note(
-        "g^GW = g - <dV_xc> + <dSigma> is not available: the built-in crystals have no V_xc. The "
-        "job "
-        "writes g and <dSigma> apart");
   const PerturbationRequest request = request_on_grid(deck.perturbation, run.field);
   std::vector<FileDisplacement> files;
   if (!request.folders.empty()) files = file_displacements(request.folders, run.field);
-  if (!files.empty() && !files.front().has_vxc)
-    note(
-        "g^GW = g - <dV_xc> + <dSigma> is not available: the folders of perturbation.displaced "
-        "have no VXC. The job writes g and <dSigma> apart");
+  const std::string absent = why_no_vxc(deck, files, run.field);
+  if (!absent.empty())
+    note("g^GW = g - <dV_xc> + <dSigma> is not available: " + absent +
+         ". The job writes g and <dSigma> apart");
   std::optional<RandomStates> random;
   if (run.pseudobands) random.emplace(groups, run);
-  const DisplacedCrystal displaced{deck.mean_field.crystal, request,
-                                   files.empty() ? nullptr : &files,
-                                   random ? &random->of_sigma() : nullptr};
+  const DisplacedCrystal displaced{
+      deck.mean_field.crystal, request, files.empty() ? nullptr : &files,
+      random ? &random->of_sigma() : nullptr, deck.mean_field.local_density && absent.empty()};
   if (deck.perturbation.at_gamma)
     run.displacements =
         displacement_elements(displaced, run.field, run.epsilon, run.plan.sigma, context);

@@ -8,6 +8,7 @@
 #include "workers/gw/model/form_factor_curve.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/mean_field/empirical_structure.hpp"
+#include "workers/gw/solver/perturbation/coupling_parts.hpp"
 #include "workers/gw/solver/perturbation/spinors/spin_orbit_displacement.hpp"
 
 namespace quasi::gw {
@@ -85,6 +86,7 @@ Perturbation atom_displacement(const EmpiricalCrystal& wanted, const Crystal& cr
       .name = "atom " + std::to_string(atom + 1), .p = wave.p, .potential = {}};
   // Only ∂V with the period of the lattice has elements by G alone.
   if (wave.p == Vec3{}) perturbation.elements = elements;
+  perturbation.digest = digest_of(elements);
   perturbation.potential = [elements](const Vec3& /*k*/, const std::vector<IVec3>& bra,
                                       const std::vector<IVec3>& ket) {
     const GIndex index(ket);

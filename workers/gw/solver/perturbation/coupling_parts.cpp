@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "workers/backend/checkpoint/checkpoint.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/perturbation/spinors/spin_orbit_displacement.hpp"
 
@@ -100,6 +101,40 @@ class WholeElements final : public CouplingParts {
 };
 
 }  // namespace
+
+std::uint64_t digest_of(const PotentialElements& elements) {
+  ProblemDigest digest;
+  for (const auto& [wave, value] : elements) {
+    digest.add(wave.data(), sizeof wave);
+    digest.add(&value, sizeof value);
+  }
+  return digest.value();
+}
+
+Perturbation local_perturbation(const std::string& name, const Vec3& q,
+                                const PotentialElements& elements) {
+  Perturbation perturbation{.name = name, .p = q, .potential = {}};
+  // Only a potential with the period of the lattice has elements by G alone.
+  if (q == Vec3{}) perturbation.elements = elements;
+  perturbation.digest = digest_of(elements);
+  std::vector<IVec3> g;
+  std::vector<Cplx> values;
+  for (const auto& [wave, value] : elements) {
+    g.push_back(wave);
+    values.push_back(value);
+  }
+  perturbation.potential = [index = GIndex(g), values = std::move(values)](
+                               const Vec3& /*k*/, const std::vector<IVec3>& bra,
+                               const std::vector<IVec3>& ket) {
+    std::vector<Cplx> matrix(bra.size() * ket.size());
+    for (std::size_t i = 0; i < bra.size(); ++i)
+      for (std::size_t j = 0; j < ket.size(); ++j)
+        if (const std::int32_t at = index.find(bra[i] - ket[j]); at >= 0)
+          matrix[i * ket.size() + j] = values[static_cast<std::size_t>(at)];
+    return matrix;
+  };
+  return perturbation;
+}
 
 bool are_local(const std::vector<Perturbation>& perturbations) {
   return std::all_of(perturbations.begin(), perturbations.end(),

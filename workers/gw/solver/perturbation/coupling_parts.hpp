@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "workers/gw/solver/perturbation/state_coupling.hpp"
@@ -19,6 +21,16 @@ class CouplingParts {
   /// block is on the device of the elements.
   virtual void of_bras(BandRange bras, CouplingBlock& block) const = 0;
 };
+
+/// Describes a local perturbation by its plane waves.
+/// @param name  for messages and tables
+/// @param q  its wave vector, reduced
+/// @param elements  ∂V(G), Ry/Bohr; the change is Σ_G ∂V(G) e^{i(q+G)·r}
+Perturbation local_perturbation(const std::string& name, const Vec3& q,
+                                const PotentialElements& elements);
+
+/// Returns a number that tells plane waves of a potential from others (Perturbation::digest).
+std::uint64_t digest_of(const PotentialElements& elements);
 
 /// Returns true if every perturbation is a real local potential with the period of the lattice. Its
 /// elements between the states of one k-point are Hermitian.

@@ -9,6 +9,7 @@
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
 #include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
 #include "workers/gw/solver/perturbation/finite_displacements/finite_difference.hpp"
+#include "workers/gw/solver/perturbation/response/vxc_change.hpp"
 #include "workers/gw/solver/perturbation/zero_point_modes.hpp"
 
 namespace quasi::gw {
@@ -299,6 +300,7 @@ DisplacementElements displacement_elements(const DisplacedCrystal& displaced,
   if (displaced.request.sternheimer)
     perturbed.response = {empirical_potential(displaced.crystal),
                           displaced.request.response_residual};
+  const auto vxc = vxc_changes(displaced, perturbed.perturbations, field, context.team.first());
   found.at.resize(found.displacements.size());
   StepTimes times;
   for (const int ik : found.k_index) {
@@ -312,8 +314,7 @@ DisplacementElements displacement_elements(const DisplacedCrystal& displaced,
       add_wave_differences(field, epsilon, options,
                            {perturbed.perturbations, outer_energies_ry(field, options), step_bohr},
                            first, list);
-    if (displaced.files != nullptr)
-      add_vxc(*displaced.files, {}, field, options, context.team.first(), list);
+    add_vxc(vxc, field, options, context.team.first(), list);
     for (std::size_t d = 0; d < list.size(); ++d) found.at[d].push_back(std::move(list[d]));
   }
   if (displaces_all_atoms(found, field.crystal())) examine_acoustic_sums(found);

@@ -105,6 +105,8 @@ struct DisplacedCrystal {
   const std::vector<FileDisplacement>* files = nullptr;
   /// Filtered pseudobands among the inner states of Σ; null: all are eigenstates.
   const FilteredPseudobands* pseudobands = nullptr;
+  /// True: V_xc of the built-in crystal is that of its density (local_density.hpp).
+  bool local_density = false;
 };
 
 /// Lists the displacements of the request or, with files, those of the files.

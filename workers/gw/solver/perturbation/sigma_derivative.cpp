@@ -128,8 +128,10 @@ std::vector<DerivativeSums> empty_sums(const DerivativeProblem& problem) {
 /// Returns a number that tells the sums of a checkpoint from those of another request.
 std::uint64_t digest_of_request(const DerivativeProblem& problem) {
   ProblemDigest digest;
-  for (const Perturbation& perturbation : problem.perturbations)
+  for (const Perturbation& perturbation : problem.perturbations) {
     digest.add(perturbation.name.data(), perturbation.name.size());
+    digest.add(&perturbation.digest, sizeof perturbation.digest);
+  }
   if (problem.response != nullptr)
     digest.add(&problem.response->residual, sizeof problem.response->residual);
   if (problem.pseudobands != nullptr) {

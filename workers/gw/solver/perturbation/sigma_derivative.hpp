@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,6 +39,8 @@ struct Perturbation {
   PotentialElements elements = {};
   /// Part of ∂V that acts on spins (docs/theory/gw.md 15.5); null: ∂V has none.
   std::shared_ptr<const SpinOrbitDisplacement> spin_orbit = {};
+  /// Number that tells the values of ∂V from others under the same name, for checkpoints.
+  std::uint64_t digest = 0;
 };
 
 /// Holds the derivatives of Σ in one perturbation between outer states l and m, Ry/Bohr.

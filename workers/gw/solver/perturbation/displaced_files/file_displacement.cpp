@@ -71,42 +71,23 @@ void require_whole_grid(const MeanField& field) {
                        " k-points, but a displaced atom breaks the symmetry; list the whole grid");
 }
 
-/// Returns a function that makes the matrix of local elements, and adds the projectors of
-/// `nonlocal` unless it is null.
-PotentialDerivative between_waves(const PotentialElements& elements, const Vec3& q,
-                                  std::shared_ptr<const DifferenceOfFiles> nonlocal) {
-  std::vector<IVec3> g;
-  std::vector<Cplx> values;
-  for (const auto& [difference, value] : elements) {
-    g.push_back(difference);
-    values.push_back(value);
-  }
-  return [index = GIndex(g), values = std::move(values), q, nonlocal = std::move(nonlocal)](
-             const Vec3& k, const std::vector<IVec3>& bra, const std::vector<IVec3>& ket) {
-    std::vector<Cplx> matrix(bra.size() * ket.size());
-    for (std::size_t i = 0; i < bra.size(); ++i)
-      for (std::size_t j = 0; j < ket.size(); ++j)
-        if (const std::int32_t at = index.find(bra[i] - ket[j]); at >= 0)
-          matrix[i * ket.size() + j] = values[static_cast<std::size_t>(at)];
-    if (nonlocal) nonlocal->add_projectors(k, q, bra, ket, matrix);
-    return matrix;
-  };
-}
-
 }  // namespace
 
 Perturbation FileDisplacement::potential_at(const Vec3& q) const {
-  return {.name = displacement.name(),
-          .p = q,
-          .potential = between_waves(difference->local(q), q, difference)};
+  Perturbation perturbation = local_perturbation(displacement.name(), q, difference->local(q));
+  perturbation.elements.clear();  // the projectors are not local
+  perturbation.potential = [local = perturbation.potential, q, nonlocal = difference](
+                               const Vec3& k, const std::vector<IVec3>& bra,
+                               const std::vector<IVec3>& ket) {
+    std::vector<Cplx> matrix = local(k, bra, ket);
+    nonlocal->add_projectors(k, q, bra, ket, matrix);
+    return matrix;
+  };
+  return perturbation;
 }
 
 Perturbation FileDisplacement::vxc_at(const Vec3& q) const {
-  const PotentialElements elements = difference->vxc(q);
-  Perturbation vxc{.name = "V_xc", .p = q, .potential = between_waves(elements, q, nullptr)};
-  // Only ∂V_xc with the period of the lattice has elements by G alone.
-  if (q == Vec3{}) vxc.elements = elements;
-  return vxc;
+  return local_perturbation("V_xc", q, difference->vxc(q));
 }
 
 std::vector<FileDisplacement> file_displacements(const std::vector<DisplacedFolders>& folders,
@@ -154,26 +135,6 @@ void require_whole_waves(const std::vector<FileDisplacement>& list, const std::v
                            made.folder.string() +
                            "', in units of those of WFN, hold no whole number of its waves; "
                            "displace the atom in a supercell that does");
-}
-
-void add_vxc(const std::vector<FileDisplacement>& list, const Vec3& q, const MeanField& field,
-             const SigmaOptions& options, GwKernels& kernels, std::vector<ElementsAtK>& elements) {
-  const Vec3 k = field.waves.k[static_cast<std::size_t>(options.kpoints.front())];
-  const BraPoint bra = bra_point(k, q);
-  const auto outer = [&](const Vec3& at) {
-    return waves_at(field, at, 0, options.band_min - 1, options.band_max,
-                    sum_box(field, field.waves.header.g));
-  };
-  const WavesAtPoint left = outer(bra.k), right = outer(k);
-  const std::int64_t n = right.waves.coefficients.extent[0];
-  const auto block = kernels.hamiltonian().make_couplings();
-  for (std::size_t d = 0; d < list.size(); ++d) {
-    if (!list[d].has_vxc) continue;
-    elements[d].vxc.resize(static_cast<std::size_t>(n * n));
-    const std::vector<Perturbation> vxc{list[d].vxc_at(q)};
-    coupling_parts(vxc, k, left, bra.umklapp, right, kernels)->of_kets({0, n}, *block);
-    block->read(view<Cplx>(elements[d].vxc, 1, n, n));
-  }
 }
 
 }  // namespace quasi::gw

@@ -43,9 +43,4 @@ void require_all_displacements(const std::vector<FileDisplacement>& list, const 
 /// @throws InvalidInput with the wave vector, the folder and its supercell
 void require_whole_waves(const std::vector<FileDisplacement>& list, const std::vector<Vec3>& q);
 
-/// Adds ⟨l, k+q|∂V_xc|m, k⟩ between the outer states at the first k of the options to the
-/// elements of all displacements. Displacements without VXC have none.
-void add_vxc(const std::vector<FileDisplacement>& list, const Vec3& q, const MeanField& field,
-             const SigmaOptions& options, GwKernels& kernels, std::vector<ElementsAtK>& elements);
-
 }  // namespace quasi::gw

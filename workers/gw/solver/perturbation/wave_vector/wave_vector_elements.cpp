@@ -9,6 +9,7 @@
 #include "workers/gw/model/grid_vector.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
 #include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
+#include "workers/gw/solver/perturbation/response/vxc_change.hpp"
 #include "workers/gw/solver/perturbation/state_coupling.hpp"
 #include "workers/gw/solver/perturbation/zero_point_modes.hpp"
 #include "workers/io/table_reader.hpp"
@@ -89,6 +90,7 @@ std::vector<WaveVectorElements> wave_vector_elements(const DisplacedCrystal& dis
   std::vector<WaveVectorElements> found;
   for (const Vec3& q : displaced.request.wave_vectors) {
     const auto perturbations = perturbations_at(displaced, field.crystal(), list, q);
+    const auto vxc = vxc_changes(displaced, perturbations, field, context.team.first());
     WaveVectorElements at_q{.q = q,
                             .k_plus_q = {},
                             .elements = {.displacements = list,
@@ -110,8 +112,7 @@ std::vector<WaveVectorElements> wave_vector_elements(const DisplacedCrystal& dis
           field, epsilon, options, DerivativeRequest{perturbations, energies_ry, &times}, context);
       std::vector<ElementsAtK> at_k;
       for (const auto& derivative : derivatives) at_k.push_back(at_bra_and_ket(derivative.front()));
-      if (displaced.files != nullptr)
-        add_vxc(*displaced.files, q, field, options, context.team.first(), at_k);
+      add_vxc(vxc, field, options, context.team.first(), at_k);
       if (displaced.request.check_step_bohr > 0.0)
         add_wave_differences(field, epsilon, options,
                              {perturbations, energies_ry, displaced.request.check_step_bohr},

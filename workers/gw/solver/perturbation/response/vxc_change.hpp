@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "workers/gw/solver/perturbation/displacement_elements.hpp"
+
+namespace quasi::gw {
+
+/// Lists ∂V_xc of all displacements with one wave vector: that of files with VXC, or that of the
+/// density of a built-in crystal (docs/theory/gw.md 16.2). The list is empty where the crystal has
+/// no V_xc.
+/// @param potentials  ∂V of the displacements, of that wave vector
+std::vector<Perturbation> vxc_changes(const DisplacedCrystal& displaced,
+                                      const std::vector<Perturbation>& potentials,
+                                      const MeanField& field, GwKernels& kernels);
+
+/// Adds ⟨l, k+q|∂V_xc|m, k⟩ between the outer states at the first k of the options to the
+/// elements of all displacements. An empty list adds none.
+void add_vxc(const std::vector<Perturbation>& changes, const MeanField& field,
+             const SigmaOptions& options, GwKernels& kernels, std::vector<ElementsAtK>& elements);
+
+}  // namespace quasi::gw
