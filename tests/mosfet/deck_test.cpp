@@ -81,7 +81,12 @@ TEST(Deck, AKeyOfWenoAloneChoosesWeno) {
     EXPECT_NE(beam.notes[0].find(" has no effect with run.scheme = \"beam\""), std::string::npos);
   }
   EXPECT_NE(parse("[mesh]\nnw = 24").notes[0].find("mesh.nw"), std::string::npos);
-  EXPECT_TRUE(parse("[mesh]\nnw = 24\n[run]\nmode = \"transient\"").notes.empty());
+  const std::string transient = "[run]\nmode = \"transient\"\ncfl = 0.5\n";
+  EXPECT_TRUE(parse(transient + "[mesh]\nnw = 24").notes.empty());
+  const std::vector<Setting> beam{{"run.scheme", "beam"}};
+  EXPECT_TRUE(parse(transient, beam).notes.empty());
+  EXPECT_NE(parse(transient + "[mesh]\nnw = 24", beam).notes.at(0).find("mesh.nw has no effect"),
+            std::string::npos);
 }
 
 // The published set is that of [mantas2020]. Every key that it sets can be set beside it.

@@ -367,7 +367,7 @@ TEST(BeamPoint, TheExampleIsADeck) {
 }
 
 TEST(BeamPoint, TheDeckNamesWhatTheSchemeLacks) {
-  for (const auto& [key, value] : {std::pair{"run.mode", "transient"},
+  for (const auto& [key, value] : {std::pair{"run.mode", "mobility"},
                                    {"output.fields", "[\"pdf_w\"]"},
                                    {"scattering.scheme", "paper"}})
     EXPECT_THROW(beam_deck("0.4", "0.2", {{key, value}}), InvalidInput) << key;

@@ -158,17 +158,20 @@ void read_contact(const toml::table* table, const std::string& where, Deck* deck
   reader.finish();
 }
 
-// Returns the first key of a deck that the scheme `weno` alone has; empty: none.
-std::string key_of_weno(const toml::table& root) {
+// Returns the first key of a deck that the scheme `weno` alone has in the mode of the run; empty:
+// none.
+std::string key_of_weno(const toml::table& root, RunMode mode) {
   for (const char* key : {"mesh.nw", "mesh.nphi", "mesh.wmax_ev", "mesh.range", "mesh.phi_flux",
-                          "run.t_end_fs", "run.cfl", "run.window_fs", "run.weno_epsilon",
-                          "run.refresh_steps", "run.plasma_damping", "run.coarse_start"})
+                          "run.window_fs", "run.weno_epsilon", "run.plasma_damping"})
     if (root.at_path(key)) return key;
+  for (const char* key : {"run.t_end_fs", "run.cfl", "run.refresh_steps", "run.coarse_start"})
+    if (mode != RunMode::kTransient && root.at_path(key)) return key;
   return "";
 }
 
 // Returns the scheme of a run whose mode and transport are known. Steady states of the Boltzmann
-// equation have the beam scheme, unless the deck asks for something that it lacks.
+// equation have the beam scheme, unless the deck asks for something that it lacks; transients have
+// it if the deck names it.
 StreamingScheme read_scheme(TableReader& reader, const std::string& weno_key, Deck* deck) {
   const bool is_steady =
       deck->run.mode == RunMode::kSteady && deck->run.transport != TransportModel::kDriftDiffusion;
@@ -179,12 +182,12 @@ StreamingScheme read_scheme(TableReader& reader, const std::string& weno_key, De
   if (!is_named && fits && !is_beam)
     deck->notes.push_back("run.scheme = \"weno\" follows from " + weno_key +
                           ", which \"beam\" lacks; set run.scheme to choose");
-  if (is_beam && is_steady && !weno_key.empty())
+  if (is_beam && (is_steady || deck->run.mode == RunMode::kTransient) && !weno_key.empty())
     deck->notes.push_back(weno_key + " has no effect with run.scheme = \"beam\"");
   return is_beam ? StreamingScheme::kBeam : StreamingScheme::kWeno;
 }
 
-// Checks that the beam scheme gets a steady state and balanced scattering.
+// Checks that the beam scheme gets a steady state or a transient, and balanced scattering.
 void check_scheme(const TableReader& reader, const Deck& deck) {
   if (deck.run.scheme != StreamingScheme::kBeam) {
     if (deck.run.tunnelling)
@@ -193,9 +196,13 @@ void check_scheme(const TableReader& reader, const Deck& deck) {
       reader.fail("start_from", "needs run.scheme = \"beam\"; leave it out or change both");
     return;
   }
-  if (deck.run.mode != RunMode::kSteady || deck.run.transport == TransportModel::kDriftDiffusion)
+  if (!has_currents(deck.run) || deck.run.transport == TransportModel::kDriftDiffusion)
     reader.fail("scheme",
-                "= \"beam\" needs run.mode = \"steady\" and the Boltzmann equation; use \"weno\"");
+                "= \"beam\" needs run.mode = \"steady\" or \"transient\" and the Boltzmann "
+                "equation; use \"weno\"");
+  if (deck.run.mode == RunMode::kTransient && (deck.run.tunnelling || !deck.run.start_from.empty()))
+    reader.fail(deck.run.tunnelling ? "tunnelling" : "start_from",
+                "needs run.mode = \"steady\"; leave it out or change the mode");
   if (deck.scattering.scheme == ScatteringScheme::kPaper)
     reader.fail("scheme", "= \"beam\" has no scattering.scheme = \"paper\"; use \"weno\"");
 }
@@ -274,6 +281,8 @@ void read_output(const toml::table* table, const std::string& where, Deck* deck)
   std::sort(o.pdf_at_fs.begin(), o.pdf_at_fs.end());
   if (!o.pdf_at_fs.empty() && deck->run.mode != RunMode::kTransient)
     reader.fail("pdf_at_fs", "needs run.mode = \"transient\"");
+  if (!o.pdf_at_fs.empty() && deck->run.scheme == StreamingScheme::kBeam)
+    reader.fail("pdf_at_fs", "needs run.scheme = \"weno\"; leave it out or change the scheme");
   if (!o.pdf_at_fs.empty() && o.pdf_at_fs.back() > deck->run.t_end_fs)
     reader.fail("pdf_at_fs", "= " + shown(o.pdf_at_fs.back()) +
                                  " lies after run.t_end_fs = " + shown(deck->run.t_end_fs));
@@ -368,7 +377,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   deck.run.mode = read_mode(run);
   read_bias(reader.table("bias"), where, &deck);
   read_mesh(reader.table("mesh"), where, &deck);
-  read_run(reader.table("run"), where, key_of_weno(root), &deck);
+  read_run(reader.table("run"), where, key_of_weno(root, deck.run.mode), &deck);
   read_stored_points(directory, where, &deck);
   if (reader.boolean("convergence_study", false)) {  // set by the option --converge
     if (deck.run.mode != RunMode::kSteady || deck.run.transport == TransportModel::kDriftDiffusion)

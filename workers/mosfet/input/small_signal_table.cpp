@@ -41,7 +41,7 @@ void check_list(const TableReader& reader, const std::vector<double>& frequencie
 
 // Refuses a deck without steady states of the beam scheme.
 void check_run(const TableReader& reader, const Deck& deck) {
-  if (deck.run.scheme != StreamingScheme::kBeam)
+  if (deck.run.scheme != StreamingScheme::kBeam || deck.run.mode != RunMode::kSteady)
     reader.fail(
         "frequencies_hz",
         "needs steady states of the beam scheme; set run.mode = \"steady\" and run.scheme = "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "workers/mosfet/kernels/beam/march/beam_cell_table.hpp"
 #include "workers/mosfet/physics/beam/face_energies.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 
@@ -64,20 +65,44 @@ BeamFactors make_beam_factors(const BeamLevels& levels) {
   return factors;
 }
 
-BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels) {
-  const int nx = grid.nx, nj = grid.n_kappa;
+namespace {
+
+// Makes a geometry without its volumes and areas.
+BeamGeometry unfilled_geometry(const BeamGrid& grid, const BeamLevels& levels) {
   BeamGeometry g{.grid = grid, .n_states = levels.n_states()};
   const BeamFactors factors = make_beam_factors(levels);
   g.density_factor = factors.density;
   g.speed_factor = factors.speed;
   g.states_factor = factors.states;
   g.volume.resize(static_cast<std::size_t>(g.cells()));
-  g.area.resize(static_cast<std::size_t>(g.n_states * (nx + 1) * g.lines()));
+  g.area.resize(static_cast<std::size_t>(g.n_states * (grid.nx + 1) * g.lines()));
   for (int k = 0; k < grid.n_h; ++k)
-    for (int j = 0; j < nj; ++j) {
+    for (int j = 0; j < grid.n_kappa; ++j) {
       const BeamCell cell = grid.cell(k, j);
       g.full.push_back(cell.full_ev * (cell.kappa_high - cell.kappa_low));
     }
+  return g;
+}
+
+/// Integrates volumes and areas of single cells, with the functions of BeamCellTable.
+struct IntegratedCells {
+  const BeamGrid& grid;
+  double volume(const BeamCell& cell, int, double edge_ev) const {
+    return beam_volume(cell, grid.shape, grid.alpha_per_ev, edge_ev);
+  }
+  double area(const BeamCell& cell, int, double edge_ev) const {
+    return beam_area(cell, grid.shape, grid.alpha_per_ev, edge_ev);
+  }
+};
+
+// Fills volumes and areas from `cells`. Calls keep(at_face, at_node, at_next_face, state, i, line)
+// with the three volumes of a node.
+template <typename Cells, typename Keep>
+void fill_geometry(const BeamLevels& levels, const Cells& cells, const Keep& keep,
+                   BeamGeometry* geometry) {
+  BeamGeometry& g = *geometry;
+  const BeamGrid& grid = g.grid;
+  const int nx = grid.nx, nj = grid.n_kappa;
   for (int state = 0; state < g.n_states; ++state) {
     std::vector<double> faces(static_cast<std::size_t>(nx) + 1);
     face_energies(levels.edge_of(state), nx, faces.data());
@@ -86,22 +111,44 @@ BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels) 
     for (int k = 0; k < grid.n_h; ++k)
       for (int j = 0; j < nj; ++j) {
         const BeamCell cell = grid.cell(k, j);
-        const auto volume = [&](double edge) {
-          return beam_volume(cell, grid.shape, grid.alpha_per_ev, edge);
-        };
         const std::int64_t line = static_cast<std::int64_t>(k) * nj + j;
-        double face_volume = volume(faces[0]);
+        double face_volume = cells.volume(cell, j, faces[0]);
         for (int i = 0; i <= nx; ++i) {
           g.area[static_cast<std::size_t>(g.face(state, i) + line)] =
-              beam_area(cell, grid.shape, grid.alpha_per_ev, faces[static_cast<std::size_t>(i)]);
+              cells.area(cell, j, faces[static_cast<std::size_t>(i)]);
           if (i == nx) break;
-          const double before = face_volume;
-          face_volume = volume(faces[static_cast<std::size_t>(i) + 1]);
+          const double before = face_volume, here = cells.volume(cell, j, nodes[i]);
+          face_volume = cells.volume(cell, j, faces[static_cast<std::size_t>(i) + 1]);
           g.volume[static_cast<std::size_t>(g.node(state, i) + line)] =
-              (before + 4.0 * volume(nodes[i]) + face_volume) / 6.0;
+              (before + 4.0 * here + face_volume) / 6.0;
+          keep(before, here, face_volume, state, i, line);
         }
       }
   }
+}
+
+}  // namespace
+
+BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels) {
+  BeamGeometry g = unfilled_geometry(grid, levels);
+  fill_geometry(
+      levels, IntegratedCells{grid}, [](double, double, double, int, int, std::int64_t) {}, &g);
+  return g;
+}
+
+BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels,
+                                const BeamCellTable& table, BeamEdgeVolumes* edges) {
+  BeamGeometry g = unfilled_geometry(grid, levels);
+  edges->node.resize(g.volume.size());
+  edges->face.resize(g.area.size());
+  fill_geometry(
+      levels, table,
+      [&](double before, double here, double after, int state, int i, std::int64_t line) {
+        edges->face[static_cast<std::size_t>(g.face(state, i) + line)] = before;
+        edges->face[static_cast<std::size_t>(g.face(state, i + 1) + line)] = after;
+        edges->node[static_cast<std::size_t>(g.node(state, i) + line)] = here;
+      },
+      &g);
   return g;
 }
 

@@ -69,6 +69,16 @@ BeamFactors make_beam_factors(const BeamLevels& levels);
 /// Computes volumes and areas of all cells.
 BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels);
 
+/// Volumes at single band edges, of which Simpson's rule makes the volumes of the nodes.
+struct BeamEdgeVolumes {
+  std::vector<double> node;  ///< V at the nodes, eV [n_states][nx][n_h][n_kappa]
+  std::vector<double> face;  ///< V at the faces i − ½, eV [n_states][nx+1][n_h][n_kappa]
+};
+class BeamCellTable;
+/// Computes volumes and areas of all cells from a table. @param edges  out
+BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels,
+                                const BeamCellTable& table, BeamEdgeVolumes* edges);
+
 /// Returns D = Σ_{b,j} V of the cells with number k in H of one column and state, eV. @param
 /// node_ev ε of the column @param faces_ev  ε of its two faces
 double beam_states(const BeamGrid& grid, double node_ev, const double* faces_ev, int k);

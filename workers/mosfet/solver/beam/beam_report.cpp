@@ -199,7 +199,10 @@ double beam_cells(const Deck& deck, const Structure& s) {
 double beam_point_bytes(const Deck& deck, const Structure& s) {
   constexpr int kDirections = 60;  // of GMRES; six subbands take 30 to 50
   const double cells = 0.5 * beam_cells(deck, s), rows = cells / deck.mesh.n_kappa;
-  const double bytes = beam_bytes(cells, rows);
+  double bytes = beam_bytes(cells, rows);
+  // Volumes at nodes, faces and edges and areas, at two levels, and g of two stages.
+  constexpr double kValuesOfTransient = 12.0;
+  if (deck.run.mode == RunMode::kTransient) bytes += 8.0 * kValuesOfTransient * cells;
   if (deck.small_signal.frequencies_hz.empty()) return bytes;
   const int states = s.n_valleys() * s.subbands;
   const WaveShape shape{.n_states = states,

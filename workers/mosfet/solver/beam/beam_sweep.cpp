@@ -11,6 +11,7 @@
 #include "workers/mosfet/solver/beam/beam_report.hpp"
 #include "workers/mosfet/solver/beam/small_signal/small_signal_report.hpp"
 #include "workers/mosfet/solver/beam/stored_start.hpp"
+#include "workers/mosfet/solver/beam/transient/beam_transient_run.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 #include "workers/mosfet/solver/verdict/point_verdict.hpp"
 
@@ -109,10 +110,11 @@ void run_beam_on_device(SweepState* sweep, const Device& device, std::size_t n_b
   const HostThreadShare share(n_beside);
   use_device(device);
   const ElasticTables elastic(deck, sweep->structure);
-  const bool needs_host = device.backend == Backend::kCuda && !elastic.empty();
+  const bool is_transient = deck.run.mode == RunMode::kTransient;
+  const bool needs_host = device.backend == Backend::kCuda && (!elastic.empty() || is_transient);
   if (needs_host)
-    sweep->log("roughness and impurities of the beam scheme run on the CPU, not on " +
-               device.name());
+    sweep->log((is_transient ? "transients" : "roughness and impurities") +
+               std::string(" of the beam scheme run on the CPU, not on ") + device.name());
   const Device processor = needs_host ? find_device("cpu") : device;
   const std::unique_ptr<BeamKernels> kernels = make_beam_kernels(processor);
   const BeamDevice shared{.model = deck,
@@ -127,7 +129,10 @@ void run_beam_on_device(SweepState* sweep, const Device& device, std::size_t n_b
   while (!stop) {
     const std::optional<int> chain = next_chain(*sweep);
     if (!chain) return;
-    run_chain(*chain, shared, processor, *kernels, stop, *sweep);
+    if (is_transient)
+      run_beam_transient(*chain, shared, *kernels, stop, *sweep);
+    else
+      run_chain(*chain, shared, processor, *kernels, stop, *sweep);
   }
 }
 

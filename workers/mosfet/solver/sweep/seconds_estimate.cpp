@@ -18,6 +18,9 @@ namespace {
 // line solves each, and points of WENO became steady after 0.3 to 1 ps.
 constexpr double kOuterSteps = 8.0, kLineSolvesOfAStep = 9.0;
 constexpr double kSteady_fs = 600.0;
+// A step of a transient of the beam scheme has some three steps of two stages, each about a line
+// solve.
+constexpr double kStagesOfAStep = 6.0;
 // Gummel steps between drift–diffusion and Schrödinger–Poisson, in equilibria.
 constexpr double kEquilibriaOfDriftDiffusion = 8.0;
 // 50 points share an H200 and 16 cores in 7.2 s; alone they take 0.35 to 0.97 s each.
@@ -36,7 +39,8 @@ double seconds_of_beam_point(const Deck& deck, const Structure& structure, const
                              const Contacts& contacts) {
   const TransportProblem problem = make_transport_problem(deck, structure);
   const ElasticTables elastic(deck, structure);
-  const bool on_host = device.backend == Backend::kCpu || !elastic.empty();
+  const bool on_host =
+      device.backend == Backend::kCpu || !elastic.empty() || deck.run.mode == RunMode::kTransient;
   const auto kernels = make_beam_kernels(on_host ? find_device("cpu") : device);
   const BeamStepSeconds step = time_beam_step({.model = deck,
                                                .structure = structure,
@@ -50,6 +54,10 @@ double seconds_of_beam_point(const Deck& deck, const Structure& structure, const
                                               deck.points.front(), *kernels);
   const double point = step.start + kOuterSteps * (step.preparation + step.field +
                                                    kLineSolvesOfAStep * step.line_solve);
+  if (deck.run.mode == RunMode::kTransient) {
+    const double steps = deck.run.t_end_fs / (2.0 * deck.run.cfl);
+    return point + steps * (step.preparation + step.field + kStagesOfAStep * step.line_solve);
+  }
   return on_host || deck.points.size() < 8 ? point : point / kGainBySharing;
 }
 
