@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -342,19 +343,27 @@ TEST_P(Kernels4ph, MeetOracleWithReferenceConventions) {
 }
 
 // However the total momenta are cut into calls, a whole mesh in one call or in pieces added up,
-// each Q's contribution is one number: the sums agree to the bit when added in the same order.
+// each Q's contribution is one number: the sums agree to the bit when added in the same order. The
+// number of threads changes no bit either, although threads add to the rows of one another.
 TEST_P(Kernels4ph, SumsDoNotDependOnTheCut) {
-  Rules4ph rules{.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3};
-  const RandomCrystal4 c = random_crystal_4ph(2, {3, 3, 2}, 5, rules);
-  const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
-  kernels->load(c.problem);
-  const auto whole = kernels->sums(0, 18);
-  std::vector<double> added(whole.size(), 0.0);
-  for (std::int32_t q = 0; q < 18; ++q) {
-    const auto one = kernels->sums(q, q + 1);
-    for (std::size_t i = 0; i < one.size(); ++i) added[i] += one[i];
+  for (const bool exchange : {false, true}) {
+    RandomCrystal4 c =
+        random_crystal_4ph(2, {3, 3, 2}, 5, {.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3});
+    if (exchange) test::take_all_points(c, true);
+    const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
+    kernels->load(c.problem);
+    const int threads = omp_get_max_threads();
+    omp_set_num_threads(3);
+    const auto whole = kernels->sums(0, 18);
+    omp_set_num_threads(1);
+    std::vector<double> added(whole.size(), 0.0);
+    for (std::int32_t q = 0; q < 18; ++q) {
+      const auto one = kernels->sums(q, q + 1);
+      for (std::size_t i = 0; i < one.size(); ++i) added[i] += one[i];
+    }
+    omp_set_num_threads(threads);
+    EXPECT_EQ(whole, added) << exchange;
   }
-  EXPECT_EQ(whole, added);
 }
 
 QUASI_ON_EVERY_DEVICE(Kernels4ph);

@@ -121,7 +121,8 @@ TEST_P(Laws4phOnDevice, HalfOfThePairsIsTheWholeSum) {
   }
 }
 
-// λ and λ' change places: the same rates as where every row visits all that it takes part in.
+// The phonons of a process share its visit: the same rates as where every row visits all processes
+// that it takes part in.
 TEST_P(Laws4phOnDevice, ExchangedRatesAreThoseOfEveryRow) {
   const Deck deck = coarse_deck({{"T", "100 300 900"}});
   SilentProgress silent;
@@ -139,7 +140,10 @@ TEST_P(Laws4phOnDevice, ExchangedRatesAreThoseOfEveryRow) {
   const Rates4ph exchanged = rates();
   problem.star.clear();
   const Rates4ph every = rates();
-  EXPECT_LT(exchanged.evaluations, 0.7 * every.evaluations);
+  // The CPU visits a process once instead of once for each of its four phonons. Ties are visited
+  // more often. CUDA visits a process from each pair of interchangeable phonons.
+  const double share = GetParam().backend == Backend::kCpu ? 0.31 : 0.7;
+  EXPECT_LT(exchanged.evaluations, share * every.evaluations);
   // Which image of a zone-boundary point is taken decides normal or Umklapp, so only their sum is
   // compared.
   for (const auto channel :

@@ -14,6 +14,7 @@
 #include "tests/support/every_device.hpp"
 #include "workers/thermal/kernels/four_phonon/scattering_kernels_4ph.hpp"
 #include "workers/thermal/solver/four_phonon/contraction_plan_4ph.hpp"
+#include "workers/thermal/solver/four_phonon/precedence_4ph.hpp"
 
 namespace quasi::thermal {
 namespace {
@@ -33,7 +34,8 @@ SparseForceConstants fourth_order() {
 }
 
 /// n = 1, ½ and ⅒; widths all equal, with δ(0) = 1 ps.
-Problem4ph one_quartet() {
+/// @param exchange  phonons share the visits of their processes (exchange_4ph.hpp)
+Problem4ph one_quartet(bool exchange) {
   Crystal crystal;
   crystal.position.resize(1);
   crystal.mass_amu = {kMass_amu};
@@ -53,14 +55,20 @@ Problem4ph one_quartet() {
   p.partner_weight = {1};
   p.plan = plan_contraction_4ph(crystal, fourth_order());
   p.phase = phase_table_4ph(p.mesh, p.plan);
+  if (exchange) {
+    p.star = {0};
+    p.star_size = {1};
+    order_precedence_4ph(p);
+  }
   return p;
 }
 
 class OneQuartet : public quasi::test::OnEveryDevice {};
 
-TEST_P(OneQuartet, HasTheRatesOfPencilAndPaper) {
-  const Problem4ph problem = one_quartet();
-  const auto kernels = make_scattering_kernels_4ph(GetParam(), 0);
+/// Compares the sums of the one quartet with rates by hand. @return  matrix elements evaluated
+double check_rates(const Device& device, bool exchange) {
+  const Problem4ph problem = one_quartet(exchange);
+  const auto kernels = make_scattering_kernels_4ph(device, 0);
   kernels->load(problem);
   const auto sums = kernels->sums(0, 1);
   const SumLayout4ph layout{1};
@@ -91,11 +99,24 @@ TEST_P(OneQuartet, HasTheRatesOfPencilAndPaper) {
     EXPECT_NEAR(row[layout.six_count()], 6.0 * e.multiplicity, 1e-12) << e.process;
     rates += rate;
   }
-  double all = 0.0;
-  for (std::size_t r = 0; r < sums.size(); r += static_cast<std::size_t>(layout.size()))
+  double all = 0.0, evaluations = 0.0;
+  for (std::size_t r = 0; r < sums.size(); r += static_cast<std::size_t>(layout.size())) {
     all += sums[r + static_cast<std::size_t>(layout.normal(0))] +
            sums[r + static_cast<std::size_t>(layout.umklapp(0))];
+    evaluations += sums[r + static_cast<std::size_t>(layout.evaluations())];
+  }
   EXPECT_NEAR(all, rates, 1e-12 * rates) << "there is no other process";
+  return evaluations;
+}
+
+// Each row visits the process by itself: x with (y, y), y with (x, y) and (y, x), z with x and with
+// y as λ'. Where they share visits, a CPU visits it with y as λ'' alone, from (x, y) and (y, x).
+TEST_P(OneQuartet, HasTheRatesOfPencilAndPaper) {
+  EXPECT_EQ(check_rates(GetParam(), false), 5.0);
+  const double shared = check_rates(GetParam(), true);
+  if (GetParam().backend == Backend::kCpu) {
+    EXPECT_EQ(shared, 2.0);
+  }
 }
 
 QUASI_ON_EVERY_DEVICE(OneQuartet);

@@ -54,6 +54,70 @@ QUASI_HD inline double splitting_share_4ph(const Tables4ph& t, std::int32_t mode
   return 3.0 / (1 + static_cast<int>(second == first) + static_cast<int>(third == first));
 }
 
+/// Where all four phonons of a process share its visit, each process is enumerated once:
+///
+///   - λ + λ' + λ'' → λ''' with the phonon of highest precedence as λ'', and never as a
+///     splitting;
+///   - λ + λ' → λ'' + λ''' from the pair with the phonon of lowest precedence. If the lowest
+///     phonons of both pairs are tied, the other two decide.
+///
+/// Tied choices share the weight. All modes of a star and degenerate set have one precedence, so
+/// that symmetry changes no sum.
+/// @return  factor of multiplicity_4ph; 0: the process is enumerated from another pair
+QUASI_HD inline double quartet_share_4ph(const Tables4ph& t, const Quartet4ph& quartet) {
+  if (!t.exchange) return 1.0;
+  const std::int32_t* precedence = t.exchange->precedence;
+  const std::int32_t a = precedence[quartet.mode0], b = precedence[quartet.mode1],
+                     c = precedence[quartet.mode2], d = precedence[quartet.mode3];
+  switch (quartet.channel) {
+    case Channel4ph::kRecombination:
+      // multiplicity_4ph() is ½ because both orders of λ' and λ'' are processes of a row.
+      return a > c || b > c ? 0.0 : 2.0 / (1 + static_cast<int>(a == c) + static_cast<int>(b == c));
+    case Channel4ph::kRedistribution: {
+      const std::int32_t low = a < b ? a : b, other_low = c < d ? c : d;
+      if (low != other_low) return low < other_low ? 1.0 : 0.0;
+      const std::int32_t high = a < b ? b : a, other_high = c < d ? d : c;
+      return high < other_high ? 1.0 : high == other_high ? 0.5 : 0.0;
+    }
+    default:
+      return 0.0;
+  }
+}
+
+/// Calls visit(row, channel, ratio, p1, p2, p3) for every row that gets a visited process. The row
+/// sees the process in `channel` with the modes p1, p2 and p3 as its λ', λ'' and λ'''. The ratio
+/// is the weight of the process in this row over its weight in the row of λ.
+///
+/// A visit of (q, q') stands for w·|star(q)| pairs of points. If q' is in the star of q, both
+/// orders are visited, and each stands for half as many. A row has one point of its star, which
+/// takes part in 1/|star| of the processes.
+/// See docs/theory/thermal.md 11.5 for the equations.
+/// @param row   of λ
+/// @param both  Visit4ph::kBoth
+template <typename Visit>
+QUASI_HD inline void for_each_row_4ph(const Tables4ph& t, const Quartet4ph& quartet,
+                                      std::int64_t row, bool both, const Visit& visit) {
+  const auto [channel, mode0, mode1, mode2, mode3] = quartet;
+  visit(row, channel, 1.0, mode1, mode2, mode3);
+  if (!t.exchange) return;
+  const int nb = t.n_branches;
+  const auto row_of = [&](std::int32_t mode) {
+    return static_cast<std::int64_t>(t.exchange->star[mode / nb]) * nb + mode % nb;
+  };
+  const double pairs = (both ? 1.0 : 0.5) * t.exchange->star_size[row / nb];
+  const auto ratio_of = [&](std::int32_t mode) {
+    return pairs / t.exchange->star_size[t.exchange->star[mode / nb]];
+  };
+  if (both) visit(row_of(mode1), channel, ratio_of(mode1), mode0, mode2, mode3);
+  if (channel == Channel4ph::kRecombination) {
+    visit(row_of(mode2), channel, ratio_of(mode2), mode0, mode1, mode3);
+    visit(row_of(mode3), Channel4ph::kSplitting, ratio_of(mode3), mode0, mode1, mode2);
+  } else {
+    visit(row_of(mode2), channel, ratio_of(mode2), mode3, mode0, mode1);
+    visit(row_of(mode3), channel, ratio_of(mode3), mode2, mode0, mode1);
+  }
+}
+
 /// False where λ' is too fast to precede a pair of this total energy. The slower phonon of a pair
 /// has at most half of the energy.
 /// @param energy_rad_ps  largest ω'' + ω''' in reach

@@ -54,9 +54,6 @@ void ProcessFinder4phCpu::find(const Tables4ph& t, const ModePair4ph& pair, int 
   found.clear();
   if (kind == PairKind4ph::kSum && !(energy > 0.0)) return;
   for (int pair_class = 0; pair_class < PairKeys4ph::kClasses; ++pair_class) {
-    if (pair.channel == Channel4ph::kSplitting &&
-        !may_precede_4ph(t, t.omega[pair.mode1], energy + keys_.reach(t.rules, pair_class, p0, p1)))
-      continue;
     const KeyInterval keys = keys_.interval(t.rules, kind, pair_class, energy, p0, p1);
     const auto begin =
         lower_bound_key(table.key.data(), static_cast<std::int64_t>(table.key.size()), keys.first);
@@ -76,8 +73,7 @@ void ProcessFinder4phCpu::test(const Tables4ph& t, const ModePair4ph& pair, int 
   std::int32_t mode2 = q2 * nb + pair_index / nb % nb;
   std::int32_t mode3 = q3 * nb + pair_index % nb;
   if (sum && mode2 > mode3) std::swap(mode2, mode3);  // the rotation reversed their order
-  const double share =
-      channel == Channel4ph::kSplitting ? splitting_share_4ph(t, mode1, mode2, mode3) : 1.0;
+  const double share = quartet_share_4ph(t, {channel, mode0, mode1, mode2, mode3});
   if (!(share > 0.0)) return;
   const Process4ph process = test_candidate_4ph(t, channel, mode0, mode1, mode2, mode3);
   if (process.multiplicity > 0.0)

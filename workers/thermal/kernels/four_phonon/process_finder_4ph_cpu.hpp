@@ -14,7 +14,7 @@ struct ModePair4ph {
   std::int32_t position;  ///< of Q in the order of total momenta
   std::int64_t row;
   std::int32_t mode0, mode1;
-  bool both;  ///< the processes add to the row of λ' too (exchange_4ph.hpp)
+  bool both;  ///< Visit4ph::kBoth (exchange_4ph.hpp)
 };
 
 /// Finds the processes of a row from sorted tables of last pairs (docs/theory/thermal.md 11.3), on
@@ -41,6 +41,7 @@ class ProcessFinder4phCpu {
     const std::int32_t mode0 = q0 * nb + static_cast<std::int32_t>(row % nb);
     if (!(t.omega[mode0] > 0.0)) return;
     for (const int sign1 : {1, -1}) {
+      if (t.exchange && sign1 < 0) continue;  // ++ visits the splittings (quartet_share_4ph)
       // q' is Q − q for ++ and +-, and q − Q for --.
       const std::int32_t q1 = sign1 > 0 ? t.mesh.add(total, q0, -1) : t.mesh.add(q0, total, -1);
       const Visit4ph visit = visit_4ph(t, sign1, point, q1);

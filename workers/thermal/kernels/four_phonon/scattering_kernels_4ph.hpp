@@ -3,6 +3,7 @@
 #include <complex>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "workers/backend/device/device.hpp"
@@ -30,11 +31,16 @@ class ScatteringKernels4ph {
 
   virtual void load(const Problem4ph& problem) = 0;
 
+  /// Returns a name for the rule that gives each process of `sums` its total momentum. Tiles of
+  /// different rules do not add up, so that a checkpoint holds the name.
+  virtual std::string sums_form(const Problem4ph& problem) const = 0;
+
   // Total momenta are named by their positions in Problem4ph::totals, [first, last).
 
-  /// Sums over the processes with these total momenta, [n_rows][3 channels][SumLayout4ph]. Each sum
-  /// starts at zero and adds one value per Q in rising position, so that any device of one back end
-  /// and any number of threads give the same bits.
+  /// Sums over the processes with these total momenta, [n_rows][3 channels][SumLayout4ph]. Where
+  /// phonons share a visit (exchange_4ph.hpp), all rows of a process get it at the Q of the visit.
+  /// Each sum starts at zero and adds one value per Q in rising position, so that any device of one
+  /// back end and any number of threads give the same bits.
   virtual std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) = 0;
 
   /// Announces the range that follows the next call of `sums`, with which a device may begin early.

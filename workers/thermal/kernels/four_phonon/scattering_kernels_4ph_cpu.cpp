@@ -28,39 +28,15 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     finder_ = ProcessFinder4phCpu(tables_);
   }
 
+  std::string sums_form(const Problem4ph& /*problem*/) const override { return "processes once"; }
+
   std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) override {
     const SumLayout4ph layout{tables_.n_temperatures};
-    const auto n_totals = static_cast<std::size_t>(last_total - first_total);
-    const std::size_t exchanged_size =
-        !tables_.exchange
-            ? 0
-            : n_totals * static_cast<std::size_t>(tables_.n_rows() * tables_.n_branches *
-                                                  kExchanged * layout.size());
-    std::vector<double> exchanged(exchanged_size, 0.0);
-    return sums_by_total(
-        {first_total, last_total, layout.size(), tables_, problem_->precision},
-        [&](const ModePair4ph& pair, Worker& worker, double* out) {
-          evaluate(pair, worker);
-          accumulate(pair, worker, layout, out + static_cast<int>(pair.channel) * layout.size());
-          if (!pair.both) return;
-          const std::int64_t at =
-              ((pair.position - first_total) * tables_.n_rows() + pair.row) * tables_.n_branches +
-              pair.mode1 % tables_.n_branches;
-          accumulate_exchanged(
-              pair, worker, layout,
-              &exchanged[static_cast<std::size_t>(
-                  (at * kExchanged + static_cast<int>(pair.channel)) * layout.size())]);
-        },
-        [&](double* per_total) {
-          if (!tables_.exchange) return;
-          const std::int64_t points = static_cast<std::int64_t>(n_totals) * tables_.n_points;
-          std::vector<std::int32_t> partner(static_cast<std::size_t>(points));
-          cpu::for_each_index(points, ExchangePartners4ph{tables_, first_total, partner.data()});
-          cpu::for_each_index(
-              static_cast<std::int64_t>(n_totals) * tables_.n_rows() * kExchanged * layout.size(),
-              AddExchanged4ph{tables_, first_total, layout.size(), partner.data(), exchanged.data(),
-                              per_total});
-        });
+    return sums_by_total({first_total, last_total, layout.size(), tables_, problem_->precision},
+                         [&](const ModePair4ph& pair, Worker& worker, double* sums) {
+                           evaluate(pair, worker);
+                           accumulate(pair, worker, layout, sums);
+                         });
   }
 
   std::vector<double> sample_uniform(std::uint64_t seed, std::int64_t first_draw,
@@ -81,10 +57,10 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     const int size = ThinnedLayout4ph{tables_.n_temperatures}.size();
     return sums_by_total(
         {first_total, last_total, size, tables_.without_exchange(), Precision::kDouble},
-        [&](const ModePair4ph& pair, Worker& worker, double* out) {
-          thin(pair, thinning, worker, out + static_cast<int>(pair.channel) * size);
-        },
-        [](double*) {});
+        [&](const ModePair4ph& pair, Worker& worker, double* sums) {
+          thin(pair, thinning, worker,
+               sums + (pair.row * kChannels4ph + static_cast<int>(pair.channel)) * size);
+        });
   }
 
   std::int64_t collision_points_that_fit() const override {
@@ -196,38 +172,47 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     Precision precision;
   };
 
-  /// Values of each row and channel, one sum per total momentum, added in rising position; `finish`
-  /// takes the sums of all total momenta before that.
-  template <typename Sink, typename Finish>
-  std::vector<double> sums_by_total(const SumsByTotal& request, const Sink& sink,
-                                    const Finish& finish) {
+  /// Parts of the rows of one total momentum, each of which one thread sums. A process adds to the
+  /// rows of other parts too, so that each part has sums of its own for all rows.
+  static constexpr int kParts = 8;
+  static constexpr std::int64_t kPartBytes = std::int64_t{64} << 20;  ///< of the parts at work
+
+  /// Values of each row and channel. Total momenta are added in rising position, and for each the
+  /// parts in their order. Calls sink(pair, worker, sums) for every pair with processes.
+  template <typename Sink>
+  std::vector<double> sums_by_total(const SumsByTotal& request, const Sink& sink) {
     const auto& [first_total, last_total, size, tables, precision] = request;
     const std::int64_t values = tables_.n_rows() * kChannels4ph * size;
     const std::int32_t n_totals = last_total - first_total;
-    std::vector<double> per_total(static_cast<std::size_t>(values * n_totals), 0.0);
+    const auto at_once = static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(kPartBytes / (kParts * values * 8), 1, n_totals));
+    std::vector<double> total(static_cast<std::size_t>(values), 0.0);
+    std::vector<double> parts(static_cast<std::size_t>(at_once * kParts * values));
     finder_.prepare(first_total, n_totals);
 #pragma omp parallel
     {
       Worker worker(tables_, precision);
-      const std::int64_t n_items = n_totals * tables_.n_rows();
+      for (std::int32_t first = 0; first < n_totals; first += at_once) {
+        const std::int32_t n = std::min(at_once, n_totals - first);
 #pragma omp for schedule(dynamic, 1)
-      for (std::int64_t item = 0; item < n_items; ++item) {
-        const auto at = static_cast<std::size_t>(item / tables_.n_rows());
-        const std::int64_t row = item % tables_.n_rows();
-        double* out =
-            per_total.data() + static_cast<std::int64_t>(at) * values + row * kChannels4ph * size;
-        finder_.for_each_pair(tables, first_total + static_cast<std::int32_t>(at), row,
-                              worker.found,
-                              [&](const ModePair4ph& pair) { sink(pair, worker, out); });
+        for (std::int32_t item = 0; item < n * kParts; ++item) {
+          double* part = parts.data() + item * values;
+          std::fill_n(part, values, 0.0);
+          for (std::int64_t row = item % kParts; row < tables_.n_rows(); row += kParts)
+            finder_.for_each_pair(tables, first_total + first + item / kParts, row, worker.found,
+                                  [&](const ModePair4ph& pair) { sink(pair, worker, part); });
+        }
+#pragma omp for schedule(static)
+        for (std::int64_t v = 0; v < values; ++v)
+          for (std::int32_t i = 0; i < n; ++i) {
+            double sum = 0.0;
+            for (int part = 0; part < kParts; ++part)
+              sum += parts[static_cast<std::size_t>((i * kParts + part) * values + v)];
+            total[static_cast<std::size_t>(v)] += sum;
+          }
       }
     }
-    finish(per_total.data());
-    for (std::int32_t i = 1; i < n_totals; ++i)
-      for (std::int64_t v = 0; v < values; ++v)
-        per_total[static_cast<std::size_t>(v)] +=
-            per_total[static_cast<std::size_t>(i * values + v)];
-    per_total.resize(static_cast<std::size_t>(values));
-    return per_total;
+    return total;
   }
 
   void evaluate(const ModePair4ph& pair, Worker& worker) const {
@@ -300,41 +285,32 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
            tables_.n_branches;
   }
 
+  /// Adds the processes of a pair to the sums of all rows that get them.
   void accumulate(const ModePair4ph& pair, const Worker& worker, const SumLayout4ph& layout,
-                  double* out) const {
-    add_processes(pair, worker, pair.mode1, 1.0, layout, out);
-    out[layout.evaluations()] += static_cast<double>(worker.found.size());
-  }
-
-  /// Adds the processes to the row of λ', with its own Bose factor and weight. The matrix elements
-  /// are not counted again.
-  void accumulate_exchanged(const ModePair4ph& pair, const Worker& worker,
-                            const SumLayout4ph& layout, double* out) const {
-    const Tables4ph& t = tables_;
-    const double ratio = exchange_ratio_4ph(t, static_cast<std::int32_t>(pair.row / t.n_branches),
-                                            pair.mode1 / t.n_branches);
-    add_processes(pair, worker, pair.mode0, ratio, layout, out);
-  }
-
-  /// @param partner  of λ and λ' the one whose sums these are not
-  /// @param ratio    multiplies the weight of every process
-  void add_processes(const ModePair4ph& pair, const Worker& worker, std::int32_t partner,
-                     double ratio, const SumLayout4ph& layout, double* out) const {
+                  double* sums) const {
     const Tables4ph& t = tables_;
     for (std::size_t i = 0; i < worker.found.size(); ++i) {
       const Found4ph& f = worker.found[i];
-      const double weight = ratio * density(pair, f);
+      const double of_lambda = density(pair, f), squared = worker.squared[i];
       const bool is_normal = normal(pair, f);
-      for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
-        const double* n = t.occupation + temperature * t.n_modes();
-        const double w = weight * bose_factor_4ph(pair.channel, n[partner], n[f.mode2], n[f.mode3]);
-        out[is_normal ? layout.normal(temperature) : layout.umklapp(temperature)] +=
-            w * worker.squared[i];
-        out[layout.weighted_phase_space(temperature)] += w;
-      }
-      out[layout.phase_space()] += ratio * f.multiplicity * f.delta_ps;
-      out[layout.six_count()] += std::round(6.0 * ratio * f.multiplicity);
+      for_each_row_4ph(
+          t, {pair.channel, pair.mode0, pair.mode1, f.mode2, f.mode3}, pair.row, pair.both,
+          [&](std::int64_t row, Channel4ph channel, double ratio, std::int32_t p1, std::int32_t p2,
+              std::int32_t p3) {
+            double* out = sums + (row * kChannels4ph + static_cast<int>(channel)) * layout.size();
+            for (int temperature = 0; temperature < t.n_temperatures; ++temperature) {
+              const double* n = t.occupation + temperature * t.n_modes();
+              const double w = ratio * of_lambda * bose_factor_4ph(channel, n[p1], n[p2], n[p3]);
+              out[is_normal ? layout.normal(temperature) : layout.umklapp(temperature)] +=
+                  w * squared;
+              out[layout.weighted_phase_space(temperature)] += w;
+            }
+            out[layout.phase_space()] += ratio * f.multiplicity * f.delta_ps;
+            out[layout.six_count()] += 6.0 * ratio * f.multiplicity;
+          });
     }
+    double* own = sums + (pair.row * kChannels4ph + static_cast<int>(pair.channel)) * layout.size();
+    own[layout.evaluations()] += static_cast<double>(worker.found.size());
   }
 
   void add_to_matrix(const ModePair4ph& pair, const Worker& worker, const CollisionForm4ph& form,

@@ -90,6 +90,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     for (int i = 0; i < n_pending_; ++i) pending_[i].tables.use(t_, keys_);
   }
 
+  std::string sums_form(const Problem4ph& /*problem*/) const override { return "splittings once"; }
+
   std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) override {
     use_device(device_);
     PendingSums* pending = pending_of(first_total, last_total);

@@ -291,8 +291,9 @@ Rates4ph scattering_rates_4ph(const Problem4ph& problem, const PhysicalConstants
   const std::int64_t values = n_rows * kChannels4ph * layout.size();
   const TilePlan4ph& plan = ready.plan;
   Checkpoint checkpoint = open_checkpoint(checkpoint_rule, progress);
-  RunningSums sums(checkpoint, "4ph, tiles of stars by work, splittings once", digest_of(problem),
-                   static_cast<std::size_t>(values), plan.size());
+  RunningSums sums(checkpoint,
+                   "4ph, tiles of stars by work, " + team.kernels.front()->sums_form(problem),
+                   digest_of(problem), static_cast<std::size_t>(values), plan.size());
   progress.report("scattering 4ph", plan.progress(sums.finished()), TilePlan4ph::kProgressUnits);
   on_every_tile(
       {ready.loading, plan, sums.finished()}, team, progress,
@@ -341,7 +342,8 @@ Rates4ph rates_of_sums_4ph(const Problem4ph& problem, const PhysicalConstants& c
       }
       const auto at = static_cast<std::size_t>(rates.at(channel, row));
       rates.phase_space[at] = sum[layout.phase_space()] / (nq * nq * nq * nb * nb * nb * nb);
-      rates.processes[at] = sum[layout.six_count()] / 6.0;
+      // Shares of the rows of one process are fractions, whose sums are whole numbers.
+      rates.processes[at] = std::rint(sum[layout.six_count()]) / 6.0;
       rates.evaluations += sum[layout.evaluations()];
     }
   return rates;

@@ -60,6 +60,7 @@ class Predictor {
       fill(kind, t_.representative_of(t_.star_at(first)), density[static_cast<int>(kind)]);
     Prediction sum;
     for (const int sign : {1, -1}) {
+      if (t_.exchange && sign < 0) continue;
       std::vector<std::pair<std::int32_t, std::int32_t>> active;
       for (std::int32_t place = first; place < last; ++place)
         for (std::int32_t point = 0; point < t_.n_points; ++point) {
@@ -156,12 +157,16 @@ class Predictor {
     return std::max(t_.rules.cut * sigma, t_.rules.tie_tolerance_rad_ps);
   }
 
-  /// Share of the pairs of the table with this total energy that are enumerated with λ'.
-  double share_visited(Channel4ph channel, double omega1, double energy) const {
-    // λ' has to be the slowest product. The prediction takes ω'' as evenly spread over its range.
-    if (channel == Channel4ph::kSplitting && t_.exchange) {
+  /// Share of the pairs of the table that are enumerated with λ and λ' (quartet_share_4ph). The
+  /// prediction takes ω'' as evenly spread over its range.
+  /// @param energy  ω ± ω'
+  double share_visited(Channel4ph channel, double omega0, double omega1, double energy) const {
+    const double low = std::min(omega0, omega1), high = std::max(omega0, omega1);
+    if (t_.exchange && channel == Channel4ph::kRecombination)
+      return energy < top_ ? std::clamp((top_ - energy - high) / (top_ - energy), 0.0, 1.0) : 0.0;
+    if (t_.exchange && channel == Channel4ph::kRedistribution) {
       const double least = std::max(0.0, energy - top_), most = std::min(energy, top_);
-      return most > least ? std::clamp((energy - 2.0 * omega1) / (most - least), 0.0, 1.0) : 0.0;
+      return most > least ? std::clamp((energy - 2.0 * low) / (most - least), 0.0, 1.0) : 0.0;
     }
     // Without exact weights an unordered tuple is taken once: of ++ a half, of -- a third of the
     // table's.
@@ -188,8 +193,8 @@ class Predictor {
           if (bin < 0) continue;
           const PairDensity& d = density[static_cast<int>(kind)];
           if (d.count[bin] == 0.0) continue;
-          found += share_visited(channel, t_.omega[mode1], energy) * d.count[bin] * 2.0 *
-                   window(t_.p(mode0), t_.p(mode1), d, bin) / width_of_bin_;
+          found += share_visited(channel, t_.omega[mode0], t_.omega[mode1], energy) * d.count[bin] *
+                   2.0 * window(t_.p(mode0), t_.p(mode1), d, bin) / width_of_bin_;
         }
       }
       sum.processes += found;

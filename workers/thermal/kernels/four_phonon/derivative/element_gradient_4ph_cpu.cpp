@@ -61,15 +61,6 @@ class ElementGradient4phCpu::Worker {
  private:
   /// Sets 2 ∂F/∂|V|² of every process.
   void set_factors(const ModePair4ph& pair, const double* n, const std::vector<double>& by_row) {
-    const int nb = t_.n_branches;
-    const double own = by_row[static_cast<std::size_t>(pair.row)];
-    double exchanged = 0.0;
-    if (pair.both) {
-      const std::int32_t q1 = pair.mode1 / nb;
-      const auto row1 = static_cast<std::size_t>(t_.exchange->star[q1] * nb + pair.mode1 % nb);
-      exchanged =
-          by_row[row1] * exchange_ratio_4ph(t_, static_cast<std::int32_t>(pair.row / nb), q1);
-    }
     factor_.resize(found.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
       const Found4ph& f = found[i];
@@ -77,9 +68,14 @@ class ElementGradient4phCpu::Worker {
                                t_.omega[f.mode3]};
       const double density =
           f.multiplicity * f.delta_ps * inverse_omega_product_4ph(t_.rules, omega);
-      double sum = own * bose_factor_4ph(pair.channel, n[pair.mode1], n[f.mode2], n[f.mode3]);
-      if (pair.both)
-        sum += exchanged * bose_factor_4ph(pair.channel, n[pair.mode0], n[f.mode2], n[f.mode3]);
+      double sum = 0.0;
+      for_each_row_4ph(t_, {pair.channel, pair.mode0, pair.mode1, f.mode2, f.mode3}, pair.row,
+                       pair.both,
+                       [&](std::int64_t row, Channel4ph channel, double ratio, std::int32_t p1,
+                           std::int32_t p2, std::int32_t p3) {
+                         sum += ratio * by_row[static_cast<std::size_t>(row)] *
+                                bose_factor_4ph(channel, n[p1], n[p2], n[p3]);
+                       });
       factor_[i] = 2.0 * density * sum;
     }
   }
