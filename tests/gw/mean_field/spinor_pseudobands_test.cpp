@@ -181,7 +181,7 @@ TEST(SpinorPseudobandJobs, HaveBarsDoubletsAndTheSameBitsOnTwoDevices) {
 // Bars to first order in the change of W against sums that are repeated for each block. With eight
 // vectors in four blocks half-widths deviate by less than 10 %, as those of one component.
 TEST(SpinorPseudobandJobs, BarsToFirstOrderAreThoseOfRepeatedSums) {
-  const std::string crystal = germanium("operator", 90);
+  const std::string crystal = germanium("dense", 2 * test::plane_waves("germanium", 3.5));
   const Calculation first = job(crystal, kBars),
                     exact = job(crystal, std::string(kBars) + "block_sums = \"exact\"\n");
   ASSERT_EQ(first.quasiparticles.size(), exact.quasiparticles.size());

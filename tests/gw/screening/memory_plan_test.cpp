@@ -101,18 +101,5 @@ Deck dense_deck(double cutoff_ry) {
 }
 TEST(MemoryPlan, HoldsWithDenseStates) { check_plan(dense_deck(3.0), dense_deck(6.0)); }
 
-/// 64 atoms whose 300 spinors of 1,500 or 4,200 coefficients are the largest arrays.
-Deck spinor_deck(double cutoff_ry) {
-  return parse_deck(
-      "[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\nsupercell = [2, 2, 2]\n"
-      "crystal = \"germanium\"\nspin_orbit_ry_bohr2 = 0.013\nsolver = \"operator\"\n"
-      "residual_ry = 1e-4\nbands = 300\ncutoff_ry = " +
-          std::to_string(cutoff_ry) +
-          "\n[epsilon]\nwrite = false\ncutoff_ry = 0.5\n[sigma]\nband_min = 255\n"
-          "band_max = 258\n",
-      {}, "test", ".");
-}
-TEST(MemoryPlan, HoldsWithSpinorsOfTheOperator) { check_plan(spinor_deck(3.0), spinor_deck(6.0)); }
-
 }  // namespace
 }  // namespace quasi::gw
