@@ -34,6 +34,10 @@ struct PerturbationRequest {
   /// Phonon modes whose first order the job writes too; absent: none.
   std::optional<PhononModes> modes;
   std::vector<PhononModes> modes_at_q;  ///< those of the other wave vectors, in their order
+  /// Z* of each atom of the cell, e: the first index is that of the field. Empty: the long-range
+  /// part of the elements is not separated (long_range.hpp).
+  std::vector<Mat3> born_charges;
+  Mat3 dielectric_tensor{};  ///< ε∞; set with the charges
 };
 
 }  // namespace quasi::gw

@@ -42,6 +42,11 @@ Matrices all_mode_elements(const std::vector<WaveVectorElements>& list,
 /// True if the crystal has V_xc, so that g^GW is known.
 bool has_vxc(const DisplacementElements& found) { return !found.at[0][0].vxc.empty(); }
 
+/// True if the deck has Born charges, so that the long-range part is known.
+bool has_long_range(const DisplacementElements& found) {
+  return !found.at[0][0].long_range.empty();
+}
+
 /// Writes the coordinates of the elements: displacements, wave vectors, k-points and bands.
 void write_axes(const std::vector<WaveVectorElements>& list, const MeanField& field,
                 H5Writer& file) {
@@ -102,6 +107,9 @@ void write_modes_at_q(const std::vector<WaveVectorElements>& list, H5Writer& fil
              {n_q, n, n_k, n_b, n_b}, "meV");
   file.write(group + "sigma", all_mode_elements(list, &ModeElementsAtK::sigma_ev),
              {n_q, n, n_k, n_b, n_b}, "meV");
+  if (has_long_range(first))
+    file.write(group + "long_range", all_mode_elements(list, &ModeElementsAtK::long_range_ev),
+               {n_q, n, n_k, n_b, n_b}, "meV");
   if (has_vxc(first))
     file.write(group + "gw", all_mode_elements(list, &ModeElementsAtK::gw_ev),
                {n_q, n, n_k, n_b, n_b}, "meV");
@@ -177,6 +185,8 @@ void write_wave_vectors(const std::vector<WaveVectorElements>& list, const MeanF
   write("sigma_ket", [](const ElementsAtK& at, std::size_t i) { return at.sigma_ket[i]; });
   write("sigma", sigma_of);
   write("sigma_fixed_energies", fixed_energies_of);
+  if (has_long_range(first))
+    write("long_range", [](const ElementsAtK& at, std::size_t i) { return at.long_range[i]; });
   if (has_vxc(first)) {
     write("vxc", vxc_of);
     write("gw_bra", [](const ElementsAtK& at, std::size_t i) {

@@ -93,6 +93,45 @@ void read_folders(TableReader& reader, const std::filesystem::path& directory,
     p.folders.push_back({directory / (*folders)[i], directory / (*folders)[i + 1]});
 }
 
+/// Reads nine numbers of a tensor, row by row.
+Mat3 tensor_of(const std::vector<double>& numbers) {
+  Mat3 tensor{};
+  for (std::size_t i = 0; i < 9; ++i) tensor[i / 3][i % 3] = numbers[i];
+  return tensor;
+}
+
+/// True if all quadratic forms of a symmetric tensor are positive, by its leading minors.
+bool is_positive(const Mat3& t) {
+  const double minor = t[0][0] * t[1][1] - t[0][1] * t[1][0];
+  return t[0][0] > 0.0 && minor > 0.0 && dot(t[0], cross(t[1], t[2])) > 0.0;
+}
+
+/// Reads Born charges and the dielectric tensor, which separate the long-range part.
+void read_long_range(TableReader& reader, PerturbationRequest& p) {
+  constexpr double kSymmetric = 1e-3;
+  const auto charges = reader.vectors("born_charges", 9),
+             tensor = reader.vectors("dielectric_tensor", 3);
+  if (charges.has_value() != tensor.has_value())
+    reader.fail(charges ? "dielectric_tensor" : "born_charges",
+                "is missing: the long-range part needs both tensors; add it, or remove the other");
+  if (!charges) return;
+  if (p.wave_vectors.empty())
+    reader.fail("born_charges", "needs perturbation.q with a wave vector other than 0; add it");
+  for (const std::vector<double>& numbers : *charges) p.born_charges.push_back(tensor_of(numbers));
+  if (tensor->size() != 3)
+    reader.fail("dielectric_tensor", "holds " + std::to_string(tensor->size()) +
+                                         " rows; give three rows of three numbers");
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) p.dielectric_tensor[i][j] = (*tensor)[i][j];
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (std::abs(p.dielectric_tensor[i][j] - p.dielectric_tensor[j][i]) > kSymmetric)
+        reader.fail("dielectric_tensor",
+                    "is not symmetric within 0.001; give that of the electrons alone");
+  if (!is_positive(p.dielectric_tensor))
+    reader.fail("dielectric_tensor", "is not positive; give the tensor of the electrons alone");
+}
+
 /// Refuses pseudobands for which no first order of Σ is built.
 template <typename RefuseIf>
 void check_pseudobands(const Deck& deck, const RefuseIf& refuse_if) {
@@ -170,6 +209,7 @@ void read_perturbation(TableReader reader, const std::filesystem::path& director
                     "and z; remove it");
   if (!modes.empty() && p.at_gamma) p.modes = read_phonon_modes(directory / modes);
   read_modes_at_q(reader, directory, modes, p);
+  read_long_range(reader, p);
   reader.finish();
 }
 

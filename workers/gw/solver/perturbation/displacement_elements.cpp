@@ -10,6 +10,7 @@
 #include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
 #include "workers/gw/solver/perturbation/finite_displacements/finite_difference.hpp"
 #include "workers/gw/solver/perturbation/response/vxc_change.hpp"
+#include "workers/gw/solver/perturbation/wave_vector/long_range.hpp"
 #include "workers/gw/solver/perturbation/zero_point_modes.hpp"
 
 namespace quasi::gw {
@@ -253,6 +254,7 @@ void check_displacements(const PerturbationRequest& request, const Crystal& crys
       throw InvalidInput("perturbation.atoms names atom " + std::to_string(atom) +
                          ", but the cell has " + std::to_string(crystal.atoms.size()) +
                          " atoms; count them from 1");
+  check_born_charges(request, crystal);
   if (request.modes) zero_point_modes(*request.modes, crystal);
   if (!request.modes_at_q.empty())
     for (const Vec3& q : request.wave_vectors) zero_point_modes_at(request.modes_at_q, q, crystal);
@@ -314,7 +316,7 @@ DisplacementElements displacement_elements(const DisplacedCrystal& displaced,
       add_wave_differences(field, epsilon, options,
                            {perturbed.perturbations, outer_energies_ry(field, options), step_bohr},
                            first, list);
-    add_vxc(vxc, field, options, context.team.first(), list);
+    add_matrices(vxc, field, options, context.team.first(), &ElementsAtK::vxc, list);
     for (std::size_t d = 0; d < list.size(); ++d) found.at[d].push_back(std::move(list[d]));
   }
   if (displaces_all_atoms(found, field.crystal())) examine_acoustic_sums(found);

@@ -24,6 +24,9 @@ ModeElementsAtK elements_at(const ZeroPointModes& modes, std::size_t mode,
     elements.mean_field_ev.resize(from.mean_field.size());
     elements.sigma_ev.resize(from.mean_field.size());
     elements.gw_ev.resize(from.vxc.size());
+    elements.long_range_ev.resize(from.long_range.size());
+    for (std::size_t i = 0; i < from.long_range.size(); ++i)
+      elements.long_range_ev[i] += u_ev_per_ry * from.long_range[i];
     for (std::size_t i = 0; i < from.mean_field.size(); ++i) {
       elements.mean_field_ev[i] += u_ev_per_ry * from.mean_field[i];
       elements.sigma_ev[i] += u_ev_per_ry * from.sigma(i);

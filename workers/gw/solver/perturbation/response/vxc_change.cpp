@@ -33,8 +33,9 @@ std::vector<Perturbation> vxc_changes(const DisplacedCrystal& displaced,
   return changes;
 }
 
-void add_vxc(const std::vector<Perturbation>& changes, const MeanField& field,
-             const SigmaOptions& options, GwKernels& kernels, std::vector<ElementsAtK>& elements) {
+void add_matrices(const std::vector<Perturbation>& changes, const MeanField& field,
+                  const SigmaOptions& options, GwKernels& kernels,
+                  std::vector<Cplx> ElementsAtK::*matrix, std::vector<ElementsAtK>& elements) {
   if (changes.empty()) return;
   const Vec3 k = field.waves.k[static_cast<std::size_t>(options.kpoints.front())];
   const BraPoint bra = bra_point(k, changes.front().p);
@@ -46,9 +47,10 @@ void add_vxc(const std::vector<Perturbation>& changes, const MeanField& field,
   const std::int64_t n = right.waves.coefficients.extent[0];
   const auto block = kernels.hamiltonian().make_couplings();
   for (std::size_t d = 0; d < changes.size(); ++d) {
-    elements[d].vxc.resize(static_cast<std::size_t>(n * n));
+    std::vector<Cplx>& to = elements[d].*matrix;
+    to.resize(static_cast<std::size_t>(n * n));
     coupling_parts({changes[d]}, k, left, bra.umklapp, right, kernels)->of_kets({0, n}, *block);
-    block->read(view<Cplx>(elements[d].vxc, 1, n, n));
+    block->read(view<Cplx>(to, 1, n, n));
   }
 }
 

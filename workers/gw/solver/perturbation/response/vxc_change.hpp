@@ -14,9 +14,11 @@ std::vector<Perturbation> vxc_changes(const DisplacedCrystal& displaced,
                                       const std::vector<Perturbation>& potentials,
                                       const MeanField& field, GwKernels& kernels);
 
-/// Adds ⟨l, k+q|∂V_xc|m, k⟩ between the outer states at the first k of the options to the
-/// elements of all displacements. An empty list adds none.
-void add_vxc(const std::vector<Perturbation>& changes, const MeanField& field,
-             const SigmaOptions& options, GwKernels& kernels, std::vector<ElementsAtK>& elements);
+/// Adds ⟨l, k+q|·|m, k⟩ of local perturbations between the outer states at the first k of the
+/// options to one matrix of all displacements. An empty list adds none.
+/// @param changes  one perturbation for each of the elements
+void add_matrices(const std::vector<Perturbation>& changes, const MeanField& field,
+                  const SigmaOptions& options, GwKernels& kernels,
+                  std::vector<Cplx> ElementsAtK::*matrix, std::vector<ElementsAtK>& elements);
 
 }  // namespace quasi::gw

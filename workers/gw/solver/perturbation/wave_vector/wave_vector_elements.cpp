@@ -11,6 +11,7 @@
 #include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
 #include "workers/gw/solver/perturbation/response/vxc_change.hpp"
 #include "workers/gw/solver/perturbation/state_coupling.hpp"
+#include "workers/gw/solver/perturbation/wave_vector/long_range.hpp"
 #include "workers/gw/solver/perturbation/zero_point_modes.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -91,6 +92,7 @@ std::vector<WaveVectorElements> wave_vector_elements(const DisplacedCrystal& dis
   for (const Vec3& q : displaced.request.wave_vectors) {
     const auto perturbations = perturbations_at(displaced, field.crystal(), list, q);
     const auto vxc = vxc_changes(displaced, perturbations, field, context.team.first());
+    const auto long_range = long_range_parts(displaced.request, list, field.crystal(), q);
     WaveVectorElements at_q{.q = q,
                             .k_plus_q = {},
                             .elements = {.displacements = list,
@@ -112,7 +114,9 @@ std::vector<WaveVectorElements> wave_vector_elements(const DisplacedCrystal& dis
           field, epsilon, options, DerivativeRequest{perturbations, energies_ry, &times}, context);
       std::vector<ElementsAtK> at_k;
       for (const auto& derivative : derivatives) at_k.push_back(at_bra_and_ket(derivative.front()));
-      add_vxc(vxc, field, options, context.team.first(), at_k);
+      add_matrices(vxc, field, options, context.team.first(), &ElementsAtK::vxc, at_k);
+      add_matrices(long_range, field, options, context.team.first(), &ElementsAtK::long_range,
+                   at_k);
       if (displaced.request.check_step_bohr > 0.0)
         add_wave_differences(field, epsilon, options,
                              {perturbations, energies_ry, displaced.request.check_step_bohr},
