@@ -132,8 +132,6 @@ TEST_F(SpinorFiles, OptionsThatAreNotBuiltAreRefused) {
   const std::string coupled = crystal + "spin_orbit_ry_bohr2 = 0.002\n";
   expect_refusal(coupled + kSums + "[perturbation]\nstate_response = \"sternheimer\"\n",
                  {"spin_orbit_ry_bohr2", "perturbation.state_response"});
-  expect_refusal(coupled + kSums + "[pseudobands]\nseed = 1\n[perturbation]\n",
-                 {"spin_orbit_ry_bohr2", "[perturbation] and [pseudobands]"});
   expect_refusal(kFiles + kSums + "[perturbation]\ndisplaced = [\".\", \".\"]\n",
                  {"[perturbation]", "nspinor = 2", "meanfield.source = \"epm\""});
   expect_refusal(crystal + "spin_orbit_ry_bohr2 = [1e-3, 1e-3, 1e-3]\n" + kSums,

@@ -37,9 +37,6 @@ void check_spin_orbit(const Deck& deck, const std::string& where) {
   };
   refuse_if(deck.perturbation.sternheimer, "perturbation.state_response = \"sternheimer\"",
             "which applies H to states of one component");
-  refuse_if(deck.perturbation.wanted && deck.pseudobands.wanted(),
-            "[perturbation] and [pseudobands]",
-            "whose recursion takes the first order of H for one component");
 }
 
 }  // namespace quasi::gw
