@@ -127,7 +127,7 @@ TEST(XcFunctional, EqualSpinsAreOneDensity) {
   }
 }
 
-// Of two spins of which one is empty, the empty one has no exchange. Its correlation is that of
+// One of the two spins is empty and has no exchange. Its correlation is that of
 // Perdew and Zunger with the interpolation of von Barth and Hedin, here for r_s > 1:
 // V_c↓ = V_c(ferro) − 2 f'(1) [ε_c(ferro) − ε_c(para)].
 TEST(XcFunctional, AnEmptySpinHasCorrelationAlone) {

@@ -82,8 +82,8 @@ TEST_F(SpinorFiles, BothFormatsReturnWhatWasWritten) {
     }
 }
 
-// A job from files equals that of the built-in crystal which wrote them: 1e-10 eV in Σ. So does one
-// whose empty states are replaced by random vectors, which has one half-width of its energies.
+// A job from files equals that of the built-in crystal which wrote them: 1e-10 eV in Σ. So does
+// one whose empty states are replaced by random vectors, which has one half-width of its energies.
 TEST_F(SpinorFiles, AJobFromFilesEqualsTheCrystal) {
   const std::string crystal =
       "kind = \"gw\"\n[meanfield]\nsource = \"epm\"\ncrystal = \"gaas\"\nlong_wave = \"states\"\n"

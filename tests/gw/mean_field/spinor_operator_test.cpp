@@ -43,8 +43,8 @@ struct OperatorAndMatrix {
     term.add_to(sphere.q, sphere.g, parts);
     return HamiltonianOperator(std::move(parts));
   }
-  /// Returns |k+G|² δ + V(G − G') in both components, and the spin–orbit term between all pairs of
-  /// plane waves.
+  /// Returns |k+G|² δ + V(G − G') in both components, and the spin–orbit term between all
+  /// pairs of plane waves.
   std::vector<Cplx> make_matrix() const {
     const std::size_t n_pw = sphere.g.size(), n = 2 * n_pw;
     std::vector<Cplx> h(n * n);

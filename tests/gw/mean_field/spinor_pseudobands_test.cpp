@@ -29,8 +29,8 @@ EmpiricalCrystal eight_coupled_atoms() {
   return crystal;
 }
 
-// A replaced state n has Σ_k |⟨n|ξ_kr⟩|² = 1/N_ξ for each r over both components, and a protected
-// one has 0: 1e-11. Protected states stay as they are.
+// A replaced state n has Σ_k |⟨n|ξ_kr⟩|² = 1/N_ξ for each r over both components, and a
+// protected one has 0: 1e-11. Protected states stay as they are.
 TEST(SpinorPseudobands, ResolveTheIdentityOfBothComponents) {
   const test::SmallSilicon crystal(eight_coupled_atoms());
   const PseudobandPlan plan = plan_pseudobands(crystal.field, {.vectors = 2}, true);
@@ -115,7 +115,7 @@ Calculation job(const std::string& mean_field, const std::string& more, int devi
                      devices);
 }
 
-// With as many vectors as states every slice is full. The job is that of all bands, bit by bit, and
+// Every slice is full with as many vectors as states. The job is that of all bands, bit by bit, and
 // at λ = 0 the spin-unpolarised one with every level twice: 1e-10 of Σ.
 TEST(SpinorPseudobandJobs, FullSlicesAreExact) {
   const std::string grid = "cutoff_ry = 4.0\nk_grid = [2, 2, 1]\n",

@@ -92,8 +92,8 @@ TEST(DensityResponse, IsThatOfADisplacedCrystal) {
   EXPECT_GT(largest, 0.1);
 }
 
-// The displacement e e^{iq·R} of the cell is the sum Σ_R e^{iq·R} over the images of the atom in a
-// supercell of three cells. Its density counts the electrons of three cells. Rounding: 1e-11.
+// The displacement e e^{iq·R} of the cell is the sum Σ_R e^{iq·R} over the images of the atom in
+// a supercell of three cells. Its density counts the electrons of three cells. Rounding: 1e-11.
 TEST(DensityResponse, AtAWaveVectorIsThatOfASupercell) {
   const EmpiricalCrystal crystal = chain_of_cells();
   EmpiricalCrystal large = crystal;
@@ -140,7 +140,8 @@ double perdew_wang(double r_s) {
   return -2.0 * 0.031091 * (1.0 + 0.21370 * r_s) * std::log(1.0 + 1.0 / (2.0 * 0.031091 * series));
 }
 
-/// V_xc of a uniform density, Ry: exchange −(3n/π)^(1/3) Hartree and ε_c − (r_s/3) dε_c/dr_s.
+/// V_xc of a uniform density, Ry: exchange −(3n/π)^(1/3) Hartree and ε_c − (r_s/3)
+/// dε_c/dr_s.
 double uniform_potential_ry(double density) {
   const double r_s = std::cbrt(3.0 / (4.0 * kPi * density)), step = 1e-4 * r_s;
   const double slope = (perdew_wang(r_s + step) - perdew_wang(r_s - step)) / (2.0 * step);
@@ -238,7 +239,8 @@ std::size_t position(const Calculation& run, const WaveVectorElements& at_q, con
   return 0;
 }
 
-/// Returns the elements of −∂V_xc/∂x between the outer bands of one k: those of a rigid shift.
+/// Returns the elements of −∂V_xc/∂x between the outer bands of one k: those of a rigid
+/// shift.
 std::vector<Cplx> elements_of_slope(const Calculation& run, int ik, std::size_t axis,
                                     GwKernels& kernels) {
   PlaneWaveField slope = LocalDensity(run.field.density).potential();
@@ -252,7 +254,7 @@ std::vector<Cplx> elements_of_slope(const Calculation& run, int ik, std::size_t 
   return potential_matrix(run.field, slope, {ik, 0, 0, run.displacements->band_max}, kernels);
 }
 
-// With V_xc of the density the couplings of GW have all three parts. A rigid shift moves V_xc as a
+// The couplings of GW have all three parts with V_xc of the density. A rigid shift moves V_xc as a
 // whole, up to the error of its grid of points, 1e-3 of elements of 0.5 Ry/Bohr. The elements obey
 // g_ml(k+q, −q) = conj g_lm(k, q) up to rounding.
 TEST(LocalDensity, GivesTheCouplingsOfGw) {

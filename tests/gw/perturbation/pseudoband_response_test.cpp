@@ -212,7 +212,7 @@ SigmaDerivativeAtK of_every_plane_wave(SmallSilicon& silicon, PseudobandPlan pla
       StepContext{silicon.coulomb, team, none, silent})[0][0];
 }
 
-// With every plane wave as a vector the windows hold all states, and the first order is that of the
+// The windows hold all states if every plane wave is a vector, and the first order is that of the
 // sum over all eigenstates. The identity is known to 1e-3 and elements are up to 0.2 eV/Bohr, which
 // leaves 2e-4. The closed sum does not move, so that it changes ∂Σ by no more.
 TEST(PseudobandResponse, EveryPlaneWaveGivesTheSumOverAllStates) {

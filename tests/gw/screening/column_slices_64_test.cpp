@@ -10,8 +10,8 @@
 namespace quasi::gw {
 namespace {
 
-// 1,500 plane waves of ε, pseudobands with the closed sum and error bars. Departures of 1e-11 of Σ
-// and of ε⁻¹ are the rounding of sums of 1e6 terms in another order.
+// 1,500 plane waves of ε, pseudobands with the closed sum and error bars. Departures of 1e-11 of
+// Σ and of ε⁻¹ are the rounding of sums of 1e6 terms in another order.
 TEST(ColumnSlices64, EqualTheWholeFormAndHaveTheSameBitsOnTwoDevices) {
   Deck deck = parse_deck(
       "[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\nsupercell = [2, 2, 2]\n"

@@ -211,10 +211,10 @@ Plan planned(const Deck& deck, std::int64_t limit_bytes = 0) {
                         silent);
 }
 
-// Of 5,000 plane waves the largest of eight slices has an eighth of χ and of the poles, to 3 %,
-// which is the rounding of its ends. A whole job needs 48 N² bytes on a CPU, for χ, ε and the work
-// space of the inverse. Ends at multiples of 32 rows make slices of 146 plane waves unequal, so
-// that 24 N²/8 bytes become up to 24 N²/5.
+// The largest of eight slices of 5,000 plane waves has an eighth of χ and of the poles, to 3 %,
+// which is the rounding of its ends. A whole job needs 48 N² bytes on a CPU, for χ, ε and the
+// work space of the inverse. Ends at multiples of 32 rows make slices of 146 plane waves unequal,
+// so that 24 N²/8 bytes become up to 24 N²/5.
 TEST(ColumnSlices, ThePlanHasTheMemoryOfOneSlice) {
   const double n = 5000.0;
   const SliceBytes real = bytes_of_slices(n, n, 8, true), complex = bytes_of_slices(n, n, 8, false);

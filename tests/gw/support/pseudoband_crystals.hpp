@@ -69,8 +69,8 @@ inline int plane_waves(const std::string& crystal, double cutoff_ry) {
   return static_cast<int>(loaded(crystal, cutoff_ry, 30, "dense").waves.waves[0].g.size());
 }
 
-/// Applies Σ_n p_k(E_n)|n⟩⟨n| to (1 − P) θ with all states n of one k-point, for each window and
-/// vector.
+/// Applies Σ_n p_k(E_n)|n⟩⟨n| to (1 − P) θ with all states n of one k-point, for each
+/// window and vector.
 inline std::vector<Cplx> by_states(const Wavefunctions& all, const PseudobandPlan& plan, bool real,
                                    int ik) {
   const KPointWaves& at = all.waves[static_cast<std::size_t>(ik)];

@@ -112,7 +112,7 @@ TEST(BeamTransient, LongAfterAStepItIsTheSteadyState) {
   expect_steady_end(small_film(), 400, 5e-4);
 }
 
-// With neutral inflow the contacts ring for longer. Blocked scattering and rough interfaces move
+// The contacts ring for longer with neutral inflow. Blocked scattering and rough interfaces move
 // with the levels, too.
 TEST(BeamTransient, EveryModelEndsInItsSteadyState) {
   if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";

@@ -22,7 +22,7 @@ struct MeanFieldOptions {
                            ///< given. All but wfnq and wfn_outer may be one folder PREFIX.save,
                            ///< and these two may be folders of their own.
   std::filesystem::path wfn, wfnq, wfn_outer, rho, vxc, vsc, vkb;
-  /// With V_xc from a folder PREFIX.save: the density includes the core charge.
+  /// True: V_xc of a folder PREFIX.save is that of a density with the core charge.
   bool vxc_core_charge = false;
   EmpiricalCrystal crystal;
   /// True: V_xc of the built-in crystal is that of its density (local_density.hpp). False: it has

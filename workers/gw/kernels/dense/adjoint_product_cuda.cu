@@ -89,7 +89,7 @@ void add_product(CudaContext& context, const AdjointProduct<T>& product) {
   }
 }
 
-/// The same product with the complex numbers of the device.
+/// Adds that product with the complex numbers of the device.
 AdjointProduct<double2> on_device(const AdjointProduct<Cplx>& product) {
   return {.rows = product.rows,
           .columns = product.columns,

@@ -104,7 +104,8 @@ class HamiltonianOperator::Worker {
   const HamiltonianOperator& h_;
   std::int64_t n_, n_projectors_;  ///< of one component
   FftArray box_;
-  std::vector<Cplx> overlap_;  ///< ⟨Dβ_p|x⟩, [kBatch][n_spinor][n_projectors]; ⟨β_p|x⟩ of spinors
+  /// ⟨Dβ_p|x⟩, [kBatch][n_spinor][n_projectors]; ⟨β_p|x⟩ of spinors.
+  std::vector<Cplx> overlap_;
   std::vector<Cplx> coupled_;  ///< D overlap of spinors
 };
 

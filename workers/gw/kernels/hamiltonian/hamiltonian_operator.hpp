@@ -35,8 +35,8 @@ struct HamiltonianParts {
   std::vector<std::pair<std::int32_t, Cplx>> potential_ry;
   std::vector<Cplx> beta;   ///< projectors β_p(k+G), [n_projectors][n_pw]
   std::vector<Cplx> right;  ///< Σ_q D_pq β*_q(k+G), [n_projectors][n_pw]; β*_p of spinors
-  /// D_pq^{σσ'} of spinors, Ry. Row σ n_projectors + p and column σ' n_projectors + q belong to the
-  /// components σ, σ' = 0 (↑), 1 (↓).
+  /// D_pq^{σσ'} of spinors, Ry. Row σ n_projectors + p and column σ' n_projectors + q belong to
+  /// the components σ, σ' = 0 (↑), 1 (↓).
   SparseMatrix coupling;
 };
 
@@ -59,8 +59,8 @@ struct ChebyshevSeries {
 ///
 ///   H c = |k+G|² c + FFT[V(r) FFT⁻¹ c] + Σ_pq β_p D_pq ⟨β_q|c⟩.
 ///
-/// A spinor c = (c_↑, c_↓) has the components of all plane waves one after the other. Each of them
-/// is transformed by itself, and the last term is Σ_σ'pq β_p D_pq^{σσ'} ⟨β_q|c_σ'⟩.
+/// A spinor c = (c_↑, c_↓) has the components of all plane waves one after the other. Each of
+/// them is transformed by itself, and the last term is Σ_σ'pq β_p D_pq^{σσ'} ⟨β_q|c_σ'⟩.
 /// Matrices are never stored. Results do not depend on the number of threads: states are handled in
 /// batches of one size, each by one thread.
 class HamiltonianOperator {

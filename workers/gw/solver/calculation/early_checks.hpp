@@ -13,8 +13,8 @@ namespace quasi::gw {
 double least_bytes_of_crystal(const EmpiricalCrystal& crystal, double cutoff_ry, bool on_cpu);
 
 /// Ends a job of a built-in crystal before its states are calculated, if a device cannot hold the
-/// matrices between plane waves or their slices, or the host ε⁻¹. The plan makes these checks for
-/// every job, after the states.
+/// matrices between plane waves or their slices, or the host ε⁻¹. The plan makes these checks
+/// for every job, after the states.
 /// @throws OutOfMemory as require_room() and require_host_room() do
 void require_room_of_crystal(const Deck& deck, const Workplace& place);
 

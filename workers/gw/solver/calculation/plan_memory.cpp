@@ -131,8 +131,9 @@ CpuMatrices matrices_of_cpu(const Sizes& n, bool real, double pairs) {
           .poles = 56.0 * n.n_screened * n.n_screened};
 }
 
-/// The same while matrices are cut into slices. A device has one slice of χ or of the poles, and
-/// four planes of the poles beside A and ω̃. The inversion has a panel and its product.
+/// Returns these bytes while matrices are cut into slices. A device has one slice of χ or of the
+/// poles, and four planes of the poles beside A and ω̃. The inversion has a panel and its
+/// product.
 CpuMatrices sliced_matrices_of_cpu(const Sizes& n, const Plan& plan, double pairs) {
   constexpr double kBlock_bytes = 268435456.0;
   const SliceBytes slice =

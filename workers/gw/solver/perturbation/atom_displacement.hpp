@@ -23,7 +23,7 @@ struct DisplacementWave {
 ///
 ///   ∂V(K) = −i (K·e) v_a(|K|²) e^{−iK·τ_a} / N_at, Ry/Bohr
 ///
-/// With spin–orbit coupling the term of the atom moves, too (SpinOrbitDisplacement).
+/// The spin–orbit term of the atom moves with it (SpinOrbitDisplacement).
 /// v_a is the form factor of the atom, τ_a its position and N_at the number of atoms.
 /// @param wanted  request of the built-in crystal
 /// @param crystal  the crystal of empirical_mean_field()

@@ -21,8 +21,9 @@ struct ElementsAtK {
   std::vector<Cplx> fixed_energies;  ///< mean of ∂Σ at E_l and E_m without the shifts of E_n
   /// Mean of ∂Σ at E_l and E_m by finite displacements; empty if the request has no check.
   std::vector<Cplx> difference;
-  std::vector<Cplx> vxc;              ///< ⟨l|∂V_xc|m⟩; empty for a crystal without V_xc
-  std::vector<Cplx> long_range = {};  ///< ⟨l|∂V^L|m⟩ (long_range.hpp); empty without Born charges
+  std::vector<Cplx> vxc;  ///< ⟨l|∂V_xc|m⟩; empty for a crystal without V_xc
+  /// ⟨l|∂V^L|m⟩ (long_range.hpp); empty without Born charges.
+  std::vector<Cplx> long_range = {};
   /// Means of ∂Σ at E_l and E_m without one block of random vectors, [block]. The list is empty
   /// without blocks.
   std::vector<std::vector<Cplx>> sigma_without = {};

@@ -15,7 +15,8 @@ struct ModeElementsAtK {
   std::vector<Cplx> mean_field_ev;  ///< Σ_aα u_aα ⟨l|∂V/∂τ_aα|m⟩
   std::vector<Cplx> sigma_ev;       ///< Σ_aα u_aα ∂Σ_lm, mean at both energies
   std::vector<Cplx> gw_ev;          ///< Σ_aα u_aα g^GW_aα,lm; empty for a crystal without V_xc
-  std::vector<Cplx> long_range_ev = {};  ///< Σ_aα u_aα ⟨l|∂V^L|m⟩; empty without Born charges
+  /// Σ_aα u_aα ⟨l|∂V^L|m⟩; empty without Born charges.
+  std::vector<Cplx> long_range_ev = {};
   /// Estimates of sigma_ev by blocks of random vectors, and half of the 95 % intervals of real and
   /// imaginary parts (add_mode_errors()). Without blocks they are empty.
   std::vector<Cplx> sigma_estimate_ev = {}, sigma_half_width_ev = {};

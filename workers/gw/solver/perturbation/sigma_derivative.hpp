@@ -105,9 +105,9 @@ struct DerivativeRequest {
 
 /// Calculates the first order of Σ between the outer states of the options at every k of their
 /// list, [perturbation][k]. All bands of the inner sum also enter the first order of the states.
-/// With a response the states beyond these bands enter it too (docs/theory/gw.md 14.10). With
-/// pseudobands it is the derivative of Σ with the same random vectors, which do not move, and the
-/// blocks of these vectors have derivatives of their own (docs/theory/gw.md 14.12).
+/// The states beyond these bands enter it, too, if the request has a response (docs/theory/gw.md
+/// 14.10). With pseudobands it is the derivative of Σ with the same random vectors, which do not
+/// move, and the blocks of these vectors have derivatives of their own (docs/theory/gw.md 14.12).
 /// Energies and the occupied bands at k + p are those of the mean field, which has one spin. The
 /// devices of the team share parts of the bands, and the checkpoint keeps finished parts. Bits do
 /// not depend on the number of devices, nor on an interruption. All ranks call it together.

@@ -21,7 +21,7 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
                               : deck.perturbation.folders.size());
   const auto n_bare =
       static_cast<double>(make_g_sphere(field.crystal().bdot, {}, s.bare_cutoff_ry).size());
-  // With a wave vector the states of k and of k + q have products and energies of their own.
+  // The states of k and of k + q have products and energies of their own.
   const double sides = deck.perturbation.wave_vectors.empty() ? 1.0 : 2.0;
   const double n_l = s.band_max - s.band_min + 1, n_b = random != nullptr ? random->kept : s.bands,
                n_e = s.method == SigmaMethod::kCohsex ? 1.0 : sides * n_l,

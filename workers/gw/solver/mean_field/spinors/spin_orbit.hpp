@@ -27,11 +27,11 @@ double spin_orbit_form_factor(const Vec3& k);
 /// N_at atoms has the strength λ_a and the position τ_a.
 ///
 /// It is Hermitian and commutes with time reversal iσ_y K. Matrices are [2 n_pw][2 n_pw] with the
-/// components ↑ of all plane waves before those of ↓. With ε_ijk of the cross product the term is
-/// the sum of three projectors of each atom,
+/// components ↑ of all plane waves before those of ↓. With ε_ijk of the cross product the term
+/// is the sum of three projectors of each atom,
 ///
-///   H_σσ'(K, K') = Σ_a Σ_ij β_ai(K) D_ij^{σσ'} β*_aj(K'),  β_ai(K) = b(K) K_i e^{−iG·τ_a},
-///   D_ij^{σσ'} = −i (λ_a/N_at) Σ_k ε_ijk σ_k^{σσ'}
+///   H_σσ'(K, K') = Σ_a Σ_ij β_ai(K) D_ij^{σσ'} β*_aj(K'),  β_ai(K) = b(K) K_i
+///   e^{−iG·τ_a}, D_ij^{σσ'} = −i (λ_a/N_at) Σ_k ε_ijk σ_k^{σσ'}
 class SpinOrbitTerm {
  public:
   /// @param strength_ry_bohr2  λ_a of each atom;  position  τ_a/2π of each atom, reduced
@@ -54,8 +54,8 @@ class SpinOrbitTerm {
     const std::vector<IVec3>& g;
     View<const std::complex<double>, 2> left, right;
   };
-  /// Adds ⟨l| ∂H |r⟩ to a matrix, [n_left][n_right]. ∂ is the derivative with respect to x of
-  /// k + x d. @param direction  d, reduced
+  /// Adds ⟨l| ∂H |r⟩ to a matrix, [n_left][n_right]. ∂ is the derivative with respect to x
+  /// of k + x d. @param direction  d, reduced
   void add_slope(const Pairs& pairs, const Vec3& direction, std::complex<double>* matrix) const;
 
  private:

@@ -10,7 +10,7 @@ namespace quasi::gw {
 namespace {
 
 constexpr int kOldestVersion = 5;
-// Names of the versions 5, 6 and 7, and that of a folder with the headers.
+// These are the names of versions 5, 6 and 7, and that of a folder with the headers.
 constexpr const char* kFiles[] = {"libxc.so.9", "libxc.so.12", "libxc.so.15", "libxc.so"};
 
 /// The functions of libxc that are called.

@@ -13,7 +13,8 @@ namespace quasi::gw {
 class LocalDensity {
  public:
   /// @param density  ρ(G) of one spin, electrons (the file RHO)
-  /// @throws InvalidInput if the density has two spins, or is below −1e-6 electrons/Bohr³ somewhere
+  /// @throws InvalidInput if the density has two spins, or is below −1e-6 electrons/Bohr³
+  /// somewhere
   explicit LocalDensity(const PlaneWaveField& density);
 
   /// Returns V_xc(G) on the plane waves of the density, Ry.

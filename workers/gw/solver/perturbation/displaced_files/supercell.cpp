@@ -65,7 +65,7 @@ std::optional<IVec3> Supercell::cell_vector_of(const IVec3& g) const {
 }
 
 IVec3 Supercell::folded_cell(const IVec3& n) const {
-  // With n = Sᵀ·m the fraction of m is what the lattice vectors of the supercell leave of n.
+  // If n = Sᵀ·m, the fraction of m is what the lattice vectors of the supercell leave of n.
   const int det = determinant(repeats_);
   IVec3 fraction = multiply(transposed(adjugate(repeats_)), n);
   for (int& component : fraction) component = modulo(component, det);

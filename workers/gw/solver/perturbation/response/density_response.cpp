@@ -21,7 +21,8 @@ std::span<const Cplx> state(const DenseStates& at, int band) {
   return {at.coefficients.data() + static_cast<std::size_t>(band) * at.row(), at.row()};
 }
 
-/// Returns the first order Σ_c |c⟩⟨c|∂V|v⟩/(E_v − E_c) of one occupied state, [G at k + q].
+/// Returns the first order Σ_c |c⟩⟨c|∂V|v⟩/(E_v − E_c) of one occupied state, [G at k +
+/// q].
 /// @param changed  ∂V|v⟩ on the plane waves at k + q
 std::vector<Cplx> first_order(const DenseStates& bra, int n_occupied, double energy_ry,
                               const std::vector<Cplx>& changed) {

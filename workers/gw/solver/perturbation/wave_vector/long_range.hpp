@@ -9,10 +9,11 @@ namespace quasi::gw {
 /// Calculates the long-range part of ∂V in displacements with one wave vector, the field of the
 /// dipoles of displaced ions [verdi2015] (docs/theory/gw.md 14.14). With K = q + G:
 ///
-///   ∂V^L(K) = i (8π/Ω) (K·Z*_a·e)/(K·ε∞·K) exp(−K·ε∞·K/4α) e^{−iK·τ_a}, Ry/Bohr
+///   ∂V^L(K) = i (8π/Ω) (K·Z*_a·e)/(K·ε∞·K) exp(−K·ε∞·K/4α) e^{−iK·τ_a},
+///   Ry/Bohr
 ///
-/// α is (2π/a)² with the lattice constant a of the header. The difference of the whole element and
-/// this part is smooth in q.
+/// α is (2π/a)² with the lattice constant a of the header. The difference of the whole element
+/// and this part is smooth in q.
 /// @param list  displacements of the job
 /// @param q  reduced, not a reciprocal vector
 /// @return one local perturbation for each displacement; empty without Born charges

@@ -68,8 +68,8 @@ PackedChi packed(std::unique_ptr<PartialChi> chi);
 std::unique_ptr<PartialChi> unpacked(std::unique_ptr<PartialChi> chi,
                                      PolarizabilityKernels& kernels);
 
-/// Returns Σ_i factor_i χ_i from real triangles, each element in the order of the list. The result
-/// is null if a χ is complex or has other frequencies.
+/// Returns Σ_i factor_i χ_i from real triangles, each element in the order of the list. The
+/// result is null if a χ is complex or has other frequencies.
 /// @param list  χ_i, which have the same shape
 std::unique_ptr<PackedSum> weighted_triangle(const std::vector<const PackedChi*>& list,
                                              const std::vector<double>& factors);
