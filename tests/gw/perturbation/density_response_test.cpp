@@ -140,8 +140,8 @@ double perdew_wang(double r_s) {
   return -2.0 * 0.031091 * (1.0 + 0.21370 * r_s) * std::log(1.0 + 1.0 / (2.0 * 0.031091 * series));
 }
 
-/// V_xc of a uniform density, Ry: exchange −(3n/π)^(1/3) Hartree and ε_c − (r_s/3)
-/// dε_c/dr_s.
+/// Returns V_xc of a uniform density, Ry: the exchange −(3n/π)^(1/3) Hartree and the correlation
+/// ε_c − (r_s/3) dε_c/dr_s.
 double uniform_potential_ry(double density) {
   const double r_s = std::cbrt(3.0 / (4.0 * kPi * density)), step = 1e-4 * r_s;
   const double slope = (perdew_wang(r_s + step) - perdew_wang(r_s - step)) / (2.0 * step);

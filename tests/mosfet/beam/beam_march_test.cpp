@@ -62,8 +62,8 @@ struct Moving {
   PlacedLevels placed;
 };
 
-// A Maxwellian on levels that rise by δ together in 100 steps keeps its density to rounding, and f
-// e^{−δ/kT} stays: g grows by e^{δ/kT} in every cell but those near the closed top, which holds
+// The levels rise by δ together in 100 steps. A Maxwellian keeps its density to rounding, and
+// f e^{−δ/kT} stays. g grows by e^{δ/kT} in every cell but those near the closed top, which holds
 // e^{−23} of the electrons.
 TEST(BeamMarch, AMaxwellianRisesWithItsLevels) {
   Moving moving({.vds_v = 0.2, .scatters = false});
@@ -109,8 +109,8 @@ TEST(BeamMarch, ASweepKeepsElectronsAndSigns) {
 
 // Without scattering H of an electron in a film whose level rises everywhere grows by the rise: a
 // distribution over H moves with the level. Its mean over H − ε stays to the error of the flux
-// between two cells, which is of second order in ΔH: a tenth of the rise on coarse cells, because
-// g of this narrow distribution changes by e^½ from cell to cell.
+// between two cells, which is of second order in ΔH. The error is a tenth of the rise on coarse
+// cells, because g of this narrow distribution changes by e^½ from cell to cell.
 TEST(BeamMarch, KineticEnergyStaysWhenALevelRises) {
   const auto drift = [](double dh_ev) {
     Moving moving({.barrier_ev = 0.0, .dh_ev = dh_ev, .scatters = false});

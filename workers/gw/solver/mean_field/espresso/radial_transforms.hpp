@@ -11,12 +11,12 @@ namespace quasi::gw {
 /// is left out, as in Quantum ESPRESSO.
 double radial_integral(const std::vector<double>& values, const std::vector<double>& rab);
 
-/// Spherical Bessel function j_l(x), l = 0 … 3.
+/// Returns the spherical Bessel function j_l(x) for l from 0 to 3.
 double spherical_bessel(int l, double x);
 
 inline constexpr int kMostComponents = 7;  ///< 2l + 1 of the largest l
 
-/// Evaluates the real spherical harmonics of a direction, l = 0 … 3. At k = 0 the direction is z.
+/// Evaluates the real spherical harmonics of a direction for l up to 3. At k = 0 it is z.
 /// @param values  [2l + 1]
 void real_harmonics(int l, const Vec3& k, double* values);
 

@@ -39,11 +39,11 @@ QUASI_HD inline double march_beam_line(const BeamLine& line, const BeamLineValue
     open_faces = third && beam_face_is_open(line, n) ? open_faces + 1 : 0;
   };
   count(1);
-  bool smooth_forward = false;  // faces n−2 … n+1 are open
+  bool smooth_forward = false;  // faces n−2 to n+1 are open
   double least = 0.0, before = 0.0, forward_before = 0.0, backward_before = 0.0;
   for (int n = 0; n <= line.nx; ++n) {
     count(n + 2);
-    const bool smooth_backward = open_faces >= 4;  // faces n−1 … n+2 are open
+    const bool smooth_backward = open_faces >= 4;  // faces n−1 to n+2 are open
     double forward = n > 0 ? plus(n - 1) : line.source;
     double backward = n < line.nx ? minus(n) : line.drain;
     if (smooth_forward) forward = (2.0 * plus(n) + 5.0 * forward - plus(n - 2)) / 6.0;
