@@ -63,8 +63,8 @@ struct Moving {
 };
 
 // The levels rise by δ together in 100 steps. A Maxwellian keeps its density to rounding, and
-// f e^{−δ/kT} stays. g grows by e^{δ/kT} in every cell but those near the closed top, which holds
-// e^{−23} of the electrons.
+// f e^{−δ/kT} stays. g grows by e^{δ/kT} in every cell but those near the closed top, which
+// holds e^{−23} of the electrons.
 TEST(BeamMarch, AMaxwellianRisesWithItsLevels) {
   Moving moving({.vds_v = 0.2, .scatters = false});
   std::vector<double> g(moving.beam.problem.size(), 1.0);
