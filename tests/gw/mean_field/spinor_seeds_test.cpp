@@ -92,7 +92,7 @@ TEST_P(SpinorSeeds, GivenStatesAreUnbiased) {
   expect_unbiased(6e-4);
 }
 
-// Windows of F = 0.2 err by 2 meV in Σ, and the identity by 1e-4 of 6 eV.
+// Windows with F = 0.2 have errors of 2 meV in Σ. The identity has an error of 1e-4 of 6 eV.
 TEST_P(SpinorSeeds, TheRecursionIsUnbiased) {
   const MeanField lowest = test::loaded(GetParam(), kCutoff_ry, 150, "operator", lines());
   PseudobandPlan plan =

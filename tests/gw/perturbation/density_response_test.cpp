@@ -21,7 +21,7 @@ using test::SmallSilicon;
 
 const Vec3 kDirection{0.6, 0.0, 0.8};
 
-/// GaAs on a 3 × 1 × 1 grid: no inversion, so that k and −k are different points.
+/// Returns GaAs on a 3 × 1 × 1 grid. It has no inversion, so that k and −k are different.
 EmpiricalCrystal chain_of_cells() {
   EmpiricalCrystal crystal = SmallSilicon::small_crystal();
   crystal.name = "gaas";

@@ -31,7 +31,7 @@ inline Cplx projector(int p, const Vec3& k_per_bohr) {
   const double falls = std::exp(-0.2 * dot(k_per_bohr, k_per_bohr));
   return p == 0 ? Cplx(falls, 0.0) : Cplx(0.0, falls * (k_per_bohr[0] + 0.5 * k_per_bohr[2]));
 }
-/// D_pq of every atom, Ry.
+/// Returns D_pq, which every atom has, Ry.
 inline double projector_strength(int p, int q) { return p == q ? (p == 0 ? 1.5 : -0.7) : 0.4; }
 
 /// Holds GaAs at 5 Ry on a 3 × 1 × 1 grid, as files.

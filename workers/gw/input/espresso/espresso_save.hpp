@@ -16,7 +16,7 @@ namespace quasi::gw {
 /// Semilocal functionals of exchange and correlation whose potential is calculated.
 enum class XcFunctional { kPerdewZunger, kPerdewWang, kPbe, kPbesol };
 
-/// The description of a mean field in data-file-schema.xml.
+/// Describes a mean field as data-file-schema.xml does.
 struct EspressoSave {
   std::filesystem::path folder;
   Wavefunctions bands;  ///< all members but `waves`: crystal, k-points, energies, occupations

@@ -15,7 +15,7 @@ namespace late = quasi::cuda::late;
 
 constexpr const char* kWhat = "the Hamiltonian";
 constexpr int kThreads = 256;
-/// Vectors of a batch at most. Smaller batches of large boxes keep the GPU as busy.
+/// A batch has at most this number of vectors. Smaller batches of large boxes keep the GPU as busy.
 constexpr std::int64_t kLargestBatch = 64;
 constexpr std::int64_t kBoxes_bytes = std::int64_t{1} << 29;
 
