@@ -19,28 +19,30 @@ constexpr double kLowestDensity = -1e-6;
 
 using Box = std::array<int, 3>;
 
-Box box_of(const MeanFieldHeader& header) {
-  return {header.fft_grid[0], header.fft_grid[1], header.fft_grid[2]};
+/// Returns a grid for the plane waves of a density and for those about a wave vector, whose
+/// components are larger by one.
+Box box_of(const std::vector<IVec3>& g) {
+  const IVec3 extent = component_extent(g);
+  Box box{};
+  for (std::size_t i = 0; i < 3; ++i) box[i] = good_fft_size(2 * extent[i] + 3);
+  return box;
 }
 
 /// Returns f(r) = Σ_G f(G) e^{iGr} at the points of the FFT grid.
-FftArray at_points(const MeanFieldHeader& header, const std::vector<Cplx>& of_g) {
-  const Box box = box_of(header);
+FftArray at_points(const Box& box, const std::vector<IVec3>& g, const std::vector<Cplx>& of_g) {
   FftArray values(std::int64_t{1} * box[0] * box[1] * box[2]);
   std::fill_n(values.data(), values.size(), Cplx{});
-  for (std::size_t i = 0; i < of_g.size(); ++i)
-    values.data()[box_position(header.g[i], box)] = of_g[i];
+  for (std::size_t i = 0; i < of_g.size(); ++i) values.data()[box_position(g[i], box)] = of_g[i];
   FftPlan(box, FftPlan::Sign::kPlus).run(values.data());
   return values;
 }
 
 /// Returns f(G) of values at the points of the FFT grid, and changes the values.
-std::vector<Cplx> on_plane_waves(const MeanFieldHeader& header, FftArray values) {
-  const Box box = box_of(header);
+std::vector<Cplx> on_plane_waves(const Box& box, const std::vector<IVec3>& g, FftArray values) {
   FftPlan(box, FftPlan::Sign::kMinus).run(values.data());
   std::vector<Cplx> of_g;
-  for (const IVec3& g : header.g)
-    of_g.push_back(values.data()[box_position(g, box)] / static_cast<double>(values.size()));
+  for (const IVec3& wave : g)
+    of_g.push_back(values.data()[box_position(wave, box)] / static_cast<double>(values.size()));
   return of_g;
 }
 
@@ -60,11 +62,12 @@ void add_functional(int number, const std::vector<double>& density, std::vector<
 
 }  // namespace
 
-LocalDensity::LocalDensity(const PlaneWaveField& density) : header_(density.header) {
+LocalDensity::LocalDensity(const PlaneWaveField& density)
+    : header_(density.header), box_(box_of(density.header.g)) {
   if (density.values.size() != 1)
     throw InvalidInput("V_xc of the local density is for densities without spin polarisation; " +
                        std::to_string(density.values.size()) + " spins are given");
-  const FftArray values = at_points(header_, density.values.front());
+  const FftArray values = at_points(box_, header_.g, density.values.front());
   std::vector<double> electrons_per_bohr3;
   for (std::int64_t i = 0; i < values.size(); ++i)
     electrons_per_bohr3.push_back(values.data()[i].real() / header_.crystal.volume_bohr3);
@@ -89,15 +92,16 @@ PlaneWaveField LocalDensity::potential() const {
   std::copy(potential_ry_.begin(), potential_ry_.end(), values.data());
   PlaneWaveField field{.header = header_, .values = {}};
   field.header.title = "VXC-Complex";
-  field.values.push_back(on_plane_waves(header_, std::move(values)));
+  field.values.push_back(on_plane_waves(box_, header_.g, std::move(values)));
   return field;
 }
 
-std::vector<Cplx> LocalDensity::potential_change(const std::vector<Cplx>& change) const {
-  FftArray values = at_points(header_, change);
+std::vector<Cplx> LocalDensity::potential_change(const std::vector<IVec3>& g,
+                                                 const std::vector<Cplx>& change) const {
+  FftArray values = at_points(box_, g, change);
   for (std::size_t i = 0; i < derivative_ry_bohr3_.size(); ++i)
     values.data()[i] *= derivative_ry_bohr3_[i] / header_.crystal.volume_bohr3;
-  return on_plane_waves(header_, std::move(values));
+  return on_plane_waves(box_, g, std::move(values));
 }
 
 }  // namespace quasi::gw

@@ -9,7 +9,7 @@ namespace quasi::gw {
 
 /// Calculates V_xc of a density in the local-density approximation, and its first order
 /// (docs/theory/gw.md 16). The exchange is that of the uniform gas, the correlation that of Perdew
-/// and Wang [perdew1992] for equal spins. Values at points r of the FFT grid come from libxc.
+/// and Wang [perdew1992] for equal spins. libxc evaluates both at the points r of a grid.
 class LocalDensity {
  public:
   /// @param density  ρ(G) of one spin, electrons (the file RHO)
@@ -21,11 +21,14 @@ class LocalDensity {
   PlaneWaveField potential() const;
 
   /// Returns ∂V_xc(G) = (f_xc ∂ρ)(G) with f_xc = ∂V_xc/∂ρ.
-  /// @param change  ∂ρ(G) on the plane waves of the density; it need not be real in r
-  std::vector<Cplx> potential_change(const std::vector<Cplx>& change) const;
+  /// @param g  plane waves whose components exceed those of the density by one at most
+  /// @param change  ∂ρ(G); it need not be real in r
+  std::vector<Cplx> potential_change(const std::vector<IVec3>& g,
+                                     const std::vector<Cplx>& change) const;
 
  private:
   MeanFieldHeader header_;
+  std::array<int, 3> box_;                   ///< points of the grid along each axis
   std::vector<double> potential_ry_;         ///< V_xc at the points of the grid
   std::vector<double> derivative_ry_bohr3_;  ///< f_xc at the points of the grid
 };

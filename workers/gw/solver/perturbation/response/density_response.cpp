@@ -96,12 +96,15 @@ Box box_of_products(const MeanField& field, const Vec3& q, const std::vector<IVe
 
 }  // namespace
 
-std::vector<std::vector<Cplx>> density_response(const std::vector<Perturbation>& perturbations,
-                                                const MeanField& field, const StatesAt& states) {
-  const std::vector<IVec3>& g = field.density.header.g;
-  std::vector<std::vector<Cplx>> response(perturbations.size(), std::vector<Cplx>(g.size()));
+DensityResponse density_response(const std::vector<Perturbation>& perturbations,
+                                 const MeanField& field, const StatesAt& states) {
+  const Vec3 q = perturbations.empty() ? Vec3{} : perturbations.front().p;
+  DensityResponse response{
+      .g = make_g_sphere(field.crystal().bdot, q, field.density.header.density_cutoff_ry).g,
+      .change = {}};
+  const std::vector<IVec3>& g = response.g;
+  response.change.assign(perturbations.size(), std::vector<Cplx>(g.size()));
   if (perturbations.empty()) return response;
-  const Vec3 q = perturbations.front().p;
   const Box box = box_of_products(field, q, g);
   const StatesInBox transform(box);
   std::vector<FftArray> sums;
@@ -125,7 +128,7 @@ std::vector<std::vector<Cplx>> density_response(const std::vector<Perturbation>&
   for (std::size_t p = 0; p < perturbations.size(); ++p) {
     to_plane_waves.run(sums[p].data());
     for (std::size_t i = 0; i < g.size(); ++i)
-      response[p][i] = factor * sums[p].data()[box_position(g[i], box)];
+      response.change[p][i] = factor * sums[p].data()[box_position(g[i], box)];
   }
   return response;
 }

@@ -8,14 +8,19 @@
 
 namespace quasi::gw {
 
+/// Holds first orders of the density with one wave vector q.
+struct DensityResponse {
+  std::vector<IVec3> g;  ///< plane waves with |q+G|² below the cut-off of the density
+  std::vector<std::vector<Cplx>> change;  ///< ∂ρ(G), electrons/Bohr, [perturbation][G]
+};
+
 /// Calculates the first order of the density in perturbations of one wave vector q, by sums over
 /// all states in the plane waves of each k (docs/theory/gw.md 16.2). The change is
 /// ∂ρ(r) e^{iq·r}, and ∂ρ has the period of the lattice.
 /// @param perturbations  local and of one wave vector; their potential does not act on spins
 /// @param field  insulating crystal without spin polarisation and without spinors
 /// @param states  eigenstates of the Hamiltonian of `field` at any k
-/// @return ∂ρ(G) on the plane waves of the density, electrons/Bohr, [perturbation][G]
-std::vector<std::vector<Cplx>> density_response(const std::vector<Perturbation>& perturbations,
-                                                const MeanField& field, const StatesAt& states);
+DensityResponse density_response(const std::vector<Perturbation>& perturbations,
+                                 const MeanField& field, const StatesAt& states);
 
 }  // namespace quasi::gw

@@ -23,11 +23,10 @@ std::vector<Perturbation> vxc_changes(const DisplacedCrystal& displaced,
   const auto response = density_response(
       potentials, field, empirical_states(displaced.crystal, field.crystal(), kernels));
   const LocalDensity local(field.density);
-  for (const std::vector<Cplx>& change : response) {
-    const std::vector<Cplx> values = local.potential_change(change);
+  for (const std::vector<Cplx>& change : response.change) {
+    const std::vector<Cplx> values = local.potential_change(response.g, change);
     PotentialElements elements;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      elements.emplace_back(field.density.header.g[i], values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i) elements.emplace_back(response.g[i], values[i]);
     changes.push_back(local_perturbation("V_xc", q, elements));
   }
   return changes;
