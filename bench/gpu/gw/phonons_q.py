@@ -54,7 +54,7 @@ def main():
         for method in os.environ.get("METHODS", "hl-gpp contour").split():
             folder = place / f"{crystal}-{method}"
             command = [engine, "run", "gw", str(DECKS / f"{crystal}-phonons-q.toml"), "--device"]
-            command += [device, "--set", f"sigma.method={method}", "-d", str(folder)]
+            command += [device, "--quiet", "--set", f"sigma.method={method}", "-d", str(folder)]
             begin = time.monotonic()
             status = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
             seconds = time.monotonic() - begin
