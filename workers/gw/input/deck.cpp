@@ -230,7 +230,6 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   check_perturbation(deck, where);
   check_spin_orbit(deck, where);
   check_column_slices(deck, where);
-  check_displaced_states(deck, where);
   return deck;
 }
 

@@ -24,8 +24,6 @@ struct MeanFieldOptions {
   std::filesystem::path wfn, wfnq, wfn_outer, rho, vxc, vsc, vkb;
   /// True: V_xc of a folder PREFIX.save is that of a density with the core charge.
   bool vxc_core_charge = false;
-  /// True: WFN is that of a crystal with one displaced atom, and all other files are at rest.
-  bool displaced = false;
   EmpiricalCrystal crystal;
   /// True: V_xc of the built-in crystal is that of its density (local_density.hpp). False: it has
   /// none.

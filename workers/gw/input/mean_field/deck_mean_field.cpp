@@ -1,5 +1,4 @@
 #include "workers/gw/input/mean_field/deck_mean_field.hpp"
-#include "workers/backend/error.hpp"
 
 #include <string>
 #include <utility>
@@ -69,8 +68,7 @@ void check_crystal_keys(TableReader& reader, std::size_t limit) {
   if (limit == kDense)
     reader.fail("long_wave",
                 "= \"dense\" belongs to files; \"states\" does the same with source = \"epm\"");
-  for (const char* key :
-       {"wfn", "wfnq", "wfn_outer", "rho", "vsc", "vkb", "displaced", "state_memory_mib"})
+  for (const char* key : {"wfn", "wfnq", "wfn_outer", "rho", "vsc", "vkb", "state_memory_mib"})
     if (reader.has(key))
       reader.fail(key, "is not allowed with source = \"epm\", which needs no files; remove it");
 }
@@ -170,7 +168,6 @@ void read_mean_field(TableReader reader, const std::filesystem::path& directory,
     m.long_wave = LongWave::kDense;
   m.max_projector_residual =
       reader.number("max_projector_residual", m.max_projector_residual, 1e-12, 1.0);
-  m.displaced = reader.boolean("displaced", false);
   m.state_memory_mib = reader.number("state_memory_mib", 0.0, 1.0, 1e9);
   read_eigensolver(reader, m);
   if (m.empirical)
@@ -181,22 +178,6 @@ void read_mean_field(TableReader reader, const std::filesystem::path& directory,
     reader.fail(m.vsc.empty() ? "vsc" : "vkb",
                 "is missing: bands beyond WFN need both vsc and vkb");
   reader.finish();
-}
-
-void check_displaced_states(Deck& deck, const std::string& where) {
-  if (!deck.mean_field.displaced) return;
-  const auto refuse = [&](const char* sentence) {
-    throw InvalidInput(where + ": meanfield.displaced " + sentence);
-  };
-  if (deck.epsilon.stored.gamma.empty())
-    refuse("needs epsilon.eps0mat, because W stays that of the crystal at rest; name its files");
-  if (!deck.mean_field.vsc.empty())
-    refuse(
-        "is not allowed with vsc and vkb, which make other states than those of WFN; remove them");
-  if (deck.perturbation.wanted)
-    refuse(
-        "is not allowed with [perturbation], whose first orders start at rest; remove one of them");
-  deck.accepted_laws.push_back("density");
 }
 
 }  // namespace quasi::gw

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 
 #include "workers/gw/input/deck.hpp"
 #include "workers/io/table_reader.hpp"
@@ -12,10 +11,5 @@ namespace quasi::gw {
 /// Reads the table [meanfield]. @pre deck->compatible and deck->stop_after_epsilon are read
 /// @throws InvalidInput with key, value, limit and remedy
 void read_mean_field(TableReader reader, const std::filesystem::path& directory, Deck* deck);
-
-/// Checks a deck with `meanfield.displaced` once all tables are read, and accepts the law of the
-/// density, which displaced states do not obey.
-/// @throws InvalidInput with the key that is missing or excludes it
-void check_displaced_states(Deck& deck, const std::string& where);
 
 }  // namespace quasi::gw

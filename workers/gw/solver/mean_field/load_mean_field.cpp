@@ -8,7 +8,6 @@
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
 #include "workers/gw/solver/mean_field/density.hpp"
-#include "workers/gw/solver/mean_field/displaced/rest_crystal.hpp"
 #include "workers/gw/solver/mean_field/eigensolver/operator_memory.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
 #include "workers/gw/solver/mean_field/espresso/file_or_save.hpp"
@@ -209,7 +208,6 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
     }
   }
   PlaneWaveField density = density_of(source, demand.states.forget, waves, kernels);
-  if (source.displaced) progress.log(take_rest_crystal(density.header, waves));
   MeanField field = make_mean_field(std::move(waves), std::move(shifted), std::move(density));
   field.nonlocal = nonlocal;
   if (demand.shifts) field.shifted_states = shifted_states_of_files(source, nonlocal);
