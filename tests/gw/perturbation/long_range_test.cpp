@@ -46,8 +46,8 @@ Cplx literal_element(const Crystal& crystal, const Vec3& k_per_bohr, int atom, s
          std::exp(-screened / (4.0 * alpha));
 }
 
-// The tolerance is rounding, 1e-14 of elements of 1e-2 Ry/Bohr. The plane waves that are left out
-// are below e^−40.
+// The part must be the energy of an electron in the field of the dipoles, which literal_element()
+// writes out. Elements are about 7e-4 Ry/Bohr and agree to their rounding, below 1e-14.
 TEST(LongRange, IsTheFieldOfDipoles) {
   test::SmallSilicon silicon;
   const Crystal& crystal = silicon.field.crystal();

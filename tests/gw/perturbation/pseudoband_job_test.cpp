@@ -105,8 +105,10 @@ TEST(PseudobandPerturbation, SameBitsOnTwoDevicesAndAfterInterruptions) {
   EXPECT_GE(inside, 2);
 }
 
-// A whole job without one block of vectors in χ and Σ has the first order that the shared sums
-// give. χ and ∂Σ are added in other orders: 1e-10 Ry/Bohr, against noise of more than 1e-4.
+// Error bars need ∂Σ without each block of random vectors. One job makes all of them from shared
+// sums. Here a second job really leaves out block 2, and must give the same ∂Σ. Only the order
+// of additions differs, so that 1e-10 Ry/Bohr suffices; the block itself changes ∂Σ by over
+// 1e-4.
 TEST(PseudobandPerturbation, BlocksAreThoseOfJobsWithoutThem) {
   Deck deck = parse_deck(kBlocks, {}, "test", ".");
   const Calculation whole = run_on_cpus(deck);

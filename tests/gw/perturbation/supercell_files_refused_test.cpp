@@ -30,7 +30,8 @@ struct BrokenSupercell {
   const char *field, *remedy;
 };
 
-/// Returns the change of the header of VSC in the folder of +h.
+/// Returns a function that damages the files of a test: it rewrites VSC of the crystal displaced by
+/// +h with a changed header.
 std::function<void(const SupercellFiles&)> header(
     const std::function<void(MeanFieldHeader&)>& change) {
   return [change](const SupercellFiles& files) {

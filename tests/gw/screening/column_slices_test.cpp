@@ -125,8 +125,10 @@ void expect_same_bits(const Calculation& a, const Calculation& b) {
   }
 }
 
-// Both forms add the same terms in other orders. Elements of ε⁻¹ are below 1, and Σ is of the
-// order of 10 eV. The rounding of sums of 1e5 terms is below 1e-11 of them.
+// Compares ε⁻¹ and Σ of a job with whole matrices and of one whose matrices are cut into
+// slices. Both jobs add the same 1e5 terms, but in different orders, so that rounding alone may
+// differ: it is below 1e-11 of ε⁻¹, whose elements are below 1, and of Σ, which is about 10
+// eV.
 void expect_close(const Calculation& whole, const Calculation& cut) {
   ASSERT_EQ(whole.epsilon.size(), cut.epsilon.size());
   for (std::size_t iq = 0; iq < whole.epsilon.size(); ++iq) {

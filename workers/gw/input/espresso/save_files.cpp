@@ -129,8 +129,10 @@ class StatesOfPoint {
   std::optional<H5Reader> hdf5_;
 };
 
-/// Reads one spin of a k-point into `states` or, if that is null, returns it.
-/// @param known  bands that an earlier attempt has written to `states`
+/// Reads the coefficients of all bands of one k-point and spin.
+/// @param known  bands that an interrupted job has already written to `states`; they are skipped
+/// @param states  file on disk that takes the coefficients; null: they stay in memory
+/// @return [band][plane wave]; empty if `states` takes them
 std::vector<Cplx> read_spin(StatesOfPoint& file, int ik, int spin, std::int64_t known,
                             const EspressoSave& save, StateFile* states) {
   std::vector<Cplx> all;

@@ -201,7 +201,8 @@ IVec3 grid_of_points(const std::vector<Vec3>& k, const std::vector<SymmetryOpera
   return product == points.size() ? grid : IVec3{};
 }
 
-/// Appends the values of one k-point of all spins, [spin][band], to lists [spin][k][band].
+/// Reads the values of all bands at one k-point, such as energies, and appends them to the list of
+/// their spin. The file lists the bands of spin up before those of spin down.
 void append_bands(const XmlFile& file, const pugi::xml_node& at, const char* name, double factor,
                   std::vector<std::vector<double>>& of_spin) {
   const auto n_spins = static_cast<std::int64_t>(of_spin.size());

@@ -6,8 +6,9 @@
 
 namespace quasi::gw {
 
-/// Holds estimates of complex elements by the jackknife over blocks of random vectors, and the half
-/// widths of the 95 % intervals of their real and imaginary parts.
+/// Holds complex numbers that random vectors leave uncertain, and half the width of their 95 %
+/// intervals. The jackknife finds both: it repeats a sum without each block of vectors in turn.
+/// Real and imaginary parts have intervals of their own.
 struct ComplexEstimates {
   std::vector<Cplx> value, half_width;
 };

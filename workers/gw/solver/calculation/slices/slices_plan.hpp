@@ -5,11 +5,12 @@
 
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 
-// The folder workers/gw/solver/calculation/slices plans matrices between plane waves that are cut
-// into slices (docs/theory/gw.md 4.3).
+// A matrix between plane waves G and G', such as χ or ε⁻¹, may exceed the memory of one
+// device. It is then cut into slices, ranges of rows that are worked on one after the other. This
+// folder chooses their number and plans their memory (docs/theory/gw.md 4.3). Begin here.
 namespace quasi::gw {
 
-/// Memory of a device for one slice of each kind of matrix, bytes.
+/// Holds the bytes that one slice of each kind of matrix takes on a device.
 struct SliceBytes {
   double chi = 0.0;        ///< a slice of χ(0) while it is summed
   double inversion = 0.0;  ///< a panel of ε̃, its product, and some rows of a slice

@@ -25,8 +25,9 @@ void real_harmonics(int l, const Vec3& k, double* values);
 std::size_t points_of_integrals(const Pseudopotential& pseudo);
 
 /// Returns ∫ V_loc e^{−iG·r} d³r for lengths |G| in 1/Bohr, Ry Bohr³ (docs/theory/gw.md
-/// 1.5). At G = 0 the Coulomb part −2Z/r is left out, because it belongs to the neutral whole.
-/// At other G the part −2Z erf(r)/r is transformed analytically.
+/// 1.5). V_loc falls off as −2Z/r, whose integral diverges at G = 0. There it is left out,
+/// because the charge of the electrons cancels it. At other G the long-range part −2Z erf(r)/r is
+/// taken from its closed form, and the short-range rest from the radial grid.
 std::vector<double> local_form_factors(const Pseudopotential& pseudo,
                                        const std::vector<double>& lengths);
 

@@ -25,10 +25,10 @@ struct FileDisplacement {
   Perturbation vxc_at(const Vec3& q) const;
 };
 
-/// Begin here: reads VSC, VKB and VXC of displaced crystals and forms central differences. Either
-/// all folders have VXC or none. A displaced crystal is the cell of `field` or a supercell of it
-/// (supercell.hpp). The results refer to the states of `field`, which must outlive them. They are
-/// in the order of atoms, then of axes.
+/// Begin here: reads the displaced crystals of a deck and returns ∂V of each displacement as the
+/// difference of +h and −h over 2h. A crystal is the cell of `field` or a supercell of it
+/// (supercell.hpp). Its folder holds VSC and VKB. The file VXC may be in all folders or in none.
+/// The list is in the order of atoms, then of axes. It refers to `field`, which must outlive it.
 /// @throws InvalidInput if a file is missing or damaged, crystals differ by more than one displaced
 /// atom, the two displacements are not opposite, the list of k-points is reduced by symmetry, or
 /// two pairs displace one atom along one axis. The message gives file, value and remedy.
