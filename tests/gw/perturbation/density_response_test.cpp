@@ -4,7 +4,8 @@
 
 #include <cmath>
 
-#include "tests/gw/support/small_silicon.hpp"
+#include "tests/gw/support/folded_cell.hpp"
+#include "tests/gw/support/planned_deck.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/calculation/gw_calculation.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
@@ -20,17 +21,6 @@ namespace {
 using test::SmallSilicon;
 
 const Vec3 kDirection{0.6, 0.0, 0.8};
-
-/// Returns GaAs on a 3 × 1 × 1 grid. It has no inversion, so that k and −k are different.
-EmpiricalCrystal chain_of_cells() {
-  EmpiricalCrystal crystal = SmallSilicon::small_crystal();
-  crystal.name = "gaas";
-  crystal.wavefunction_cutoff_ry = 5.0;
-  crystal.k_grid = {3, 1, 1};
-  crystal.bands = 14;
-  crystal.by_velocity = true;
-  return crystal;
-}
 
 /// Returns ρ(G) of a crystal with the given V(G), with all products of plane waves summed one by
 /// one.
@@ -68,7 +58,7 @@ std::vector<Cplx> literal_density(const MeanField& field, const PotentialElement
 // Central differences of h = 0.01 Bohr differ from the derivative by h² times a third derivative,
 // here 3e-5; four thirds of those of h/2 less a third of those of h leave 1e-8.
 TEST(DensityResponse, IsThatOfADisplacedCrystal) {
-  const EmpiricalCrystal crystal = chain_of_cells();
+  const EmpiricalCrystal crystal = test::chain_of_cells();
   SmallSilicon cell(crystal);
   const auto density_at = [&](double step_bohr) {
     return literal_density(
@@ -97,7 +87,7 @@ TEST(DensityResponse, IsThatOfADisplacedCrystal) {
 // The displacement e e^{iq·R} of the cell is the sum Σ_R e^{iq·R} over the images of the atom in
 // a supercell of three cells. Its density counts the electrons of three cells. Rounding: 1e-11.
 TEST(DensityResponse, AtAWaveVectorIsThatOfASupercell) {
-  const EmpiricalCrystal crystal = chain_of_cells();
+  const EmpiricalCrystal crystal = test::chain_of_cells();
   EmpiricalCrystal large = crystal;
   large.repeats = crystal.k_grid;
   large.k_grid = {1, 1, 1};
@@ -230,17 +220,6 @@ TEST(LocalDensity, ElementsOfOccupiedStatesAddUpToTheIntegral) {
   EXPECT_LT(sum_ev, -50.0);
 }
 
-/// Returns the position of a k-point in the list of kets.
-std::size_t position(const Calculation& run, const WaveVectorElements& at_q, const Vec3& k) {
-  for (std::size_t i = 0; i < at_q.elements.k_index.size(); ++i) {
-    IVec3 whole{};
-    const auto ik = static_cast<std::size_t>(at_q.elements.k_index[i]);
-    if (nearest_lattice_point(run.field.waves.k[ik] - k, &whole)) return i;
-  }
-  ADD_FAILURE() << "no k-point " << k[0];
-  return 0;
-}
-
 /// Returns the elements of −∂V_xc/∂x between the outer bands of one k: those of a rigid
 /// shift.
 std::vector<Cplx> elements_of_slope(const Calculation& run, int ik, std::size_t axis,
@@ -288,7 +267,8 @@ TEST(LocalDensity, GivesTheCouplingsOfGw) {
   for (std::size_t d = 0; d < 6; ++d)
     for (std::size_t k = 0; k < 3; ++k) {
       const ElementsAtK& at = forth.elements.at[d][k];
-      const ElementsAtK& adjoint = back.elements.at[d][position(run, back, forth.k_plus_q[k])];
+      const ElementsAtK& adjoint =
+          back.elements.at[d][test::position_of_ket(run, back, forth.k_plus_q[k])];
       for (std::size_t l = 0; l < n; ++l)
         for (std::size_t m = 0; m < n; ++m) {
           const std::size_t i = l * n + m;

@@ -99,13 +99,7 @@ TEST(LongRange, ElementsOfAJobAreHermitian) {
   double largest = 0.0;
   for (std::size_t d = 0; d < 6; ++d)
     for (std::size_t k = 0; k < 3; ++k) {
-      std::size_t other = 0;
-      IVec3 whole{};
-      while (!nearest_lattice_point(
-          run.field.waves.k[static_cast<std::size_t>(back.elements.k_index[other])] -
-              forth.k_plus_q[k],
-          &whole))
-        ++other;
+      const std::size_t other = test::position_of_ket(run, back, forth.k_plus_q[k]);
       const ElementsAtK &at = forth.elements.at[d][k], &adjoint = back.elements.at[d][other];
       EXPECT_EQ(at.mean_field, without.wave_vectors[0].elements.at[d][k].mean_field);
       EXPECT_TRUE(without.wave_vectors[0].elements.at[d][k].long_range.empty());

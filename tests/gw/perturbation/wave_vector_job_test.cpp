@@ -46,17 +46,6 @@ std::string refusal_of(const std::string& table, const std::filesystem::path& di
   return test::refusal_of_deck(kChain + "[perturbation]\n" + table, directory);
 }
 
-/// Returns the position of a k-point in the list of kets.
-std::size_t position(const Calculation& run, const WaveVectorElements& at_q, const Vec3& k) {
-  for (std::size_t i = 0; i < at_q.elements.k_index.size(); ++i) {
-    IVec3 whole{};
-    const auto ik = static_cast<std::size_t>(at_q.elements.k_index[i]);
-    if (nearest_lattice_point(run.field.waves.k[ik] - k, &whole)) return i;
-  }
-  ADD_FAILURE() << "no k-point " << k[0];
-  return 0;
-}
-
 double norm(const std::vector<Cplx>& matrix) {
   double sum = 0.0;
   for (const Cplx& element : matrix) sum += std::norm(element);
@@ -79,7 +68,8 @@ void expect_hermitian_and_reversible(const std::string& chain) {
   for (std::size_t d = 0; d < 6; ++d)
     for (std::size_t k = 0; k < 3; ++k) {
       const ElementsAtK& at = forth.elements.at[d][k];
-      const ElementsAtK& adjoint = back.elements.at[d][position(run, back, forth.k_plus_q[k])];
+      const ElementsAtK& adjoint =
+          back.elements.at[d][test::position_of_ket(run, back, forth.k_plus_q[k])];
       for (std::size_t l = 0; l < n; ++l)
         for (std::size_t m = 0; m < n; ++m) {
           const std::size_t i = l * n + m, j = m * n + l;
@@ -90,7 +80,8 @@ void expect_hermitian_and_reversible(const std::string& chain) {
           energies = std::max(energies, std::abs(at.sigma_bra[i] - at.sigma_ket[i]));
         }
       const Vec3 ket = run.field.waves.k[static_cast<std::size_t>(forth.elements.k_index[k])];
-      const ElementsAtK& reversed = back.elements.at[d][position(run, back, Vec3{} - ket)];
+      const ElementsAtK& reversed =
+          back.elements.at[d][test::position_of_ket(run, back, Vec3{} - ket)];
       EXPECT_NEAR(norm(at.mean_field), norm(reversed.mean_field), kVanishing_ry);
       EXPECT_NEAR(norm(at.sigma_bra), norm(reversed.sigma_bra), kVanishing_ry);
       EXPECT_NEAR(norm(at.sigma_ket), norm(reversed.sigma_ket), kVanishing_ry);

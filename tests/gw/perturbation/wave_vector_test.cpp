@@ -17,18 +17,6 @@ using test::SmallSilicon;
 
 const Vec3 kDirection{0.6, 0.0, 0.8};
 
-/// GaAs on a 3 × 1 × 1 grid: no inversion, so that k and −k are different points, and phases of
-/// thirds of a turn.
-EmpiricalCrystal chain_of_cells() {
-  EmpiricalCrystal crystal = SmallSilicon::small_crystal();
-  crystal.name = "gaas";
-  crystal.wavefunction_cutoff_ry = 5.0;
-  crystal.k_grid = {3, 1, 1};
-  crystal.bands = 14;
-  crystal.by_velocity = true;
-  return crystal;
-}
-
 SigmaOptions smooth_options(int bands, int band_max) {
   SigmaOptions options{.bands = bands,
                        .bare_cutoff_ry = 5.0,
@@ -41,7 +29,7 @@ SigmaOptions smooth_options(int bands, int band_max) {
 
 /// The crystal above with spin–orbit coupling, of another strength for each kind of atoms.
 EmpiricalCrystal chain_of_coupled_cells() {
-  EmpiricalCrystal crystal = chain_of_cells();
+  EmpiricalCrystal crystal = test::chain_of_cells();
   crystal.wavefunction_cutoff_ry = 4.0;
   crystal.spin_orbit_ry_bohr2 = {0.0125, 0.0223};
   crystal.bands = 22;
@@ -50,7 +38,7 @@ EmpiricalCrystal chain_of_coupled_cells() {
 
 /// A primitive cell on its grid, and the supercell that holds its states at Γ.
 struct CellAndSupercell {
-  explicit CellAndSupercell(const EmpiricalCrystal& of = chain_of_cells()) : crystal(of) {}
+  explicit CellAndSupercell(const EmpiricalCrystal& of = test::chain_of_cells()) : crystal(of) {}
 
   EmpiricalCrystal crystal;
   SmallSilicon cell{crystal};
@@ -223,7 +211,7 @@ void compare_with_finite_waves(const EmpiricalCrystal& crystal, const Vec3& p, S
 // holds h⁴ near poles and rounding over h.
 TEST(WaveVectors, EqualFiniteDisplacements) {
   const SigmaOptions options = smooth_options(13, 6);
-  EmpiricalCrystal crystal = chain_of_cells();
+  EmpiricalCrystal crystal = test::chain_of_cells();
   compare_with_finite_waves(crystal, {1.0 / 3.0, 0.0, 0.0}, options, 2e-8);
   SigmaOptions static_options = options;
   static_options.method = SigmaMethod::kCohsex;

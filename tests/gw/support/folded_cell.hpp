@@ -12,6 +12,17 @@
 // A supercell at Γ made of the states of a primitive cell on its grid.
 namespace quasi::gw::test {
 
+/// Returns GaAs on a 3 × 1 × 1 grid. It has no inversion, so that k and −k are different.
+inline EmpiricalCrystal chain_of_cells() {
+  EmpiricalCrystal crystal = SmallSilicon::small_crystal();
+  crystal.name = "gaas";
+  crystal.wavefunction_cutoff_ry = 5.0;
+  crystal.k_grid = {3, 1, 1};
+  crystal.bands = 14;
+  crystal.by_velocity = true;
+  return crystal;
+}
+
 /// Holds states of a primitive cell on its grid, shifted by `shift`, that a supercell folds to Γ.
 struct StatesToFold {
   const MeanField& cell;       ///< the primitive cell

@@ -42,4 +42,16 @@ inline void expect_refusal(const std::string& deck, const std::string& field,
   EXPECT_NE(message.find(remedy), std::string::npos) << deck << "\n" << message;
 }
 
+/// Returns the position of a k-point in the list of kets.
+inline std::size_t position_of_ket(const Calculation& run, const WaveVectorElements& at_q,
+                                   const Vec3& k) {
+  for (std::size_t i = 0; i < at_q.elements.k_index.size(); ++i) {
+    IVec3 whole{};
+    const auto ik = static_cast<std::size_t>(at_q.elements.k_index[i]);
+    if (nearest_lattice_point(run.field.waves.k[ik] - k, &whole)) return i;
+  }
+  ADD_FAILURE() << "no k-point " << k[0];
+  return 0;
+}
+
 }  // namespace quasi::gw::test
