@@ -20,6 +20,7 @@ ALL_BANDS = int(os.environ.get("ALL_BANDS", plane_waves(EDGE, WAVE_RY)))
 PROTECTED_RY = float(os.environ.get("PROTECTED", 0.5 if SMALL else 0.25))
 DISORDER_BOHR = float(os.environ.get("DISORDER", 0.1))
 CELLS = os.environ.get("CELLS", "ideal").split()
+SIGMA_FACTOR = int(os.environ.get("SIGMA_FACTOR", 1))
 GPUS = int(os.environ.get("GPUS", 1))
 JOBS_PER_GPU = int(os.environ.get("JOBS_PER_GPU", 1))
 LEAST_SHARE, MOST_SHARE = 0.9, 0.99
@@ -33,9 +34,11 @@ def deck_of_cell(cell, bands, **more):
 
 
 def deck_of_seed(cell, seed):
-    return deck_of_cell(cell, STATES, operator=True, self_test=False,
-                        pseudobands={"vectors": VECTORS, "blocks": BLOCKS, "seed": seed,
-                                     "protected_ry": PROTECTED_RY})
+    pseudobands = {"vectors": VECTORS, "blocks": BLOCKS, "seed": seed,
+                   "protected_ry": PROTECTED_RY}
+    if SIGMA_FACTOR > 1:
+        pseudobands["sigma_factor"] = SIGMA_FACTOR
+    return deck_of_cell(cell, STATES, operator=True, self_test=False, pseudobands=pseudobands)
 
 
 def name_of(cell, part):

@@ -12,6 +12,7 @@
 #   STATES=640        lowest states of the jobs with pseudobands
 #   SEEDS=20          number of seeds
 #   VECTORS=12, BLOCKS=4, PROTECTED=0.25   of the pseudobands, the last in Ry
+#   SIGMA_FACTOR=1    vectors of Σ over those of χ
 #   WAVES=11, CUTOFF=8   cut-offs of the states and of ε in Ry
 #   GPUS=1            the job of all bands runs on all of them
 #   JOBS_PER_GPU=1    seeds that run side by side on each GPU, or on the processor
