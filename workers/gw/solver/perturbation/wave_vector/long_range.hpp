@@ -13,9 +13,9 @@ namespace quasi::gw {
 ///   ∂V^L(K) = i (8π/Ω) (K·Z*_a·e)/(K·ε∞·K) exp(−K·ε∞·K/4α) e^{−iK·τ_a},
 ///   Ry/Bohr
 ///
-/// Z*_a is the Born charge of atom a, e the direction of its displacement and τ_a its position. ε∞
-/// is the dielectric tensor of the electrons and Ω the volume of the cell. α is (2π/a)² with the
-/// lattice constant a of the header. The difference ∂V − ∂V^L is smooth in q.
+/// Z*_a is the Born charge of atom a, e the direction of its displacement and τ_a its position.
+/// ε∞ is the dielectric tensor of the electrons and Ω the volume of the cell. α is (2π/a)²
+/// with the lattice constant a of the header. The difference ∂V − ∂V^L is smooth in q.
 /// @param request  request with the Born charges and ε∞
 /// @param list     displacements of the job
 /// @param q        reduced, not a reciprocal vector
