@@ -5,8 +5,9 @@
 
 namespace quasi {
 
-/// Writes a text beside a file, syncs it, and renames it, so that the path holds the whole old text
-/// or the whole new one at any moment. @throws StorageError if the text cannot be written
+/// Replaces the text of a file. The text is written to a new file, which then takes the name of the
+/// old one. At any moment the path therefore has the whole old text or the whole new text.
+/// @throws StorageError if the text cannot be written
 void replace_file(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace quasi

@@ -46,7 +46,8 @@ struct EpsilonRequest {
   int imaginary_points = 20;
   double imaginary_scale_ry = 2.0;
   SubspaceOptions subspace;
-  /// Number of slices of matrices between plane waves; 0: the memory plan decides.
+  /// Number of slices into which matrices between plane waves are cut (column_slices.hpp). With 0
+  /// the memory plan chooses.
   int column_slices = 0;
 };
 
@@ -62,10 +63,11 @@ struct EpsilonOptions {
   std::vector<std::complex<double>> frequencies_ry{std::complex<double>{}};
   int n_real = 0;  ///< number of frequencies on the real axis; they come last
   SubspaceOptions subspace;
-  /// Number of slices into which χ(0) and its inversion are cut (model/column_slices.hpp).
-  /// 0: they are whole.
+  /// Number of slices into which χ(0) and its inversion are cut (column_slices.hpp). With 0 they
+  /// are whole.
   int column_slices = 0;
-  /// Number of slices that a device sums at the same time. Bits do not depend on it.
+  /// Number of slices that a device sums at the same time. The bits of the result do not depend on
+  /// it.
   int slices_at_once = 1;
   std::int64_t memory_budget_bytes = kDefaultBudget_bytes;
 };

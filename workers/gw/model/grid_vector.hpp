@@ -8,16 +8,18 @@
 
 namespace quasi::gw {
 
-/// Largest error of a coordinate of a wave vector, which may have four digits such as 0.3333.
+/// Largest error of a reduced coordinate of a wave vector. A deck may write 1/3 as 0.3333.
 inline constexpr double kCommensurate = 1e-3;
 
-/// Holds a wave vector that was moved to a difference of two points of a grid.
+/// Holds the difference of two points of a grid that is nearest to a wave vector.
 struct GridVector {
-  Vec3 q{};                          ///< reduced, in [0, 1)
-  std::optional<int> axis_off_grid;  ///< first axis along which it is no such difference
+  Vec3 q{};  ///< reduced, in [0, 1)
+  /// First axis along which the wave vector is more than kCommensurate away from `q`; else empty.
+  std::optional<int> axis_off_grid;
 };
 
-/// Finds the difference of two points of a grid nearest to a wave vector.
+/// Finds the difference of two points of a grid that is nearest to a wave vector.
+/// @param q     wave vector, reduced
 /// @param grid  number of points along each axis; 0 counts as 1
 inline GridVector nearest_grid_vector(const Vec3& q, const IVec3& grid) {
   GridVector nearest;

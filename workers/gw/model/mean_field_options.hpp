@@ -14,19 +14,20 @@ enum class LongWave {
   kVelocity,  ///< k·p, with the velocity of H of VSC and VKB
 };
 
-/// Begin here: source of the mean field, which is wavefunction files of BerkeleyGW, a folder of
-/// Quantum ESPRESSO or a built-in crystal. mean_field.hpp holds its data; epsilon_options.hpp,
+/// Begin here: names the source of the mean field. It is a set of files of BerkeleyGW, a folder of
+/// Quantum ESPRESSO or a built-in crystal. mean_field.hpp holds its data. epsilon_options.hpp,
 /// sigma_options.hpp and outer_loop_options.hpp describe the steps that follow.
 struct MeanFieldOptions {
   bool empirical = false;  ///< true: `crystal`; false: the files below, each empty if it is not
                            ///< given. All but wfnq and wfn_outer may be one folder PREFIX.save,
                            ///< and these two may be folders of their own.
   std::filesystem::path wfn, wfnq, wfn_outer, rho, vxc, vsc, vkb;
-  /// True: V_xc of a folder PREFIX.save is that of a density with the core charge.
+  /// True: the V_xc that Σ replaces is that of the density with the core charge of the
+  /// pseudopotentials. It belongs to a folder PREFIX.save.
   bool vxc_core_charge = false;
   EmpiricalCrystal crystal;
-  /// True: V_xc of the built-in crystal is that of its density (local_density.hpp). False: it has
-  /// none.
+  /// True: the built-in crystal has the V_xc of its density in the local-density approximation
+  /// (local_density.hpp). False: it has no V_xc.
   bool local_density = false;
   LongWave long_wave = LongWave::kStates;
   Vec3 q0{0.001, 0.0, 0.0};  ///< reduced; the shift of kDense and the direction of kVelocity

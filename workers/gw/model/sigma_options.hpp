@@ -88,7 +88,7 @@ struct SigmaOptions {
   bool slope = false;                   ///< analytic dΣ/dE at the first offset; plasmon poles only
   ContourGrid contour;                  ///< frequencies of ε⁻¹, for the full-frequency methods
   SigmaSubspaceOptions subspace;        ///< of the diagonal of the full-frequency methods
-  /// Number of slices into which the poles of W are cut (model/column_slices.hpp); 0: none.
+  /// Number of slices into which the poles of W are cut (column_slices.hpp). With 0 they are whole.
   int column_slices = 0;
   std::int64_t memory_budget_bytes = kDefaultBudget_bytes;
   std::int64_t memory_limit_bytes = 0;  ///< of one device, for matrices held whole; 0: not known

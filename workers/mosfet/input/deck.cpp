@@ -158,8 +158,8 @@ void read_contact(const toml::table* table, const std::string& where, Deck* deck
   reader.finish();
 }
 
-// Returns the first key of a deck that the scheme `weno` alone has in the mode of the run; empty:
-// none.
+// Returns the first key of a deck that only the scheme `weno` accepts in this mode of the run. The
+// result is empty if the deck has no such key.
 std::string key_of_weno(const toml::table& root, RunMode mode) {
   for (const char* key : {"mesh.nw", "mesh.nphi", "mesh.wmax_ev", "mesh.range", "mesh.phi_flux",
                           "run.window_fs", "run.weno_epsilon", "run.plasma_damping"})
@@ -187,7 +187,8 @@ StreamingScheme read_scheme(TableReader& reader, const std::string& weno_key, De
   return is_beam ? StreamingScheme::kBeam : StreamingScheme::kWeno;
 }
 
-// Checks that the beam scheme gets a steady state or a transient, and balanced scattering.
+// Checks that a deck with the beam scheme asks for a steady state or a transient, and that its
+// scattering obeys detailed balance.
 void check_scheme(const TableReader& reader, const Deck& deck) {
   if (deck.run.scheme != StreamingScheme::kBeam) {
     if (deck.run.tunnelling)

@@ -11,7 +11,7 @@ namespace quasi::mosfet {
 /// Discretisation of the Boltzmann equation.
 enum class StreamingScheme {
   kWeno,  ///< variables (x, w, φ), WENO-5, advances in time
-  kBeam,  ///< variables (x, H, κ)
+  kBeam,  ///< grid in position, total energy and transverse wave number (x, H, κ)
 };
 
 enum class RunMode { kEquilibrium, kTransient, kSteady, kMobility };

@@ -9,13 +9,15 @@
 
 namespace quasi::mosfet {
 
-/// Writes the file iv.csv while a sweep runs: one row for each finished bias point, in the order of
-/// the deck. A process that ends at any moment leaves the rows of before or of after a call.
+/// Writes the file iv.csv while a sweep runs. It has one row for each finished bias point, in the
+/// order of the deck. If the process ends during a call, the file has the rows from before or from
+/// after the call.
 class IvCsv {
  public:
   explicit IvCsv(const std::filesystem::path& directory) : path_(directory / "iv.csv") {}
 
-  /// Adds the rows of some points, by their place in the deck, and replaces the file.
+  /// Adds the rows of some points and replaces the file.
+  /// @param points  results by their position in the deck
   /// @throws StorageError if the file cannot be written
   void add(const std::map<int, PointResult>& points);
 
@@ -24,7 +26,8 @@ class IvCsv {
   std::map<int, std::string> rows_;
 };
 
-/// Replaces iv.csv by a file with all points. @throws StorageError
+/// Replaces iv.csv by a file with all points.
+/// @throws StorageError if the file cannot be written
 void write_iv_csv(const std::filesystem::path& directory, const std::vector<PointResult>& points);
 
 }  // namespace quasi::mosfet

@@ -10,14 +10,14 @@
 #include "workers/io/hdf5.hpp"
 #include "workers/io/input_path.hpp"
 
-// Reads the files of states and of the density of PREFIX.save, as Fortran records or HDF5
-// (docs/theory/gw.md 1.5).
+// Reads the files of states and of the density in PREFIX.save. pw.x writes them as Fortran records
+// (.dat) or as HDF5 (docs/theory/gw.md 1.5).
 namespace quasi::gw {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns FOLDER/NAME.dat, or FOLDER/NAME.hdf5 where there is no such file.
+/// Returns the path FOLDER/NAME.dat, or FOLDER/NAME.hdf5 if the first one does not exist.
 fs::path data_file(const fs::path& folder, const std::string& name) {
   for (const char* ending : {".dat", ".hdf5"})
     if (fs::exists(folder / (name + ending))) return folder / (name + ending);
@@ -53,7 +53,7 @@ std::vector<IVec3> read_miller_indices(const H5Reader& file, std::int64_t expect
   return triples(narrow);
 }
 
-/// The states of one k-point and spin, read from front to back.
+/// Reads the states of one k-point and spin from their file, band after band in ascending order.
 class StatesOfPoint {
  public:
   StatesOfPoint(const EspressoSave& save, int ik, int spin)
@@ -114,7 +114,7 @@ class StatesOfPoint {
                          std::to_string(ik + 1) +
                          " of data-file-schema.xml; the files belong to different runs of pw.x");
     FortranRecord sizes = records_->record("sizes");
-    sizes.take<std::int32_t>();  // plane waves of the writing process
+    sizes.take<std::int32_t>();  // number of plane waves of one process of pw.x, not used
     require(sizes.take<std::int32_t>(), n_pw_, "the number of plane waves");
     require(sizes.take<std::int32_t>(), 1, "the number of components");
     require(sizes.take<std::int32_t>(), save.bands.n_bands, "the number of bands");
@@ -151,10 +151,10 @@ std::vector<Cplx> read_spin(StatesOfPoint& file, int ik, int spin, std::int64_t 
   return all;
 }
 
-/// The density as its file holds it: the sum of both spins and, with two, their difference, in
-/// electrons per Bohr³.
+/// Holds the density as its file does, in electrons/Bohr³.
 struct DensityFile {
   std::vector<IVec3> g;
+  /// ρ↑ + ρ↓ and, with two spins, ρ↑ − ρ↓; [part][G].
   std::vector<std::vector<Cplx>> parts;
 };
 

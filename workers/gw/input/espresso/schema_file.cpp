@@ -10,7 +10,8 @@
 #include "workers/gw/model/element_symbols.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 
-// Reads data-file-schema.xml (docs/theory/gw.md 1.5).
+// Reads data-file-schema.xml, in which pw.x describes a calculation (docs/theory/gw.md 1.5). Its
+// energies are in Hartree and its lengths in Bohr.
 namespace quasi::gw {
 namespace {
 
@@ -29,7 +30,7 @@ int whole(const XmlFile& file, double value, const char* what, int low, int high
   return static_cast<int>(value);
 }
 
-/// Refuses mean fields that a GW job does not start from.
+/// Refuses kinds of mean fields that a GW job cannot use. @throws InvalidInput with the remedy
 void check_support(const XmlFile& file, const pugi::xml_node& output) {
   const auto refuse = [&](const std::string& what, const std::string& remedy) {
     throw InvalidInput("meanfield.save: data-file-schema.xml has " + what + "; " + remedy);
@@ -54,7 +55,8 @@ void check_support(const XmlFile& file, const pugi::xml_node& output) {
            "rerun pw.x with disk_io = \"low\" and wf_collect = .true.");
 }
 
-/// Returns the functional of a name such as "PBE" or "SLA+PW+PBX+PBC".
+/// Returns the functional with a name of Quantum ESPRESSO such as "PBE" or "SLA+PW+PBX+PBC".
+/// @throws InvalidInput for a functional whose V_xc is not calculated
 XcFunctional functional_of(const std::string& name) {
   std::string key;
   for (const char c : name) {
@@ -97,8 +99,8 @@ void read_cell(const XmlFile& file, const pugi::xml_node& output, Crystal& cryst
     }
 }
 
-/// Returns the atomic number of a species such as "Si", "Fe1" or "C_h"; 0: the label begins with no
-/// symbol of an element.
+/// Returns the atomic number of a species such as "Si", "Fe1" or "C_h". The result is 0 if the
+/// label does not begin with the symbol of an element.
 int atomic_number_of_label(std::string label) {
   for (std::size_t i = 0; i < label.size(); ++i) {
     const auto c = static_cast<unsigned char>(label[i]);
@@ -129,8 +131,9 @@ void read_atoms(const XmlFile& file, const pugi::xml_node& output, EspressoSave&
                    save.folder.string());
 }
 
-/// Reads the operations of the space group. The schema gives S in the layout of WFN files, and the
-/// translation f of a position, from which τ = S'⁻¹ f with S' the transpose of S.
+/// Reads the operations of the space group. The schema gives the rotation S in the layout of WFN
+/// files and a fractional translation f that acts on positions. WFN files have τ = 2π (Sᵀ)⁻¹
+/// f.
 void read_symmetries(const XmlFile& file, const pugi::xml_node& output, Crystal& crystal) {
   for (const auto& node : file.element(output, "symmetries").children("symmetry")) {
     if (file.text(node, "info") != "crystal_symmetry") continue;
@@ -168,7 +171,7 @@ void read_basis(const XmlFile& file, const pugi::xml_node& output, Wavefunctions
     file.fail("has ecutrho = " + std::to_string(header.density_cutoff_ry / 2) +
               " Hartree, which does not belong to a cell of " +
               std::to_string(header.crystal.volume_bohr3) + " Bohr³");
-  // The cut-off belongs to the sphere of Quantum ESPRESSO, also where rounding says otherwise.
+  // A plane wave at the cut-off belongs to the sphere of pw.x. Rounding must not leave it out.
   header.g = make_g_sphere(header.crystal.bdot, {}, header.density_cutoff_ry * (1.0 + 1e-10)).g;
   if (static_cast<double>(header.g.size()) != expected)
     file.fail("has ngm = " + std::to_string(std::llround(expected)) +
@@ -176,10 +179,10 @@ void read_basis(const XmlFile& file, const pugi::xml_node& output, Wavefunctions
               " plane waves of the density");
 }
 
-/// Returns the number of k-points along each axis of the grid that the points and their images
-/// form; zeros: they form no grid.
+/// Returns the number of k-points along each axis of the grid that the points form together with
+/// their images under the group and under k → −k. The result is zero if they form no grid.
 IVec3 grid_of_points(const std::vector<Vec3>& k, const std::vector<SymmetryOperation>& group) {
-  constexpr double kSteps = 1e5;  // coordinates are told apart by 1e-5
+  constexpr double kSteps = 1e5;  // reduced coordinates that differ by less than 1e-5 are equal
   std::set<IVec3> points;
   std::array<std::set<int>, 3> along;
   for (const Vec3& point : k)
@@ -201,8 +204,11 @@ IVec3 grid_of_points(const std::vector<Vec3>& k, const std::vector<SymmetryOpera
   return product == points.size() ? grid : IVec3{};
 }
 
-/// Reads the values of all bands at one k-point, such as energies, and appends them to the list of
-/// their spin. The file lists the bands of spin up before those of spin down.
+/// Reads one value for each band at one k-point, such as its energy, and appends it to the list of
+/// its spin. The file lists the bands of spin up before those of spin down.
+/// @param name     element of the file, such as "eigenvalues"
+/// @param factor   factor of the values, for a change of units
+/// @param of_spin  lists that receive the values, [spin]
 void append_bands(const XmlFile& file, const pugi::xml_node& at, const char* name, double factor,
                   std::vector<std::vector<double>>& of_spin) {
   const auto n_spins = static_cast<std::int64_t>(of_spin.size());

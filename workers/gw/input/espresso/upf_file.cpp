@@ -6,7 +6,8 @@
 #include "workers/backend/error.hpp"
 #include "workers/gw/input/espresso/xml_file.hpp"
 
-// Reads pseudopotentials of the format UPF, version 2 (docs/theory/gw.md 1.5).
+// Reads pseudopotentials in version 2 of UPF, the XML format of Quantum ESPRESSO (docs/theory/gw.md
+// 1.5).
 namespace quasi::gw {
 namespace {
 
@@ -14,7 +15,7 @@ constexpr int kMaxProjectors = 100;
 constexpr int kMaxL = 3;
 const char* const kRemedy = "copy the pseudopotential of the run into the folder again";
 
-/// Removes the part for human readers, which may hold characters that XML does not allow.
+/// Removes the section PP_INFO. It is for human readers and may hold characters that XML forbids.
 std::string without_notes(std::string text) {
   const auto begin = text.find("<PP_INFO>"), end = text.find("</PP_INFO>");
   if (begin != std::string::npos && end != std::string::npos && end > begin)
@@ -28,7 +29,7 @@ std::string word_of(const pugi::xml_node& header, const char* name) {
   return word;
 }
 
-/// Refuses pseudopotentials that are not norm-conserving and scalar.
+/// Refuses ultrasoft, PAW and fully relativistic pseudopotentials. @throws InvalidInput
 void check_kind(const XmlFile& file, const pugi::xml_node& header) {
   const std::string kind = word_of(header, "pseudo_type");
   if (is_true(word_of(header, "is_ultrasoft")) || is_true(word_of(header, "is_paw")) ||

@@ -6,24 +6,25 @@
 
 namespace quasi::gw {
 
-/// A norm-conserving pseudopotential on a radial grid, with energies in Ry and lengths in Bohr.
+/// Holds a norm-conserving pseudopotential V_loc(r) + Σ_ij β_i D_ij β*_j on a radial grid.
 struct Pseudopotential {
   struct Projector {
     int l = 0;                   ///< angular momentum
-    std::vector<double> r_beta;  ///< r β(r) up to the cut-off radius of all projectors
+    std::vector<double> r_beta;  ///< r β(r), Bohr^−½, up to the largest cut-off radius
   };
-  std::string element;
-  double valence = 0.0;        ///< charge of the ion
-  std::vector<double> r, rab;  ///< radii and their weights dr/di
-  std::vector<double> local_ry;
-  std::vector<double> core;  ///< density of the core charge; empty without one
+  std::string element;           ///< chemical symbol
+  double valence = 0.0;          ///< charge Z of the ion, e
+  std::vector<double> r, rab;    ///< radii r_i and dr/di, Bohr
+  std::vector<double> local_ry;  ///< V_loc at the radii, Ry
+  std::vector<double> core;      ///< density of the core charge, electrons/Bohr³; may be empty
   std::vector<Projector> projectors;
-  std::vector<double> d_ry;  ///< D_ij, [projector][projector]
+  std::vector<double> d_ry;  ///< D_ij, Ry, [projector][projector]
 };
 
-/// Reads a file of the format UPF, version 2.
-/// @throws InvalidInput with file, quantity, value and remedy: for other versions, for ultrasoft,
-///         PAW and fully relativistic pseudopotentials, and for damaged files
+/// Reads a pseudopotential file in version 2 of UPF, the format of Quantum ESPRESSO.
+/// @throws InvalidInput with file, quantity, value and remedy. It refuses damaged files, other
+///         versions, and ultrasoft, PAW and fully relativistic pseudopotentials.
+/// @throws BackendAbsent if the program was built without pugixml
 Pseudopotential read_upf(const std::filesystem::path& path);
 
 }  // namespace quasi::gw

@@ -2,7 +2,7 @@
 #include "workers/gw/input/espresso/espresso_save.hpp"
 #include "workers/gw/input/espresso/upf_file.hpp"
 
-// Takes the place of the readers of XML in a build without pugixml.
+// Replaces the readers of XML files in a build without pugixml. Both functions throw BackendAbsent.
 namespace quasi::gw {
 namespace {
 

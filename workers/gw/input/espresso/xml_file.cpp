@@ -85,7 +85,7 @@ std::vector<double> XmlFile::numbers(pugi::xml_node node, std::int64_t count) co
 }
 
 double XmlFile::parsed(const std::string& word, const std::string& of) const {
-  std::string plain = word;  // Fortran may write 1.0D+00
+  std::string plain = word;  // Fortran may write the exponent with the letter D, as in 1.0D+00.
   std::replace(plain.begin(), plain.end(), 'D', 'E');
   std::replace(plain.begin(), plain.end(), 'd', 'e');
   while (!plain.empty() && std::isspace(static_cast<unsigned char>(plain.back()))) plain.pop_back();

@@ -60,10 +60,11 @@ void read_crystal(TableReader& reader, EmpiricalCrystal& c) {
   c.q0 = vector_of(reader, "q0", c.q0);
 }
 
-/// Numbers of the choices of meanfield.long_wave.
+/// Lists the values of meanfield.long_wave in the order in which TableReader::choice() has them.
 enum LongWaveChoice : std::size_t { kAutomatic, kStates, kDense, kVelocity };
 
-/// Refuses keys that need files if the crystal is built in.
+/// Refuses keys of files in a deck with a built-in crystal.
+/// @param limit  choice of meanfield.long_wave, LongWaveChoice
 void check_crystal_keys(TableReader& reader, std::size_t limit) {
   if (limit == kDense)
     reader.fail("long_wave",
@@ -73,8 +74,10 @@ void check_crystal_keys(TableReader& reader, std::size_t limit) {
       reader.fail(key, "is not allowed with source = \"epm\", which needs no files; remove it");
 }
 
-/// Refuses keys of the built-in crystal if files are given, and files that exclude each other.
-/// @param needs_density  false: a job that ends with ε⁻¹ takes the density of its states
+/// Refuses keys of the built-in crystal in a deck with files, and files that exclude each other.
+/// @param limit  choice of meanfield.long_wave, LongWaveChoice
+/// @param needs_density  true if the job needs the file RHO. A job that ends with ε⁻¹ makes the
+///                       density from its states.
 void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t limit,
                      bool needs_density) {
   for (const char* key : {"crystal", "lattice_bohr", "stretch", "cell", "supercell", "origin_shift",
@@ -90,14 +93,14 @@ void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t
                 "is not allowed with long_wave = \"dense\" or \"kp\", which need no second file");
   if (own && m.vkb.empty())
     reader.fail("long_wave", "needs vsc and vkb, which make the Hamiltonian between the k-points");
-  if (!m.wfn.empty() && m.wfn == m.rho) return;  // the folder `save` holds both
+  if (!m.wfn.empty() && m.wfn == m.rho) return;  // Both are the folder meanfield.save.
   for (const char* key : {"wfn", "rho"})
     if (!reader.has(key) && (needs_density || key[0] == 'w'))
       reader.fail(key, std::string("is missing: name the ") + (key[0] == 'w' ? "WFN" : "RHO") +
                            " file, or set source = \"epm\"");
 }
 
-/// Reads the choice of the eigensolver. @pre the files of `m` are read
+/// Reads the keys solver and residual_ry. @pre the paths of the files are set in `m`
 void read_eigensolver(TableReader& reader, MeanFieldOptions& m) {
   EigensolverOptions& e = m.eigensolver;
   e.method = static_cast<Eigensolver>(reader.choice("solver", 0, {"dense", "operator"}));
@@ -109,7 +112,10 @@ void read_eigensolver(TableReader& reader, MeanFieldOptions& m) {
   m.crystal.eigensolver = e;
 }
 
-/// Takes all data from the folder of Quantum ESPRESSO, and refuses the files that would name them.
+/// Sets the folder PREFIX.save of Quantum ESPRESSO as the source of all data. It refuses the folder
+/// beside another source, and single files beside the folder.
+/// @param folder  value of meanfield.save; empty if the deck lacks it
+/// @param wanted  true with source = "quantum-espresso"
 void read_save(TableReader& reader, const std::filesystem::path& folder, bool wanted,
                MeanFieldOptions& m) {
   if (!wanted && !folder.empty())

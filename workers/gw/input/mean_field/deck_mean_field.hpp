@@ -8,7 +8,9 @@
 // The folder workers/gw/input/mean_field reads the table [meanfield] of a deck. Begin here.
 namespace quasi::gw {
 
-/// Reads the table [meanfield]. @pre deck->compatible and deck->stop_after_epsilon are read
+/// Reads the table [meanfield] into deck->mean_field.
+/// @param directory  folder of the deck, to which its paths are relative
+/// @pre deck->compatible and deck->stop_after_epsilon are set
 /// @throws InvalidInput with key, value, limit and remedy
 void read_mean_field(TableReader reader, const std::filesystem::path& directory, Deck* deck);
 

@@ -17,9 +17,11 @@ namespace {
 constexpr double kSmallestStep_bohr = 1e-4;
 constexpr double kLargestCoordinate = 1.0;
 
-/// Returns q as the difference of two points of the grid of a built-in crystal, folded into [0, 1).
-/// The grid of WFN is not known here. With files q stays as it is, and a reciprocal vector becomes
-/// 0 (request_on_grid() in wave_vector_elements.hpp does the rest).
+/// Returns a wave vector q of the deck. For a built-in crystal it is moved to the nearest
+/// difference of two k-points and folded into [0, 1). With files the k-grid is not known yet. Then
+/// a reciprocal vector becomes 0, and request_on_grid() of wave_vector_elements.hpp moves all
+/// others.
+/// @param listed  three reduced coordinates
 Vec3 on_grid(const TableReader& reader, const std::vector<double>& listed,
              const MeanFieldOptions& field) {
   const Vec3 q{listed[0], listed[1], listed[2]};
@@ -39,7 +41,7 @@ Vec3 on_grid(const TableReader& reader, const std::vector<double>& listed,
   return nearest.q;
 }
 
-/// Reads the wave vectors.
+/// Reads perturbation.q, a list of wave vectors.
 void read_wave_vectors(TableReader& reader, const MeanFieldOptions& field, PerturbationRequest& p) {
   const auto listed = reader.vectors("q", 3);
   if (!listed) return;
@@ -93,20 +95,20 @@ void read_folders(TableReader& reader, const std::filesystem::path& directory,
     p.folders.push_back({directory / (*folders)[i], directory / (*folders)[i + 1]});
 }
 
-/// Reads nine numbers of a tensor, row by row.
+/// Returns a tensor from its nine numbers, which are listed row by row.
 Mat3 tensor_of(const std::vector<double>& numbers) {
   Mat3 tensor{};
   for (std::size_t i = 0; i < 9; ++i) tensor[i / 3][i % 3] = numbers[i];
   return tensor;
 }
 
-/// True if all quadratic forms of a symmetric tensor are positive, by its leading minors.
+/// Returns true if a symmetric tensor is positive definite. Its three leading minors tell.
 bool is_positive(const Mat3& t) {
   const double minor = t[0][0] * t[1][1] - t[0][1] * t[1][0];
   return t[0][0] > 0.0 && minor > 0.0 && dot(t[0], cross(t[1], t[2])) > 0.0;
 }
 
-/// Reads Born charges and the dielectric tensor, which separate the long-range part.
+/// Reads the Born charges and the dielectric tensor, from which the long-range part is calculated.
 void read_long_range(TableReader& reader, PerturbationRequest& p) {
   constexpr double kSymmetric = 1e-3;
   const auto charges = reader.vectors("born_charges", 9),
@@ -132,7 +134,7 @@ void read_long_range(TableReader& reader, PerturbationRequest& p) {
     reader.fail("dielectric_tensor", "is not positive; give the tensor of the electrons alone");
 }
 
-/// Refuses pseudobands for which no first order of Σ is built.
+/// Refuses pseudobands for which the first order of Σ is not implemented.
 template <typename RefuseIf>
 void check_pseudobands(const Deck& deck, const RefuseIf& refuse_if) {
   const PseudobandOptions& random = deck.pseudobands;

@@ -4,18 +4,20 @@
 #include "workers/backend/unset_vector.hpp"
 #include "workers/gw/kernels/dense/dense_kernels_cuda.cuh"
 
-// Products of matrices in host memory, of which the device holds some rows at a time.
+// Multiplies matrices that are in host memory and may exceed the memory of the device. The device
+// holds some rows of the product at a time.
 namespace quasi::gw::cuda {
 namespace {
 
 using quasi::cuda::DeviceBuffer;
 
 constexpr const char* kWhat = "product of slices";
-/// Rows of C that the device holds at a time. The size is fixed, so that bits do not depend on the
-/// memory that is free.
+/// Bytes of the rows of C that the device holds at a time. The size is fixed, so that the bits of
+/// the result do not depend on the free memory.
 constexpr std::int64_t kRows_bytes = std::int64_t{1} << 30;
 
-/// A row-major matrix in host memory; `stride` is the distance between rows in numbers.
+/// Refers to a row-major matrix in host memory. The stride is the number of elements from the start
+/// of a row to the start of the next one.
 template <typename T>
 struct HostMatrix {
   T* data;
@@ -45,13 +47,14 @@ void to_host(CudaContext& context, const DeviceBuffer<T>& from, const HostMatrix
     std::copy_n(packed.data() + row * to.columns, to.columns, to.data + row * to.stride);
 }
 
-/// Edges of one product in device memory: C[rows][columns] and its depth.
+/// Holds the sizes of one product C[rows][columns] += α Aᴴ B in device memory. The sum of an
+/// element runs over `depth` terms.
 struct Edges {
   int rows, columns, depth;
   int a_stride;  ///< columns of A
 };
 
-// In column-major order C is (columns, rows): B of the transposed view times the adjoint of A.
+// cuBLAS stores matrices by columns and so sees the transposed matrices: Cᵀ += α Bᵀ conj(A).
 void add(cublasHandle_t blas, const Edges& e, double alpha, const double* a, const double* b,
          double* c) {
   const double one = 1.0;
@@ -89,7 +92,7 @@ void add_product(CudaContext& context, const AdjointProduct<T>& product) {
   }
 }
 
-/// Adds that product with the complex numbers of the device.
+/// Returns the same product with the complex type of CUDA, which has the same layout.
 AdjointProduct<double2> on_device(const AdjointProduct<Cplx>& product) {
   return {.rows = product.rows,
           .columns = product.columns,

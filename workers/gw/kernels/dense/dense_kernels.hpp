@@ -7,8 +7,8 @@
 
 namespace quasi::gw {
 
-/// One product C_ij += α Σ_p A*_pi B_pj of row-major matrices in host memory. A stride is the
-/// distance between rows in numbers.
+/// Describes the product C_ij += α Σ_p A*_pi B_pj of row-major matrices in host memory. A stride
+/// is the number of elements from the start of a row to the start of the next one.
 template <typename T>
 struct AdjointProduct {
   std::int64_t rows = 0, columns = 0, depth = 0;  ///< numbers of i, j and p
@@ -29,7 +29,8 @@ class DenseKernels {
   /// Computes product[m][n] = Σ_k a[m][k] b[n][k]. The product of real matrices is real.
   virtual void multiply_transposed(View<const Cplx, 2> a, View<const Cplx, 2> b,
                                    View<Cplx, 2> product) = 0;
-  /// Adds one product. A device takes the rows of C some at a time, in blocks of a fixed size.
+  /// Adds one product to C. A GPU takes blocks of rows of C one after another. The size of the
+  /// blocks is fixed, so that the bits do not depend on the free memory.
   virtual void add_adjoint_product(const AdjointProduct<double>& product) = 0;
   virtual void add_adjoint_product(const AdjointProduct<Cplx>& product) = 0;
   /// Inverts a Hermitian positive definite matrix in place (Cholesky) and fills both triangles.

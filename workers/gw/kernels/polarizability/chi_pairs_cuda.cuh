@@ -17,12 +17,12 @@ struct ChiPairsContext {
   bool real;                                      ///< every M is real
 };
 
-/// One block of products √|w| M of pairs in device memory.
+/// Refers to one block of products √|w| M of pairs in device memory. A row is a pair.
 struct WeightedBlock {
   const char* rows;  ///< [n_rows][n_g] of double if every M is real, else of double2
   std::int64_t n_rows;
   std::int64_t n_g;
-  double sign;  ///< of the weights
+  double sign;  ///< sign of the weights w of the block, 1 or −1
   const double* real() const { return reinterpret_cast<const double*>(rows); }
   const double2* complex() const { return reinterpret_cast<const double2*>(rows); }
 };

@@ -182,8 +182,8 @@ void add_product(CpuDenseKernels& dense, double sign, const ElementRows& rows, s
                         .c_stride = n_g - rows.begin});
 }
 
-/// Slices of χ(0) in host memory. Each is a rectangle of its rows and of the columns G' ≥ its
-/// first row.
+/// Sums slices of χ(0) in host memory. Each slice is a rectangle of its rows and of the columns
+/// G' ≥ its first row.
 class CpuSlicedChiSum final : public SlicedChiSum {
  public:
   CpuSlicedChiSum(std::int64_t n, const std::vector<ElementRows>& slices,
@@ -203,7 +203,8 @@ class CpuSlicedChiSum final : public SlicedChiSum {
   }
 
  private:
-  /// The sums of one slice by the arithmetic of their terms; each is empty before its first term.
+  /// Holds the sum of the complex terms and the sum of the real terms of one slice. A sum is empty
+  /// before its first term.
   struct Sums {
     std::vector<Cplx> complex;
     std::vector<double> real;
@@ -253,7 +254,7 @@ class CpuSlicedChiSum final : public SlicedChiSum {
   std::vector<ElementRows> slices_;
   CpuPairProductKernels& pair_products_;
   CpuDenseKernels dense_;
-  std::vector<Sums> sums_;  ///< of each slice
+  std::vector<Sums> sums_;  ///< sums of each slice
   CpuPairBlock block_;
 };
 

@@ -13,7 +13,7 @@
 
 namespace quasi::gw {
 
-/// A sum over pairs of bands that makes the products of the pairs itself (docs/theory/gw.md 4).
+/// Sums χ over pairs of bands and makes the products M of the pairs itself (docs/theory/gw.md 4).
 class PairSum {
  public:
   virtual ~PairSum() = default;
@@ -47,8 +47,8 @@ class PairSum {
   virtual PairsReport add_pairs(const Pairs& pairs, const PairsOptions& options) = 0;
 };
 
-/// Begin here: the sum χ over pairs of bands while it is being made (docs/theory/gw.md 4). Its
-/// matrices lie on one device and belong to this object until finish().
+/// Begin here: holds the sum χ over pairs of bands while it grows (docs/theory/gw.md 4). Its
+/// matrices are in the memory of one device and belong to this object until finish().
 class ChiSum : public PairSum {
  public:
   /// Adds χ_GG'(0) += Σ_p w_p M*_p(G) M_p(G') for the pairs p of the block, as a Hermitian
@@ -64,15 +64,16 @@ class ChiSum : public PairSum {
   virtual std::unique_ptr<PartialChi> finish() = 0;
 };
 
-/// One slice of χ(0): its rows G of the triangle G ≤ G', row by row in host memory.
+/// Holds one slice of χ(0) in host memory: the elements G' ≥ G of the rows G, one row after
+/// another.
 struct ChiSlice {
   ElementRows rows;
-  bool real = true;            ///< every value is real
-  UnsetVector<double> values;  ///< one number an element if all are real, else two
+  bool real = true;            ///< true if every value is real
+  UnsetVector<double> values;  ///< one number per element if all are real, else Re and Im
 };
 
-/// Slices of χ(0) that are summed on one device (model/column_slices.hpp). The device makes the
-/// products of each block of pairs once, and adds them to every slice.
+/// Sums some slices of χ(0) on one device (model/column_slices.hpp). The device makes the products
+/// of each block of pairs once and adds them to every slice.
 class SlicedChiSum : public PairSum {
  public:
   /// Returns the slices in the order of start_slices(). The object is empty afterwards.
@@ -85,7 +86,9 @@ class PolarizabilityKernels {
   virtual ~PolarizabilityKernels() = default;
   /// Starts a sum of the given shape with χ = 0.
   virtual std::unique_ptr<ChiSum> start(const ChiShape& shape) = 0;
-  /// Starts sums of some slices of χ(0) of edge n with χ = 0.
+  /// Starts the sums of some slices of χ(0) with χ = 0.
+  /// @param n       edge of χ(0), the number of plane waves
+  /// @param slices  rows of each slice
   virtual std::unique_ptr<SlicedChiSum> start_slices(std::int64_t n,
                                                      const std::vector<ElementRows>& slices) = 0;
   /// Copies values of PartialChi::read back to this device. [shape.size()]

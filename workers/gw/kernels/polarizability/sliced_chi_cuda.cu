@@ -35,7 +35,8 @@ void add_rectangle(cublasHandle_t blas, const ElementRows& rows, const WeightedB
         kWhat);
 }
 
-/// Slices of χ(0) in the memory of one device.
+/// Sums slices of χ(0) in the memory of one GPU. Each slice is a rectangle of its rows and of the
+/// columns G' ≥ its first row.
 class CudaSlicedChiSum final : public SlicedChiSum {
  public:
   CudaSlicedChiSum(SharedContext context, std::shared_ptr<PairProductTransforms> pair_products,
@@ -85,13 +86,14 @@ class CudaSlicedChiSum final : public SlicedChiSum {
   }
 
  private:
-  /// The sums of one slice by the arithmetic of their terms; each is empty before its first term.
+  /// Holds the sum of the complex terms and the sum of the real terms of one slice. A buffer is
+  /// empty before its first term.
   struct Sums {
     DeviceBuffer<double2> complex;
     DeviceBuffer<double> real;
   };
 
-  /// Makes a rectangle of zeros unless it is there.
+  /// Allocates the rectangle of a slice with zeros, unless it exists already.
   template <typename T>
   void make(const ElementRows& rows, DeviceBuffer<T>& sum) const {
     if (sum.size() > 0) return;
@@ -99,7 +101,8 @@ class CudaSlicedChiSum final : public SlicedChiSum {
     sum.zero(kWhat, context_->stream());
   }
 
-  /// Copies some rows of a rectangle to the host; an empty one has zeros.
+  /// Copies to.size() elements of a rectangle from the element `first` on to the host. A rectangle
+  /// that was never allocated gives zeros.
   template <typename T, typename OnHost>
   void read(const DeviceBuffer<T>& from, std::int64_t first, UnsetVector<OnHost>& to) const {
     static_assert(sizeof(T) == sizeof(OnHost));
@@ -113,7 +116,7 @@ class CudaSlicedChiSum final : public SlicedChiSum {
   }
 
   ChiSlice taken(const ElementRows& rows, const Sums& sums) const {
-    constexpr std::int64_t kValues = std::int64_t{1} << 23;  // read at a time
+    constexpr std::int64_t kValues = std::int64_t{1} << 23;  // most elements of one copy
     check(cudaStreamSynchronize(context_->stream()), kWhat);
     const bool real = sums.complex.size() == 0;
     const std::int64_t columns = n_ - rows.begin, step = real ? 1 : 2,
@@ -142,7 +145,7 @@ class CudaSlicedChiSum final : public SlicedChiSum {
   std::shared_ptr<PairProductTransforms> pair_products_;
   std::int64_t n_;
   std::vector<ElementRows> slices_;
-  std::vector<Sums> sums_;  ///< of each slice
+  std::vector<Sums> sums_;  ///< sums of each slice
 };
 
 }  // namespace

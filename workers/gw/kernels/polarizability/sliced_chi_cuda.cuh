@@ -10,8 +10,10 @@
 
 namespace quasi::gw::cuda {
 
-/// Starts sums of slices of χ(0) on one device (PolarizabilityKernels::start_slices). See
-/// docs/theory/gw.md 4.3 for the slices.
+/// Starts the sums of some slices of χ(0) on one GPU with χ = 0, as
+/// PolarizabilityKernels::start_slices() describes (docs/theory/gw.md 4.3).
+/// @param n       edge of χ(0)
+/// @param slices  rows of each slice
 std::unique_ptr<SlicedChiSum> start_sliced_chi(SharedContext context,
                                                std::shared_ptr<PairProductTransforms> pair_products,
                                                std::int64_t n,

@@ -7,19 +7,20 @@
 #include "workers/gw/kernels/cuda_context.cuh"
 #include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
 
-// Copies of plasmon-pole models (docs/theory/gw.md 6.2) from host memory to a device. The host
-// packs some rows at a time.
+// Copies plasmon-pole models (docs/theory/gw.md 6.2) from host memory to a device. The host packs
+// some rows at a time, so that its work space stays small.
 namespace quasi::gw::cuda {
 namespace {
 
 using quasi::cuda::DeviceBuffer;
 
-/// Copies the triangle G' ≤ G of a real symmetric matrix to a device, row by row.
-/// @param value  value(g, h) gives an element
+/// Copies the lower triangle G' ≤ G of a real symmetric matrix to a device, row by row.
+/// @param n      edge of the matrix
+/// @param value  returns the element in row g and column h
 template <typename Value>
 DeviceBuffer<double> packed_on_device(CudaContext& context, std::int64_t n, const char* what,
                                       const Value& value) {
-  constexpr std::int64_t kValues = std::int64_t{1} << 23;  // packed at a time, 64 MiB
+  constexpr std::int64_t kValues = std::int64_t{1} << 23;  // elements of one copy, 64 MiB
   DeviceBuffer<double> there(static_cast<std::size_t>(elements_of_change(n, true)), what);
   UnsetVector<double> piece(static_cast<std::size_t>(std::max(kValues, n)));
   for (std::int64_t begin = 0, end = 0; begin < n; begin = end) {
@@ -38,19 +39,21 @@ DeviceBuffer<double> packed_on_device(CudaContext& context, std::int64_t n, cons
   return there;
 }
 
-/// A row-major matrix in host memory; `stride` is the distance between rows in numbers.
+/// Refers to a row-major matrix in host memory. The stride is the number of elements from the start
+/// of a row to the start of the next one.
 template <typename T>
 struct HostRows {
   const T* data;
   std::int64_t stride;
 };
 
-/// Copies the first columns of consecutive rows of a matrix in host memory to a device.
+/// Copies the first `columns` elements of each of `rows` rows from host memory to a device. Rows
+/// follow each other without gaps there.
 template <typename T, typename OnDevice>
 void rows_to_device(CudaContext& context, const HostRows<T>& from, std::int64_t rows,
                     std::int64_t columns, OnDevice* to) {
   constexpr const char* kWhat = "plasmon poles";
-  constexpr std::int64_t kValues = std::int64_t{1} << 23;  // packed at a time
+  constexpr std::int64_t kValues = std::int64_t{1} << 23;  // elements of one copy
   static_assert(sizeof(T) == sizeof(OnDevice));
   const std::int64_t at_once =
       columns == from.stride ? rows : std::max<std::int64_t>(1, kValues / columns);

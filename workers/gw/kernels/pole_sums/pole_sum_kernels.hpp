@@ -83,7 +83,8 @@ struct OffDiagonalReport {
 class LoadedPoleModel {
  public:
   virtual ~LoadedPoleModel() = default;
-  /// Returns false for the rows of PoleSumKernels::load_rows().
+  /// Returns true if the device has all rows of the model, and false after
+  /// PoleSumKernels::load_rows().
   virtual bool is_whole() const { return true; }
 
   /// Diagonal Σ:
@@ -174,11 +175,12 @@ class PoleSumKernels {
                                                                   const PoleRules& rules) {
     return load(model, rules);
   }
-  /// Brings some rows G of a model to this device. Sums run over these rows alone, and rows of a
-  /// Hermitian model stand for their mirror images, too. The sums of all rows therefore add up to
-  /// those of the model. add_diagonal, add_diagonal_slope, sums_by_difference and load_changes
-  /// serve such a model; its other sums throw std::logic_error.
-  /// @param rows  begin at a multiple of kRowsOfRange
+  /// Brings some rows G of a model to this device. Its sums run over these rows. If the model is
+  /// Hermitian, a row counts for its column, too. The sums over disjoint ranges that cover all rows
+  /// therefore add up to the sum of the whole model. Such a model supports add_diagonal,
+  /// add_diagonal_slope, sums_by_difference and load_changes. Its other sums throw
+  /// std::logic_error.
+  /// @param rows  range whose begin is a multiple of kRowsOfRange
   virtual std::shared_ptr<const LoadedPoleModel> load_rows(const PlasmonPoleView& model,
                                                            const PoleRules& rules,
                                                            const ElementRows& rows) = 0;

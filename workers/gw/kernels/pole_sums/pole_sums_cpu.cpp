@@ -95,7 +95,7 @@ class CpuPoleModel final : public LoadedPoleModel {
     return sums_by_difference_cpu(stored(), nullptr, rows(), x_ry, box);
   }
 
-  /// Returns the whole matrices. @throws std::logic_error if the model has some rows alone
+  /// Returns the whole matrices A and ω̃. @throws std::logic_error if the model lacks some rows
   PlasmonPoleView view() const {
     if (!is_whole()) throw std::logic_error("rows of a pole model have no whole matrices");
     const std::int64_t n_g = planes_.n_g;

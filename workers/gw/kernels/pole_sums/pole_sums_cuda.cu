@@ -131,14 +131,15 @@ class CudaPoleModel final : public LoadedPoleModel {
   const std::shared_ptr<const PoleArrays>& arrays() const { return arrays_; }
 
  private:
-  /// Returns the matrices. @throws std::logic_error if the model is packed
+  /// Returns the matrices A and ω̃ of the rows on the device.
+  /// @throws std::logic_error if the model is packed
   PoleModelOnDevice unpacked() const {
     if (arrays_->packed())
       throw std::logic_error("a pole model that was loaded for changes has no whole matrices");
     return arrays_->view();
   }
-  /// Returns the whole matrices. @throws std::logic_error if the model is packed or has some rows
-  /// alone
+  /// Returns the whole matrices A and ω̃.
+  /// @throws std::logic_error if the model is packed or lacks some rows
   PoleModelOnDevice whole() const {
     if (!is_whole()) throw std::logic_error("rows of a pole model have no whole matrices");
     return unpacked();

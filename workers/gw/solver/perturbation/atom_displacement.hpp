@@ -44,8 +44,8 @@ PotentialElements displaced_potential(const EmpiricalCrystal& wanted, const Crys
                                       int atom, const Vec3& displacement_bohr,
                                       bool all_lengths = false);
 
-/// Makes the spin–orbit term of the crystal with one atom of every cell at τ_a + u, or null if H
-/// does not act on spins. The arguments are those of displaced_potential().
+/// Makes the spin–orbit term of the crystal with one atom of every cell at τ_a + u. The result
+/// is null if H does not act on spins. The arguments are those of displaced_potential().
 /// @throws InvalidInput as atom_displacement() does
 std::shared_ptr<const SpinOrbitTerm> displaced_spin_orbit(const EmpiricalCrystal& wanted,
                                                           const Crystal& crystal, int atom,

@@ -11,8 +11,8 @@
 namespace quasi::gw {
 namespace {
 
-/// Elements between the states of one k-point. Those of local potentials are made on the device.
-/// Spinors take their few spin–orbit elements from the host.
+/// Makes ⟨n'|∂V|n⟩ of local potentials between the states of one k-point on the device. The
+/// spin–orbit part of spinors is a short sum, which the host adds.
 class LocalParts final : public CouplingParts {
  public:
   LocalParts(const std::vector<Perturbation>& perturbations, const Vec3& k,
@@ -66,7 +66,8 @@ class LocalParts final : public CouplingParts {
  private:
   std::int64_t n_states_;
   std::unique_ptr<const LoadedLocalPotentials> loaded_;
-  std::vector<std::optional<SeparableElements>> spin_orbit_;  ///< of each; empty: none has any
+  /// Spin–orbit part of each perturbation. The list is empty if no perturbation has one.
+  std::vector<std::optional<SeparableElements>> spin_orbit_;
 };
 
 /// Elements of any potentials, [n_bra][n_ket] of each.
@@ -114,7 +115,7 @@ std::uint64_t digest_of(const PotentialElements& elements) {
 Perturbation local_perturbation(const std::string& name, const Vec3& q,
                                 const PotentialElements& elements) {
   Perturbation perturbation{.name = name, .p = q, .potential = {}};
-  // Only a potential with the period of the lattice has elements by G alone.
+  // A potential has elements that depend on G alone only if it has the period of the lattice.
   if (q == Vec3{}) perturbation.elements = elements;
   perturbation.digest = digest_of(elements);
   std::vector<IVec3> g;

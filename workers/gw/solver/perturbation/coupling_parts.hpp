@@ -22,14 +22,14 @@ class CouplingParts {
   virtual void of_bras(BandRange bras, CouplingBlock& block) const = 0;
 };
 
-/// Describes a local perturbation by its plane waves.
-/// @param name  for messages and tables
-/// @param q  its wave vector, reduced
-/// @param elements  ∂V(G), Ry/Bohr; the change is Σ_G ∂V(G) e^{i(q+G)·r}
+/// Makes the perturbation ∂V(r) = Σ_G ∂V(G) e^{i(q+G)·r} of a local potential.
+/// @param name      name for messages and tables
+/// @param q         wave vector, reduced
+/// @param elements  ∂V(G), Ry/Bohr
 Perturbation local_perturbation(const std::string& name, const Vec3& q,
                                 const PotentialElements& elements);
 
-/// Returns a number that tells plane waves of a potential from others (Perturbation::digest).
+/// Returns a hash of the elements of a potential, for Perturbation::digest.
 std::uint64_t digest_of(const PotentialElements& elements);
 
 /// Returns true if every perturbation is a real local potential with the period of the lattice. Its

@@ -15,10 +15,11 @@ struct ModeElementsAtK {
   std::vector<Cplx> mean_field_ev;  ///< Σ_aα u_aα ⟨l|∂V/∂τ_aα|m⟩
   std::vector<Cplx> sigma_ev;       ///< Σ_aα u_aα ∂Σ_lm, mean at both energies
   std::vector<Cplx> gw_ev;          ///< Σ_aα u_aα g^GW_aα,lm; empty for a crystal without V_xc
-  /// Σ_aα u_aα ⟨l|∂V^L|m⟩; empty without Born charges.
+  /// Long-range part Σ_aα u_aα ⟨l|∂V^L|m⟩ of g, eV. It is empty without Born charges.
   std::vector<Cplx> long_range_ev = {};
-  /// Estimates of sigma_ev by blocks of random vectors, and half of the 95 % intervals of real and
-  /// imaginary parts (add_mode_errors()). Without blocks they are empty.
+  /// Estimate of sigma_ev by blocks of random vectors, and half the width of its 95 % intervals.
+  /// Real and imaginary parts have intervals of their own. Both lists are empty without blocks.
+  /// They are set by add_mode_errors().
   std::vector<Cplx> sigma_estimate_ev = {}, sigma_half_width_ev = {};
 };
 
@@ -40,8 +41,8 @@ struct ModeCoupling {
   double potential_ev_per_angstrom = 0.0;  ///< |g|/√(ħ/(2Mω)) with the mass of the cell
   std::optional<double> gw_ev;             ///< √ of the mean |g^GW|²; absent without V_xc
   std::optional<double> enhancement;       ///< |g^GW|/|g|; absent where g vanishes or without V_xc
-  std::optional<StatisticalEstimate> sigma_error;  ///< of sigma_ev, eV; absent without blocks
-  std::optional<StatisticalEstimate> ratio_error;  ///< of ratio; absent without blocks or ratio
+  std::optional<StatisticalEstimate> sigma_error;  ///< error of sigma_ev, eV; absent without blocks
+  std::optional<StatisticalEstimate> ratio_error;  ///< error of `ratio`; absent without either
 };
 
 /// Holds the shifts of the mean-field energies by the zero-point motion of one mode at one k

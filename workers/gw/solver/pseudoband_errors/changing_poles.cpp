@@ -6,7 +6,7 @@
 #include "workers/gw/kernels/pole_sums/diagonal/gpp_diagonal_cpu.hpp"
 #include "workers/gw/solver/pseudoband_errors/sigma_response.hpp"
 
-// Changes of poles in host memory, and poles on a device.
+// Makes the changes of the poles in host memory, and brings poles to a device.
 namespace quasi::gw {
 namespace {
 

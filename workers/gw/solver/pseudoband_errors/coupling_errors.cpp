@@ -10,7 +10,9 @@ std::size_t blocks_of(const DisplacementElements& found) {
   return found.at.empty() || found.at[0].empty() ? 0 : found.at[0][0].sigma_without.size();
 }
 
-/// Sets the errors of one coupling from its values without each block.
+/// Sets the errors of one coupling.
+/// @param without  elements without one block of random vectors, [block]
+/// @param index    number of the coupling in each of them
 void set_errors(const std::vector<ModeElements>& without, std::size_t index, ModeCoupling& of) {
   std::vector<double> sigma, ratio;
   for (const ModeElements& rest : without) {

@@ -94,7 +94,7 @@ std::vector<ChangingPoles> FirstOrderBlocks::changing_poles() {
     real = real && at.model.real;
   }
   if (screening_->is_sliced()) {
-    // All devices share one inversion at a time.
+    // An inversion in slices uses all devices, so that the inversions follow one another.
     for (std::size_t iq = 0; iq < all.size(); ++iq)
       for (std::size_t c = 0; c < weights.size(); ++c) {
         const DielectricMatrix changed = screening_->dielectric_matrix_in_slices(weights[c], iq);

@@ -22,9 +22,9 @@ namespace {
 struct ResponseTask {
   PartAtK part;
   ElementRows rows;
-  bool is_sliced = false;  ///< the device has these rows of the model alone
-  /// True for the parts with the closed sum of the model over all states: one, or one of each
-  /// slice.
+  bool is_sliced = false;  ///< true if the device has only these rows of the model
+  /// Returns true if this part adds the closed sum over all states (docs/theory/gw.md 9.4). There
+  /// is one such part, or one for each slice.
   bool sums_known() const { return part.band_begin == 0 && (rows.begin == 0 || is_sliced); }
 };
 

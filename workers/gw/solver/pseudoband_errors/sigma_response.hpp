@@ -57,7 +57,7 @@ struct PolesOnDevice {
   /// Brings the poles of the irreducible q number `of_q` to the device, unless they are there.
   void take(const ChangingPoles& poles, std::size_t of_q, const PoleRules& rules,
             GwKernels& kernels);
-  /// Brings some rows of these poles to the device in place of what is there.
+  /// Brings some rows of these poles to the device, in place of the rows that it holds.
   void take_rows(const ChangingPoles& poles, std::size_t of_q, const ElementRows& rows,
                  const PoleRules& rules, GwKernels& kernels);
 };

@@ -52,8 +52,8 @@ void invert_frequencies(const PartialChi& chi, const EpsilonOptions& options, Gw
   }
 }
 
-/// Inverts the Hermitian ε̃ = 1 − v^½ χ v^½ in slices and writes ε⁻¹.
-/// @param chi  the triangle G ≤ G' of χ(0), [n][n]
+/// Inverts the Hermitian ε̃ = 1 − v^½ χ v^½ in slices and appends ε⁻¹ to matrix.inverse.
+/// @param chi  χ(0), [n][n]; the triangle G ≤ G' alone is read
 template <typename T>
 void invert_triangle(UnsetVector<T> chi, std::int64_t slices, DeviceTeam& team,
                      DielectricMatrix& matrix) {
@@ -74,7 +74,7 @@ void invert_triangle(UnsetVector<T> chi, std::int64_t slices, DeviceTeam& team,
     }
 }
 
-/// Inverts ε(0) of χ in slices and keeps the diagonal of ε(0).
+/// Inverts ε(0) of χ in slices and stores the diagonal of ε(0) in matrix.epsilon_diagonal.
 void invert_static_in_slices(std::unique_ptr<PartialChi> chi, std::int64_t slices, DeviceTeam& team,
                              DielectricMatrix& matrix) {
   if (*std::min_element(matrix.coulomb.begin(), matrix.coulomb.end()) <= 0.0)

@@ -27,8 +27,9 @@ class DielectricInversion {
   /// @throws NotConverged naming the leading minor where ε̃ should be positive definite and is not
   void invert(const PartialChi& chi, GwKernels& kernels, DielectricMatrix& m) const;
 
-  /// Inverts ε(0) of a complete χ in slices on all devices of this rank (slices/). v must be
-  /// positive. @throws as invert()
+  /// Inverts ε(0) of a complete χ, whose memory it takes, in slices on all devices of this rank
+  /// (slices/sliced_inversion.hpp).
+  /// @throws NotConverged as invert() does, and InvalidInput if v is not positive at some q+G
   void invert_in_slices(std::unique_ptr<PartialChi> chi, DeviceTeam& team,
                         DielectricMatrix& m) const;
 

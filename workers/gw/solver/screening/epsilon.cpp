@@ -119,7 +119,7 @@ class DielectricSum {
     report(sums_[iq].portions());
   }
 
-  /// Returns χ completed by symmetry.
+  /// Returns χ of the whole zone: the symmetry operations of q are applied to the sum over a part.
   std::unique_ptr<PartialChi> completed(std::size_t iq, std::unique_ptr<PartialChi> chi) {
     sums_[iq].release();
     if (sums_[iq].is_whole()) return chi;
@@ -140,7 +140,7 @@ class DielectricSum {
     keep(iq);
   }
 
-  /// Calculates χ and ε⁻¹ of one q in slices on all devices.
+  /// Calculates χ and ε⁻¹ of the q with the number iq in slices on all devices.
   void solve_by_slices(std::size_t iq) {
     sums_[iq].share_dipoles(context_.team);
     StepClock clock(profile_);

@@ -115,7 +115,7 @@ class GroupedScreening::Sums {
                   piece_of(std::make_shared<const std::vector<double>>(std::move(values))));
   }
 
-  /// Sums each group at each q in slices on all devices.
+  /// Sums χ of each group of pairs at each q, in slices on all devices.
   void sum_in_slices() {
     for (std::size_t iq = 0; iq < of_.empty_.size(); ++iq)
       for (std::size_t g = 0; g < groups_.size(); ++g) {

@@ -42,10 +42,11 @@ class GroupedScreening {
   /// Inverts ε of the weighted sum at the q of one index on one device.
   DielectricMatrix dielectric_matrix(const std::vector<double>& weights, std::size_t iq,
                                      GwKernels& kernels) const;
-  /// Inverts ε of the weighted sum at the q of one index in slices, on all devices of this rank.
+  /// Returns ε⁻¹ of the weighted sum of the groups at one q. The inversion runs in slices on
+  /// all devices of this rank.
   DielectricMatrix dielectric_matrix_in_slices(const std::vector<double>& weights,
                                                std::size_t iq) const;
-  /// True if χ and ε are cut into slices.
+  /// Returns true if χ and ε are cut into slices (docs/theory/gw.md 4.3).
   bool is_sliced() const { return options_.column_slices > 0; }
   /// Returns ε̃⁻¹ at ω = 0 of the weighted sum at the q of one index, on the device of
   /// `kernels`. With head_count() = 3 its first three plane waves stand for G = 0. v must be
@@ -61,7 +62,7 @@ class GroupedScreening {
   };
   class Sums;
 
-  /// χ of the groups whose weights are not 0.
+  /// Holds χ of the groups whose weights are not 0.
   struct WeightedGroups {
     std::vector<const PackedChi*> list;
     std::vector<double> factors;

@@ -61,7 +61,8 @@ class DiagonalPart {
   /// True for the part that adds the terms which do not depend on the inner band.
   bool first_bands() const { return part_.band_begin == 0 && part_.slice == 0; }
   bool is_sliced() const { return options_.column_slices > 0; }
-  /// Returns the rows of the poles that this part sums; a small q has fewer slices than others.
+  /// Returns the rows of the poles that this part sums. They are empty if the q of the part has so
+  /// few plane waves that it has no slice of this number.
   ElementRows rows_of_slice() const {
     const auto slices = slices_of_lower_triangle(now_->model.n, options_.column_slices);
     const auto at = static_cast<std::size_t>(part_.slice);
@@ -76,8 +77,8 @@ class DiagonalPart {
   bool completes_ch() const {
     return wants_static_ch(options_) && options_.closure && first_bands();
   }
-  /// True for the parts that add the known closed sum, less the complement's share of it. Every
-  /// slice has a share of its own.
+  /// Returns true if this part adds the closed sum over all states (docs/theory/gw.md 9.4). It is
+  /// the part of the first bands. With slices every slice has such a part.
   bool adds_closed_sum() const { return options_.closed_sum_x_ry && part_.band_begin == 0; }
   bool has_poles() const { return uses_plasmon_poles(options_.method); }
   /// True where every q of the zone has wing factors of its own (the wing rule of BerkeleyGW).
@@ -171,7 +172,8 @@ class DiagonalPart {
                       : kernels_.pole_sums().load(model.view(), options_.rules);
     load_imaginary_poles(model);
   }
-  /// Brings the slice of the part to the device. Elements with imaginary poles belong to slice 0.
+  /// Brings the slice of the poles of this part to the device. The part of slice 0 also gets all
+  /// elements with imaginary poles.
   void load_slice() {
     here_.slice = part_.slice;
     if (rows_of_slice().size() == 0) return;

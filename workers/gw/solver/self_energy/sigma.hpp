@@ -55,7 +55,7 @@ struct SigmaStatistics {
 
 /// A part of the double sum over irreducible q and inner bands. Terms that do not depend on the
 /// inner band (exchange, completed CH, statistics) belong to the part that begins with band 0. If
-/// the poles are cut into slices, these terms belong to that part of slice 0.
+/// the poles are cut into slices, one of these parts has slice 0, and the terms belong to it alone.
 struct SigmaPart {
   std::size_t q_begin = 0, q_end = 0;
   std::int64_t band_begin = 0, band_end = 0;

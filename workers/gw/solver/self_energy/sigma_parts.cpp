@@ -112,8 +112,9 @@ std::optional<std::vector<SelfEnergyAtK>> estimated(const MeanField& field,
   return sums;
 }
 
-/// Returns the parts of the diagonal Σ. Each block of bands has a part for every slice of the
-/// poles. Neighbours share the slice of their q.
+/// Returns the parts of the diagonal Σ if the poles are cut into slices. Each block of bands has
+/// one part for every slice. Parts with one q and one slice follow each other, so that a device
+/// loads the slice once.
 std::vector<PartAtK> parts_of_slices(std::size_t n_q, const SigmaOptions& options) {
   const std::int64_t n_slices = options.column_slices,
                      in_all = std::max<std::int64_t>(1, kParts / n_slices);
@@ -176,7 +177,7 @@ std::vector<SelfEnergyAtK> self_energy(const MeanField& field,
     return packed(made.sums, made.statistics);
   };
   std::size_t known = 0;  // q complete at the last estimate; where there is one q, its parts
-  // Before the last slice of a block of bands, the sum over the block is not complete.
+  // A running result of Σ needs complete blocks of bands, but a block lacks slices until the end.
   if (running && !sliced)
     sum.running = [&](const std::vector<Piece>& results, const std::vector<char>& finished) {
       // Parts of a q that is not complete change nothing.

@@ -104,9 +104,9 @@ class SharedScreening {
 struct ScreeningOnDevice {
   SharedScreening* shared = nullptr;  ///< null: this device is alone
   std::shared_ptr<const PreparedScreening> prepared;
-  /// Poles of `prepared`, or those of a slice; null: the method has no poles.
+  /// Poles of `prepared`, whole or one slice of them; null if the method has no poles.
   std::shared_ptr<const LoadedPoleModel> poles;
-  int slice = 0;  ///< number of the slice whose poles are there
+  int slice = 0;  ///< number of the slice that `poles` holds
   std::shared_ptr<const LoadedImaginaryPoles> imaginary_poles;  ///< null: no pole is imaginary
 };
 

@@ -67,7 +67,7 @@ BeamFactors make_beam_factors(const BeamLevels& levels) {
 
 namespace {
 
-// Makes a geometry without its volumes and areas.
+// Makes a geometry whose volumes and areas are not yet set.
 BeamGeometry unfilled_geometry(const BeamGrid& grid, const BeamLevels& levels) {
   BeamGeometry g{.grid = grid, .n_states = levels.n_states()};
   const BeamFactors factors = make_beam_factors(levels);
@@ -95,8 +95,9 @@ struct IntegratedCells {
   }
 };
 
-// Fills volumes and areas from `cells`. Calls keep(at_face, at_node, at_next_face, state, i, line)
-// with the three volumes of a node.
+// Fills the volumes and areas of a geometry. `cells` gives those of one cell at one band edge, as
+// BeamCellTable does. For every node keep(at_face, at_node, at_next_face, state, i, line) receives
+// the volumes at its left face, its centre and its right face.
 template <typename Cells, typename Keep>
 void fill_geometry(const BeamLevels& levels, const Cells& cells, const Keep& keep,
                    BeamGeometry* geometry) {

@@ -69,13 +69,15 @@ BeamFactors make_beam_factors(const BeamLevels& levels);
 /// Computes volumes and areas of all cells.
 BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels);
 
-/// Volumes at single band edges, of which Simpson's rule makes the volumes of the nodes.
+/// Holds the volumes V at single band edges. Simpson's rule makes the volume of a node from three
+/// of them: its left face, its centre and its right face.
 struct BeamEdgeVolumes {
   std::vector<double> node;  ///< V at the nodes, eV [n_states][nx][n_h][n_kappa]
   std::vector<double> face;  ///< V at the faces i − ½, eV [n_states][nx+1][n_h][n_kappa]
 };
 class BeamCellTable;
-/// Computes volumes and areas of all cells from a table. @param edges  out
+/// Computes volumes and areas of all cells from a table. @param edges  receives the volumes at
+/// single band edges
 BeamGeometry make_beam_geometry(const BeamGrid& grid, const BeamLevels& levels,
                                 const BeamCellTable& table, BeamEdgeVolumes* edges);
 

@@ -26,9 +26,8 @@ struct SweepOptions {
   /// Memory of one device for the points that advance together, in bytes; 0: no limit of the job.
   std::int64_t memory_budget_bytes = 0;
   int lanes = 0;  ///< points that advance together on a device; 0: 1 on a CPU, 4 to 12 on a GPU
-  /// Receives the points that have finished since the last call, by their place in the deck, under
-  /// a lock. A resumed sweep passes all earlier points in its first call, so that a file of all
-  /// points that each call replaces never loses one.
+  /// Receives the points that have finished since the last call, by their position in the deck. A
+  /// lock is held during the call. The first call of a resumed sweep has all earlier points.
   std::function<void(const std::map<int, PointResult>& points)> on_finished;
   /// Receives the last state of a finished point and its Φ*; may be empty.
   std::function<void(int point, const PointState&, double pdf_scale)> on_state;

@@ -92,7 +92,7 @@ PointVerdict judge_point(const RunSettings& run, const PointResult& point) {
                               " times the electrons of equilibrium with its contacts, the sign of "
                               "too coarse a mesh");
   verdict.resolved = ballistic <= kLargestBallisticRatio && density <= kLargestDensityRatio;
-  // Both vary along x while charges move.
+  // In a transient the current and the flow of energy vary along x while charges move.
   if (run.scheme == StreamingScheme::kBeam && run.mode == RunMode::kSteady)
     judge_conservation(run, point, &verdict);
   const double subband = number_of(point, "top_subband_share");

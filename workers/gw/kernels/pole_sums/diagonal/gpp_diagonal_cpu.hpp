@@ -15,12 +15,12 @@ namespace quasi::gw {
 /// elements doubled. `folded` says that the planes hold the doubled lower triangle, which halves
 /// the work. See docs/theory/gw.md 6.2 for the equations.
 ///
-/// The planes hold all rows of a model or some of them.
+/// The planes hold all rows of a model, or those of one slice (docs/theory/gw.md 4.3).
 struct PolePlanes {
-  std::int64_t n_g = 0;
+  std::int64_t n_g = 0;     ///< edge of the model
   ElementRows rows;         ///< rows that the planes hold
   std::int64_t stride = 0;  ///< columns of each row
-  bool folded = false;
+  bool folded = false;      ///< true: the planes hold the doubled lower triangle
   std::vector<double> b_re, b_im, tau_per_ry, pole_ry;  ///< each [rows.size()][stride]
   /// Returns the position of an element in the planes.
   std::size_t at(std::int64_t g, std::int64_t h) const {
@@ -32,7 +32,8 @@ struct PolePlanes {
 inline constexpr double kHermitianTolerance = 1e-13;
 bool is_hermitian(const PlasmonPoleView& model);
 
-/// Returns the columns that are kept of each row: those of the last row of a folded model.
+/// Returns the number of columns that the planes keep of each row. A folded model keeps the lower
+/// triangle, whose last row is the longest.
 inline std::int64_t columns_of_rows(const ElementRows& rows, std::int64_t n_g, bool folded) {
   return folded ? rows.end : n_g;
 }

@@ -128,7 +128,8 @@ struct RowList {
   bool second_is_slope;
 };
 
-/// Returns the tiles of the rows that a model holds. Their row numbers count from its first row.
+/// Returns the tiles of (G, G') of the rows that a model holds. Row numbers of the tiles count from
+/// the first of these rows.
 template <typename Rows>
 std::vector<Tile> tiles_of_rows(const PoleModelOnDevice& model) {
   std::vector<Tile> tiles;

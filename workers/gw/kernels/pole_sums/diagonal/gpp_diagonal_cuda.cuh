@@ -22,7 +22,7 @@ struct PoleModelOnDevice {
   /// The model is Hermitian: sums run over the lower triangle, off-diagonal doubled, and are real.
   bool folded = false;
 
-  /// Rows that the arrays hold; those of a packed model hold all.
+  /// Rows that the arrays hold. A packed model holds all of its rows.
   ElementRows rows;
   std::int64_t stride = 0;  ///< columns of each row that the arrays hold
 

@@ -10,9 +10,11 @@
 namespace quasi::gw {
 namespace {
 
-constexpr double kRowsInWork_bytes = 1073741824.0;  // of C in a product of the inversion
-/// Numbers of slices that are tried one after another. The smallest lets several devices share the
-/// slices.
+/// Bytes of the rows of C that a device holds in one product of the inversion (kRows_bytes of
+/// adjoint_product_cuda.cu).
+constexpr double kRowsInWork_bytes = 1073741824.0;
+/// Lists the numbers of slices that the plan tries in this order. The first one is 8 and not 2, so
+/// that several devices can share the slices.
 constexpr int kCounts[] = {8, 16, 32, kMostColumnSlices};
 
 /// Raises the number of slices of χ that a device sums at the same time, because every pass over
@@ -20,7 +22,7 @@ constexpr int kCounts[] = {8, 16, 32, kMostColumnSlices};
 void sum_several_at_once(const Workplace& place, Calculation& run) {
   Plan& plan = run.plan;
   if (plan.stored) return;
-  constexpr double kUsed = 0.9;  // of a device; the libraries take some of the rest
+  constexpr double kUsed = 0.9;  // share of the device memory; CUDA libraries take some of the rest
   const double n_g = run.field.crystal().volume_bohr3 *
                      std::pow(plan.epsilon.epsilon_cutoff_ry, 1.5) / (6.0 * kPi * kPi),
                of_slice =

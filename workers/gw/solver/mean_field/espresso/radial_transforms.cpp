@@ -11,7 +11,7 @@ constexpr double kReach_bohr = 10.0;
 constexpr double kTableStep_per_bohr = 0.01;
 constexpr double kSquaredCharge = 2.0;  // e² in Rydberg units
 
-/// Returns f(length) for every length. The lengths are independent of each other.
+/// Returns f(length) for every length. Threads share the lengths.
 template <typename Function>
 std::vector<double> for_lengths(const std::vector<double>& lengths, const Function& f) {
   std::vector<double> values(lengths.size());
@@ -31,7 +31,8 @@ double radial_integral(const std::vector<double>& values, const std::vector<doub
 }
 
 double spherical_bessel(int l, double x) {
-  // Upward recursion loses digits below x ~ l. The series converges fast there.
+  // Upward recursion in l loses digits if x is smaller than about l. The power series in x²
+  // converges fast there.
   if (x < 0.3 + 0.5 * l) {
     double power = 1.0;
     for (int i = 1; i <= l; ++i) power *= x / (2 * i + 1);

@@ -12,10 +12,10 @@
 namespace quasi::gw {
 namespace {
 
-/// The different lengths of a list of plane waves, and the length of each of them.
+/// Lists the different lengths |G| of a list of plane waves. Radial integrals depend on |G| alone.
 struct Shells {
-  std::vector<double> lengths;    ///< 1/Bohr, ascending
-  std::vector<std::size_t> of_g;  ///< index into `lengths`
+  std::vector<double> lengths;    ///< different |G|, 1/Bohr, ascending
+  std::vector<std::size_t> of_g;  ///< position of |G| in `lengths`, [G]
 };
 
 Shells shells_of(const MeanFieldHeader& header) {
@@ -41,7 +41,7 @@ Vec3 reduced_position(const Crystal& crystal, std::size_t atom) {
   return multiply(crystal.bvec, crystal.atoms[atom].position_alat);
 }
 
-/// Returns Σ e^{−iG·R} over the atoms of one species.
+/// Returns S(G) = Σ_R e^{−iG·R} over the positions R of the atoms of one species, [G].
 std::vector<Cplx> structure_factor(const EspressoSave& save, int species) {
   std::vector<Cplx> sum(save.bands.header.g.size());
   for (std::size_t atom = 0; atom < save.species_of_atom.size(); ++atom) {
@@ -53,7 +53,8 @@ std::vector<Cplx> structure_factor(const EspressoSave& save, int species) {
   return sum;
 }
 
-/// Adds Σ_R f(|G|) e^{−iG·R} / Ω of the atoms of one species.
+/// Adds S(G) f(|G|)/Ω of the atoms of one species to a field, [G].
+/// @param factors  f of each of the lengths
 void add_species(const EspressoSave& save, int species, const Shells& shells,
                  const std::vector<double>& factors, std::vector<Cplx>& to) {
   const std::vector<Cplx> structure = structure_factor(save, species);
@@ -74,7 +75,8 @@ class GridTransform {
   }
   std::size_t size() const { return static_cast<std::size_t>(work_.size()); }
 
-  /// Returns the real part of f(r) = Σ_G f(G) e^{iG·r}.
+  /// Returns the real part of f(r) = Σ_G f(G) e^{iG·r} at the points of the grid.
+  /// @param of  returns f(G) of the plane wave at a position in the list
   template <typename Coefficient>
   std::vector<double> points(const Coefficient& of) {
     std::fill(work_.data(), work_.data() + size(), Cplx{});
@@ -84,7 +86,8 @@ class GridTransform {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = work_.data()[i].real();
     return values;
   }
-  /// Returns f(G) of a function of the point index.
+  /// Returns f(G) of a function on the grid, [G].
+  /// @param of  returns f at the point of a number
   template <typename Value>
   std::vector<Cplx> waves(const Value& of) {
     for (std::size_t i = 0; i < size(); ++i) work_.data()[i] = of(i);
@@ -102,7 +105,8 @@ class GridTransform {
   std::vector<std::size_t> position_;
 };
 
-/// Returns the density of each spin, electrons/Bohr³. The core charge is shared by both spins.
+/// Returns the density ρ(G) of each spin, electrons/Bohr³, [spin][G]. With XcDensity::kWithCore
+/// each spin gets an equal share of the core charge.
 std::vector<std::vector<Cplx>> density_of(XcDensity of, const EspressoSave& save,
                                           const std::vector<Pseudopotential>& pseudo,
                                           const Shells& shells) {
@@ -119,7 +123,7 @@ std::vector<std::vector<Cplx>> density_of(XcDensity of, const EspressoSave& save
   return density.values;
 }
 
-/// Returns the Cartesian gradients of each spin's density, [spin][axis][point].
+/// Returns the Cartesian gradient of the density of each spin, Bohr⁻⁴, [spin][axis][point].
 std::vector<std::array<std::vector<double>, 3>> gradients(
     const std::vector<std::vector<Cplx>>& density, const std::vector<Vec3>& g_per_bohr,
     GridTransform& grid) {
@@ -142,7 +146,8 @@ std::vector<Vec3> cartesian_waves(const MeanFieldHeader& header) {
   return all;
 }
 
-/// Returns ∇ρ_s·∇ρ_t of the pairs of spins at every point, [point][1 or 3].
+/// Returns ∇ρ_s·∇ρ_t of the pairs of spins ↑↑, ↑↓ and ↓↓ at every point,
+/// Bohr⁻⁸, [point][1 or 3].
 std::vector<double> gradient_products(
     const std::vector<std::array<std::vector<double>, 3>>& gradient, std::size_t n) {
   const std::size_t spins = gradient.size(), products = 2 * spins - 1;
@@ -158,8 +163,10 @@ std::vector<double> gradient_products(
   return all;
 }
 
-/// Adds −∇·(∂e/∂∇ρ_s) to the potential of one spin, where
-/// ∂e/∂∇ρ_s = 2 e_ss ∇ρ_s + e_st ∇ρ_t and e_st = ∂e/∂(∇ρ_s·∇ρ_t).
+/// Adds −∇·(2 e_ss ∇ρ_s + e_st ∇ρ_t) to V_xc of the spin s, where t is the other spin, e
+/// the energy density and e_st = ∂e/∂(∇ρ_s·∇ρ_t) (docs/theory/gw.md 1.5).
+/// @param by_gradient  e_st at every point, [point][1 or 3]
+/// @param potential    V_xc of the spin, Ry, [G]
 void add_divergence(const std::vector<std::array<std::vector<double>, 3>>& gradient,
                     const std::vector<double>& by_gradient, std::size_t spin,
                     const std::vector<Vec3>& g_per_bohr, GridTransform& grid,

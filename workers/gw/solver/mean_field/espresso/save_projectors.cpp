@@ -4,15 +4,18 @@
 #include "workers/gw/solver/mean_field/espresso/radial_transforms.hpp"
 #include "workers/gw/solver/mean_field/espresso/save_potentials.hpp"
 
-// Makes the projectors of PREFIX.save: β(K) = (−i)^l Y_lm(K) f(|K|) e^{−iK·R} / √Ω with
-// K = k + G (docs/theory/gw.md 1.5).
+// Makes the projectors of PREFIX.save,
+//
+//   β(K) = (−i)^l Y_lm(K) f(|K|) e^{−iK·R} / √Ω,   K = k + G,
+//
+// of an atom at R, with the function f of RadialTable (docs/theory/gw.md 1.5).
 namespace quasi::gw {
 namespace {
 
-/// The projectors of one species in reciprocal space.
+/// Holds the radial parts of the projectors of one species.
 struct SpeciesTables {
   std::vector<RadialTable> tables;
-  int components = 0;  ///< Σ (2l + 1)
+  int components = 0;  ///< number of projectors of one atom, Σ (2l + 1) over the tables
 };
 
 SpeciesTables tables_of(const Pseudopotential& pseudo, double q_max) {
@@ -24,7 +27,7 @@ SpeciesTables tables_of(const Pseudopotential& pseudo, double q_max) {
   return species;
 }
 
-/// Fills D of one atom, [q][p]: D couples projectors of equal l in equal components m.
+/// Fills D of one atom, Ry, [edge][edge]. D couples projectors of equal l and m.
 void fill_d(const Pseudopotential& pseudo, std::size_t edge, double* d) {
   const std::size_t n = pseudo.projectors.size();
   for (std::size_t i = 0, first = 0; i < n; first += 2 * pseudo.projectors[i].l + 1, ++i)
@@ -35,7 +38,10 @@ void fill_d(const Pseudopotential& pseudo, std::size_t edge, double* d) {
     }
 }
 
-/// Writes the projectors of one atom at one k + G, `stride` apart.
+/// Writes β of all projectors of one atom at one plane wave.
+/// @param at_per_bohr  k + G, Cartesian, 1/Bohr
+/// @param factor       e^{−i(k+G)·R}/√Ω
+/// @param stride       distance between the projectors in `to`, in elements
 void write_atom(const SpeciesTables& species, const Vec3& at_per_bohr, const Cplx& factor,
                 std::size_t stride, Cplx* to) {
   const Cplx phases[] = {{1, 0}, {0, -1}, {-1, 0}, {0, 1}};
@@ -48,7 +54,9 @@ void write_atom(const SpeciesTables& species, const Vec3& at_per_bohr, const Cpl
   }
 }
 
-/// Returns the projectors on the plane waves of one k-point, [projector][plane wave].
+/// Returns β of the projectors of all atoms at one k-point, [projector][plane wave].
+/// @param species  tables of each species
+/// @param g        plane waves G of the k-point
 std::vector<Cplx> projectors_at(const EspressoSave& save, const std::vector<SpeciesTables>& species,
                                 const Vec3& k, const std::vector<IVec3>& g, int n_projectors) {
   const Crystal& crystal = save.crystal();

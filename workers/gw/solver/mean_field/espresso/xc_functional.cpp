@@ -10,21 +10,24 @@
 namespace quasi::gw {
 namespace {
 
-// Numbers of the functionals of libxc, from its documentation.
+// These are the numbers by which libxc calls its functionals (xc_funcs.h of libxc).
 constexpr int kSlater = 1, kPz = 9, kPw = 12, kPwMoreDigits = 13;
 constexpr int kPbeExchange = 101, kPbeCorrelation = 130;
 constexpr int kPbesolExchange = 116, kPbesolCorrelation = 133;
 
 constexpr double kRydberg_per_hartree = 2.0;
 
-/// Limits below which pw.x leaves out terms: the density of all terms, density and squared gradient
-/// of the gradient terms, and density and squared gradient of the exchange of one of two spins.
+// pw.x leaves out terms where a density (Bohr⁻³) or a squared gradient (Bohr⁻⁸) is small.
+// These are its limits: the first for all terms, the second two for gradient terms, and the last
+// two for the gradient terms of exchange with two spins.
 constexpr double kLeastDensity = 1e-10;
 constexpr double kLeastDensityOfGradient = 1e-6, kLeastSquaredGradient = 1e-10;
 constexpr double kLeastDensityOfSpin = 1e-10, kLeastSquaredGradientOfSpin = 1e-20;
-/// libxc raises each spin density to its own limit, and V_x goes with the cube root of that.
+/// Density limit that libxc is given, Bohr⁻³. libxc raises smaller spin densities to its limit,
+/// and V_x grows with the cube root of the density, so that the limit must be small.
 constexpr double kLimitOfLibxc = 1e-24;
-/// Largest polarisation of the gradient terms of correlation.
+/// Largest polarisation |ρ↑ − ρ↓|/(ρ↑ + ρ↓) in the gradient terms of correlation, as
+/// in pw.x.
 constexpr double kLargestPolarisation = 1.0 - 1e-6;
 
 std::array<int, 2> local_parts_of(XcFunctional functional) {
@@ -43,8 +46,9 @@ std::array<int, 2> gradient_parts_of(XcFunctional functional) {
   return {kPbesolExchange, kPbesolCorrelation};
 }
 
-/// Returns the densities that libxc takes. For one spin they are |ρ|, for two the spin densities
-/// of |ρ| and of a magnetisation up to `polarisation` times that.
+/// Returns densities without negative values, as pw.x makes them for libxc. One spin has |ρ|. Two
+/// spins have the total density |ρ↑ + ρ↓|, and their difference is at most `polarisation`
+/// times it.
 std::vector<double> positive_densities(const XcPoints& points, double polarisation) {
   std::vector<double> density(points.density.begin(), points.density.end());
   if (points.n_spins == 1) {
@@ -60,7 +64,8 @@ std::vector<double> positive_densities(const XcPoints& points, double polarisati
   return density;
 }
 
-/// Returns d(ρε)/dρ of a local functional, Hartree.
+/// Returns d(ρε)/dρ_s of a local functional, Hartree, [point][n_spins].
+/// @param number  number of the functional in libxc
 std::vector<double> local_potential(int number, const XcPoints& points) {
   const std::vector<double> density = positive_densities(points, 1.0);
   std::vector<double> potential(density.size());
@@ -74,8 +79,9 @@ std::vector<double> local_potential(int number, const XcPoints& points) {
   return potential;
 }
 
-/// Gradient terms of a functional at chosen points: the functional less its local part. pw.x takes
-/// both parts at densities of their own where a density of the Fourier sum is negative.
+/// Calculates the gradient terms of a functional at chosen points. They are the functional less its
+/// local part. pw.x evaluates both parts at different densities where a density is negative, so
+/// that the parts are separate here, too.
 struct GradientSample {
   std::vector<std::size_t> point;
   std::vector<double> density, products, by_density, by_products;
@@ -96,8 +102,9 @@ struct GradientSample {
   }
 };
 
-/// Adds the gradient terms of exchange. Two spins are exchanged apart from each other:
-/// E_x[ρ↑, ρ↓] = ½ E_x[2ρ↑] + ½ E_x[2ρ↓].
+/// Adds the gradient terms of exchange to a potential, Hartree, [point][n_spins], and to
+/// points.by_gradient. With two spins E_x[ρ↑, ρ↓] = ½ E_x[2ρ↑] + ½ E_x[2ρ↓].
+/// @param number  number of the functional in libxc
 void add_gradient_of_exchange(int number, const XcPoints& points, std::vector<double>& potential) {
   const auto spins = static_cast<std::size_t>(points.n_spins), products = 2 * spins - 1;
   const double scale = spins == 2 ? 2.0 : 1.0;
@@ -124,7 +131,8 @@ void add_gradient_of_exchange(int number, const XcPoints& points, std::vector<do
   }
 }
 
-/// Adds the gradient terms of correlation.
+/// Adds the gradient terms of correlation to a potential, Hartree, [point][n_spins], and to
+/// points.by_gradient. @param number  number of the functional in libxc
 void add_gradient_of_correlation(int number, const XcPoints& points,
                                  std::vector<double>& potential) {
   const auto spins = static_cast<std::size_t>(points.n_spins), products = 2 * spins - 1;

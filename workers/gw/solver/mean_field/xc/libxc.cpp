@@ -10,10 +10,11 @@ namespace quasi::gw {
 namespace {
 
 constexpr int kOldestVersion = 5;
-// These are the names of versions 5, 6 and 7, and that of a folder with the headers.
+// These are the file names of libxc 5, 6 and 7, and the name without a version of an installation
+// with headers.
 constexpr const char* kFiles[] = {"libxc.so.9", "libxc.so.12", "libxc.so.15", "libxc.so"};
 
-/// The functions of libxc that are called.
+/// Holds the addresses of the functions of libxc that this program calls.
 class Libxc {
  public:
   static const Libxc& loaded() {

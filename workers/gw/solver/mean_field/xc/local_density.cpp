@@ -14,13 +14,14 @@ namespace quasi::gw {
 namespace {
 
 constexpr double kRydbergsPerHartree = 2.0;
-/// Rounding of a density that vanishes somewhere stays above this limit, electrons/Bohr³.
+/// Lowest density that counts as 0, electrons/Bohr³. Rounding makes small negative densities where
+/// a density vanishes.
 constexpr double kLowestDensity = -1e-6;
 
 using Box = std::array<int, 3>;
 
-/// Returns a grid for the plane waves of a density and for those about a wave vector, whose
-/// components are larger by one.
+/// Returns an FFT grid for the plane waves G of a density, and for those with a component that is
+/// larger by one. The plane waves q + G below the same cut-off need these.
 Box box_of(const std::vector<IVec3>& g) {
   const IVec3 extent = component_extent(g);
   Box box{};
@@ -28,7 +29,7 @@ Box box_of(const std::vector<IVec3>& g) {
   return box;
 }
 
-/// Returns f(r) = Σ_G f(G) e^{iGr} at the points of the FFT grid.
+/// Returns f(r) = Σ_G f(G) e^{iG·r} at the points of the FFT grid.
 FftArray at_points(const Box& box, const std::vector<IVec3>& g, const std::vector<Cplx>& of_g) {
   FftArray values(std::int64_t{1} * box[0] * box[1] * box[2]);
   std::fill_n(values.data(), values.size(), Cplx{});
@@ -37,7 +38,7 @@ FftArray at_points(const Box& box, const std::vector<IVec3>& g, const std::vecto
   return values;
 }
 
-/// Returns f(G) of values at the points of the FFT grid, and changes the values.
+/// Returns f(G) of a function f(r) on the FFT grid. The memory of `values` is used as work space.
 std::vector<Cplx> on_plane_waves(const Box& box, const std::vector<IVec3>& g, FftArray values) {
   FftPlan(box, FftPlan::Sign::kMinus).run(values.data());
   std::vector<Cplx> of_g;
@@ -46,10 +47,12 @@ std::vector<Cplx> on_plane_waves(const Box& box, const std::vector<IVec3>& g, Ff
   return of_g;
 }
 
-/// Numbers of the functionals of libxc, from its documentation.
+// These are the numbers by which libxc calls its functionals (xc_funcs.h of libxc).
 constexpr int kSlater = 1, kPerdewWang = 12;
 
-/// Adds V_xc in Ry and f_xc in Ry Bohr³ of one functional at the given densities.
+/// Adds V_xc (Ry) and f_xc = dV_xc/dρ (Ry Bohr³) of one functional at the given densities
+/// (Bohr⁻³).
+/// @param number  number of the functional in libxc
 void add_functional(int number, const std::vector<double>& density, std::vector<double>& potential,
                     std::vector<double>& derivative) {
   std::vector<double> v(density.size()), f(density.size());

@@ -6,7 +6,7 @@
 namespace quasi::gw {
 namespace {
 
-/// Returns [forth − back]/2h where it is not 0, by the plane waves of the files.
+/// Returns the elements of [forth − back]/2h that are not 0, on the plane waves of the files.
 PotentialElements difference_of(const PlaneWaveField& forth, const PlaneWaveField& back,
                                 double step_bohr) {
   PotentialElements elements;
@@ -96,7 +96,7 @@ DifferenceOfFiles::DifferenceOfFiles(const Wavefunctions& waves, const Supercell
       forth_(forth, up.listed),
       back_(back, up.listed) {
   if (forth.vxc && back.vxc) vxc_ = difference_of(*forth.vxc, *back.vxc, step_bohr);
-  // The projectors must hold every listed k-point with its plane waves.
+  // This call adds nothing. It ends the job now if VKB lacks a k-point or a plane wave of WFN.
   std::vector<Cplx> none;
   for (std::size_t ik = 0; ik < waves.k.size(); ++ik)
     add_projectors(waves.k[ik], {}, waves.waves[ik].g, {}, none);

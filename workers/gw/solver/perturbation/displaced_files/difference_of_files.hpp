@@ -11,19 +11,23 @@
 
 namespace quasi::gw {
 
-/// Holds the projectors of the displaced atom of one calculation.
+/// Holds the projectors β of the displaced atom of one calculation. Plane waves and k-points have
+/// the reduced coordinates of the supercell of that calculation (supercell.hpp).
 class DisplacedProjectors {
  public:
+  /// @param listed  position of the displaced atom in the list of the calculation, from 0
   DisplacedProjectors(const DisplacedCalculation& from, std::size_t listed);
 
-  /// Returns the position of the k-point S·k up to a reciprocal vector, in the list of VKB.
-  /// @param coordinates  S·k
-  /// @param shift  receives the reciprocal vector S·k less the listed k-point
+  /// Finds a k-point in the list of the file VKB, up to a reciprocal vector.
+  /// @param coordinates  the k-point
+  /// @param shift  receives the reciprocal vector, which is the k-point less the listed one
+  /// @return position in the list
   /// @throws InvalidInput if VKB lacks that k-point
   std::size_t point_of(const Vec3& coordinates, IVec3* shift) const;
 
-  /// Adds factor × Σ_pq β_p(K) D_pq β*_q(K') to `matrix`, [n_bra][n_ket].
-  /// @param bra, ket  plane waves K and K' less the k-point `ik`, in the coordinates of VKB
+  /// Adds factor × Σ_pq β_p(K) D_pq β*_q(K') to `matrix`, Ry times the factor, [n_bra][n_ket].
+  /// @param ik   position of the k-point in the list of VKB
+  /// @param bra, ket  plane waves K and K' less that k-point
   /// @throws InvalidInput if VKB lacks a plane wave
   void add(double factor, std::size_t ik, const std::vector<IVec3>& bra,
            const std::vector<IVec3>& ket, std::vector<Cplx>& matrix) const;
@@ -33,43 +37,52 @@ class DisplacedProjectors {
   std::vector<Cplx> on_waves(std::size_t ik, const std::vector<IVec3>& waves) const;
 
   std::filesystem::path path_;
-  std::vector<Vec3> k_;
-  std::vector<GIndex> index_;            ///< of each k-point
-  std::vector<std::vector<Cplx>> beta_;  ///< of each k-point, [p][wave]
-  std::vector<std::size_t> n_waves_;     ///< of each k-point
+  std::vector<Vec3> k_;                  ///< k-points of VKB
+  std::vector<GIndex> index_;            ///< positions of the plane waves of each k-point
+  std::vector<std::vector<Cplx>> beta_;  ///< β of each k-point, [p][wave]
+  std::vector<std::size_t> n_waves_;     ///< number of plane waves of each k-point
   std::size_t n_projectors_ = 0;
   std::vector<double> d_ry_;  ///< D_pq, [p][q]
 };
 
-/// Calculates ∂V between plane waves from calculations with one atom displaced by ±h in a
-/// supercell (docs/theory/gw.md 14.11).
+/// Calculates ∂V = [V(h) − V(−h)]/2h between plane waves from two calculations in which one
+/// atom of a supercell is displaced by +h and by −h (docs/theory/gw.md 14.11). Wave vectors and
+/// plane waves in its arguments have the reduced coordinates of the cell of WFN.
 class DifferenceOfFiles {
  public:
-  /// @param up  the atom and +h
+  /// @param waves      states of the crystal at rest
+  /// @param forth      calculation with +h
+  /// @param back       calculation with −h
+  /// @param up         displaced atom and its displacement by +h
+  /// @param step_bohr  h
+  /// @throws InvalidInput if VKB lacks a k-point or a plane wave of `waves`
   DifferenceOfFiles(const Wavefunctions& waves, const Supercell& supercell,
                     const DisplacedCalculation& forth, const DisplacedCalculation& back,
                     const Shift& up, double step_bohr);
 
-  /// Returns ∂V(p+G) of the local potential where it is not 0, Ry/Bohr. @pre p is a reciprocal
-  /// vector of the supercell
+  /// Returns the elements ∂V(p+G) ≠ 0 of the local potential, Ry/Bohr.
+  /// @pre p is a reciprocal vector of the supercell
   PotentialElements local(const Vec3& p) const { return of_wave(local_, p); }
-  /// Returns ∂V_xc(p+G) where it is not 0; empty without VXC.
+  /// Returns the elements ∂V_xc(p+G) ≠ 0, Ry/Bohr. Without VXC the list is empty. @pre p as
+  /// above
   PotentialElements vxc(const Vec3& p) const { return of_wave(vxc_, p); }
-  /// Adds the part of the projectors to ∂V between plane waves k+p+G and k+G', [n_bra][n_ket].
+  /// Adds the part of the projectors in ∂V between plane waves, Ry/Bohr.
+  /// @param bra, ket  G of the plane waves k + p + G, and G' of the plane waves k + G'
+  /// @param matrix    sum, [n_bra][n_ket]
   void add_projectors(const Vec3& k, const Vec3& p, const std::vector<IVec3>& bra,
                       const std::vector<IVec3>& ket, std::vector<Cplx>& matrix) const;
 
  private:
-  /// Takes the plane waves p+G and the factors of cells and of the displaced cell from a
-  /// difference of the supercell.
+  /// Selects the plane waves p+G from a difference of the supercell and multiplies their elements
+  /// by factor_of(p).
   PotentialElements of_wave(const PotentialElements& difference, const Vec3& p) const;
-  /// Returns the number of cells times e^{ip·R} with the cell R of the displaced atom.
+  /// Returns N_c e^{ip·R} with the number N_c of cells and the cell R of the displaced atom.
   Cplx factor_of(const Vec3& p) const;
 
   Supercell supercell_;
-  IVec3 cell_;
+  IVec3 cell_;  ///< cell R of the displaced atom
   double step_bohr_;
-  /// Differences over 2h by the plane waves of the supercell, Ry/Bohr.
+  /// ∂V and ∂V_xc on the plane waves of the supercell, Ry/Bohr.
   PotentialElements local_, vxc_;
   DisplacedProjectors forth_, back_;
 };

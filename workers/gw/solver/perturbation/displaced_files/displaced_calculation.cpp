@@ -14,8 +14,9 @@
 namespace quasi::gw {
 namespace {
 
-/// Positions in the files are exact to about 1e-9. An atom farther than kNear_bohr from each atom
-/// of WFN belongs to another crystal, because atoms of a crystal keep more than twice as far apart.
+// Positions in the files are exact to about 1e-9 Bohr, so that positions which differ by less than
+// kSame_bohr are equal. Atoms of a crystal are more than 2 kNear_bohr apart. An atom farther than
+// kNear_bohr from every atom of WFN therefore belongs to another crystal.
 constexpr double kSame_bohr = 1e-6, kNear_bohr = 1.0, kSameCutoff = 1e-6;
 
 bool is_same(const Vec3& a, const Vec3& b) {
@@ -29,7 +30,10 @@ bool is_same(const Vec3& a, const Vec3& b) {
                              std::to_string(b + 1) + "; displace one atom");
 }
 
-/// Finds the displaced atom of a file with the cell of WFN. Atoms are compared in their order.
+/// Finds the displaced atom of a file whose cell is that of WFN. The atoms of both must have the
+/// same order.
+/// @param rest    header of WFN
+/// @param header  header of the file
 std::optional<Shift> shift_in_cell(const MeanFieldHeader& rest, const MeanFieldHeader& header,
                                    const std::filesystem::path& path) {
   MeanFieldHeader other = header;
@@ -47,7 +51,8 @@ std::optional<Shift> shift_in_cell(const MeanFieldHeader& rest, const MeanFieldH
   return found;
 }
 
-/// Returns the atom of WFN, up to a lattice vector, that lies nearest to an atom of a supercell.
+/// Finds the atom of WFN, in any cell, that is nearest to an atom of a supercell.
+/// @param listed  position of the atom in the list of the supercell
 Shift nearest_atom(const Crystal& cell, const Crystal& large, std::size_t listed) {
   const Vec3 position = reduced_position(cell, large.alat_bohr * large.atoms[listed].position_alat);
   Shift nearest{.listed = listed};
@@ -65,7 +70,8 @@ Shift nearest_atom(const Crystal& cell, const Crystal& large, std::size_t listed
   return nearest;
 }
 
-/// Checks cut-off, spins and number of atoms of a supercell.
+/// Checks that a supercell has the density cut-off and the spins of WFN, and the right number of
+/// atoms. @throws InvalidInput
 void require_same_calculation(const MeanFieldHeader& rest, const MeanFieldHeader& header,
                               const Supercell& supercell, const std::filesystem::path& path) {
   if (std::abs(header.density_cutoff_ry - rest.density_cutoff_ry) >
@@ -85,8 +91,10 @@ void require_same_calculation(const MeanFieldHeader& rest, const MeanFieldHeader
                                "; give a supercell of the same crystal");
 }
 
-/// Finds the displaced atom of a file whose cell is a supercell of that of WFN. Atoms may have any
-/// order.
+/// Finds the displaced atom of a file whose cell is a supercell of that of WFN. The atoms of the
+/// file may have any order.
+/// @param rest    header of WFN
+/// @param header  header of the file
 std::optional<Shift> shift_in_supercell(const MeanFieldHeader& rest, const MeanFieldHeader& header,
                                         const Supercell& supercell,
                                         const std::filesystem::path& path) {
@@ -127,7 +135,7 @@ Shift shift_of_file(const MeanFieldHeader& rest, const MeanFieldHeader& header,
   return *found;
 }
 
-/// Checks that another file of a folder has the cell of VSC.
+/// Checks that the file `name` of a folder has the cell of its VSC.
 void require_same_cell(const DisplacedCalculation& from, const MeanFieldHeader& header,
                        const std::string& name) {
   const auto cells = Supercell::of(from.potential.header.crystal, header.crystal);

@@ -11,7 +11,8 @@
 namespace quasi::gw {
 namespace {
 
-/// Smaller steps lose the digits of ∂V, and larger ones leave the harmonic range.
+// A step h below the smallest one loses the digits of ∂V. A step above the largest one leaves the
+// range in which V is linear in h. Lengths that differ by kSame_bohr are equal.
 constexpr double kSmallestStep_bohr = 1e-4, kLargestStep_bohr = 0.2, kSame_bohr = 1e-6;
 
 /// Checks that two calculations displace one atom by opposite vectors along an axis.
@@ -75,7 +76,7 @@ void require_whole_grid(const MeanField& field) {
 
 Perturbation FileDisplacement::potential_at(const Vec3& q) const {
   Perturbation perturbation = local_perturbation(displacement.name(), q, difference->local(q));
-  perturbation.elements.clear();  // the projectors are not local
+  perturbation.elements.clear();  // The projectors have no elements by G alone.
   perturbation.potential = [local = perturbation.potential, q, nonlocal = difference](
                                const Vec3& k, const std::vector<IVec3>& bra,
                                const std::vector<IVec3>& ket) {

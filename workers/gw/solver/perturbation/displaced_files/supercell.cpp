@@ -6,10 +6,11 @@
 namespace quasi::gw {
 namespace {
 
-/// Lattice vectors of files have at least six digits.
+/// Largest deviation of an element of S from a whole number. Lattice vectors of files have at least
+/// six digits.
 constexpr double kWhole = 1e-5;
 
-/// Returns the transposed matrix of cofactors, which is det(m) times the inverse of m.
+/// Returns the adjugate of m, which is det(m) times the inverse of m and has whole elements.
 IMat3 adjugate(const IMat3& m) {
   IMat3 adjugate{};
   for (int i = 0; i < 3; ++i)
@@ -65,7 +66,8 @@ std::optional<IVec3> Supercell::cell_vector_of(const IVec3& g) const {
 }
 
 IVec3 Supercell::folded_cell(const IVec3& n) const {
-  // If n = Sᵀ·m, the fraction of m is what the lattice vectors of the supercell leave of n.
+  // In units of the lattice vectors of the supercell the cell n is at m with n = Sᵀ·m. The
+  // result is the fractional part of m. Multiplication by det(S) keeps all numbers whole.
   const int det = determinant(repeats_);
   IVec3 fraction = multiply(transposed(adjugate(repeats_)), n);
   for (int& component : fraction) component = modulo(component, det);

@@ -11,13 +11,13 @@
 namespace quasi::gw {
 namespace {
 
-/// Inner states at one k of a displaced crystal.
+/// Holds the inner states of a displaced crystal at one k.
 struct DisplacedStates {
   std::vector<double> energy_ry;
   std::vector<Cplx> coefficients;  ///< [n][component][G]
 };
 
-/// Returns the lowest eigenstates of a displaced crystal on the plane waves of those at rest.
+/// Returns the lowest eigenstates of a displaced crystal, on the plane waves of the states at rest.
 DisplacedStates displaced_states(const MeanField& field, const PotentialOfCrystal& potential,
                                  const WavesAtPoint& at_rest, const Vec3& k, std::int64_t n_bands,
                                  GwKernels& kernels) {
@@ -27,7 +27,8 @@ DisplacedStates displaced_states(const MeanField& field, const PotentialOfCrysta
   const GIndex index(g);
   std::vector<Cplx> h(n * n);
   for (std::size_t row = 0; row < n; ++row) {
-    const std::size_t i = row % g.size(), first = row - i;  // of the component
+    // `first` is the first row of the component of a spinor that has this row.
+    const std::size_t i = row % g.size(), first = row - i;
     for (const auto& [difference, value] : potential.local)
       if (const std::int32_t j = index.find(g[i] - difference); j >= 0)
         h[row * n + first + static_cast<std::size_t>(j)] = value;
@@ -43,8 +44,8 @@ DisplacedStates displaced_states(const MeanField& field, const PotentialOfCrysta
   return states;
 }
 
-/// Adds the windows of a displaced H to its protected states, from the random vectors of the
-/// crystal at rest.
+/// Appends the pseudobands of a displaced H to its protected states. They are made from the random
+/// vectors of the crystal at rest.
 void add_windows(const MeanField& field, const HamiltonianOperator& h, const WavesAtPoint& at_rest,
                  const FilteredPseudobands& random, GwKernels& kernels, DisplacedStates& states) {
   const PseudobandPlan& plan = random.plan;
@@ -58,7 +59,8 @@ void add_windows(const MeanField& field, const HamiltonianOperator& h, const Wav
     states.energy_ry.push_back(field.waves.energy(0, at_rest.rotation.irreducible, band));
 }
 
-/// Subtracts the closed sum at x from Σ_c of one block, which has empty states of one energy.
+/// Subtracts the closed sum at x from Σ_c of one block (docs/theory/gw.md 14.12). The closed sum
+/// is that of empty states with one energy.
 void subtract_closed_sum(const ScreeningAtRest& w, const BandBlock& block, double x_ry,
                          PairBlock& products, std::vector<Cplx>& sum) {
   BandBlock empty = block;
@@ -70,7 +72,8 @@ void subtract_closed_sum(const ScreeningAtRest& w, const BandBlock& block, doubl
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] -= closed[i % size];
 }
 
-/// Σ_lm(E) between the states at rest of one k, with the inner states of displaced crystals.
+/// Calculates Σ_lm(E) between the states at rest of one k, with the inner states of displaced
+/// crystals.
 class SigmaOfDisplacedStates {
  public:
   SigmaOfDisplacedStates(const MeanField& field, const SigmaOptions& options,
@@ -94,7 +97,7 @@ class SigmaOfDisplacedStates {
     return std::vector<Cplx>(energies_ry_.size() * static_cast<std::size_t>(n_ * n_));
   }
 
-  /// Adds all q of the star of one irreducible q, for each potential.
+  /// Adds the terms of all q of the star of one irreducible q to the sums of every potential.
   void add_star(const DielectricMatrix& epsilon, int iq,
                 const std::vector<const PotentialOfCrystal*>& potentials,
                 std::vector<std::vector<Cplx>>& sums) {

@@ -13,7 +13,7 @@ namespace quasi::gw {
 /// Holds the potential of a built-in crystal.
 struct PotentialOfCrystal {
   PotentialElements local;  ///< V(G), Ry
-  /// Part that acts on spins; null: there is none.
+  /// Spin–orbit term; null if H does not act on spins.
   std::shared_ptr<const SpinOrbitTerm> spin_orbit = {};
 };
 
@@ -22,21 +22,22 @@ struct DisplacedPotentials {
   PotentialOfCrystal forth, back;
 };
 
-/// Describes a first order of Σ by central differences.
+/// Holds the request for first orders of Σ by central differences.
 struct DifferenceRequest {
   const std::vector<DisplacedPotentials>& potentials;
   const std::vector<double>& energies_ry;  ///< E of Σ_lm(E), [E]
   double step_bohr = 0.0;                  ///< h
-  /// Pseudobands of the inner states, whose random vectors stay; null: all are eigenstates.
+  /// Pseudobands among the inner states, whose random vectors do not move. With null all inner
+  /// states are eigenstates.
   const FilteredPseudobands* pseudobands = nullptr;
 };
 
 /// Calculates [Σ_lm(E; h) − Σ_lm(E; −h)]/2h at the first k of the options, Ry/Bohr
-/// (docs/theory/gw.md 14.5). W, E and the outer states are those at rest. The inner states are the
-/// lowest eigenstates of |k+G|² + V(G − G') with each potential, from dense matrices. Spinors
-/// add the spin–orbit term. The first order of a potential or a state does not enter. With
-/// pseudobands the windows of the displaced H are made anew from the same random vectors, and the
-/// closed sum is subtracted as in Σ.
+/// (docs/theory/gw.md 14.5). W, E and the outer states are those of the crystal at rest. The inner
+/// states are the lowest eigenstates of |k+G|² + V(G − G') with each displaced potential, from
+/// dense matrices. Spinors add the spin–orbit term. No first order of a potential or a state
+/// enters, so that the result is an independent check. With pseudobands the displaced H makes new
+/// windows from the same random vectors, and the closed sum is subtracted as in Σ.
 /// @return [potential][E][l][m]; static COHSEX has one energy
 std::vector<std::vector<Cplx>> finite_differences(const MeanField& field,
                                                   const std::vector<DielectricMatrix>& epsilon,

@@ -10,13 +10,14 @@
 #include "workers/gw/solver/perturbation/screened_poles.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 
-// The folder finite_displacements checks the first order of Σ by states of displaced crystals with
-// W at rest (docs/theory/gw.md 14.5). Begin with finite_difference.hpp for displacements with the
-// period of the lattice and with wave_difference.hpp for others.
+// The folder finite_displacements checks the first order of Σ by central differences. The inner
+// states are those of displaced crystals, and W is that of the crystal at rest (docs/theory/gw.md
+// 14.5). Begin with finite_difference.hpp for displacements with the period of the lattice, and
+// with wave_difference.hpp for others.
 namespace quasi::gw {
 
-/// Holds W of one irreducible q of the crystal at rest, as poles or at the frequencies of a
-/// contour.
+/// Holds W of the crystal at rest at one irreducible q. W is a set of plasmon poles, or a list of
+/// matrices at the frequencies of contour deformation.
 class ScreeningAtRest {
  public:
   /// Keeps references to all arguments but `epsilon`.
@@ -24,10 +25,11 @@ class ScreeningAtRest {
                   const SigmaOptions& options, const DeviceContext& context);
   const GSphere& sphere() const { return contour_ ? contour_->sphere() : poles_->sphere(); }
 
-  /// Takes W at one q of the star.
+  /// Selects the q of the star at which the next products are screened.
   void move_to(const Vec3& q);
 
-  /// Adds Σ_c of one block of products to `sum`, [E][l][m]. A subspace projects the products.
+  /// Adds Σ_c of one block of bands to `sum`, Ry, [E][l][m]. If W has a subspace, the products are
+  /// projected on it.
   void add(const BandBlock& block, const std::vector<double>& energies_ry, PairBlock& products,
            std::vector<Cplx>& sum) const;
 
@@ -40,7 +42,7 @@ class ScreeningAtRest {
   std::shared_ptr<const LoadedPoleModel> loaded_;
 };
 
-/// Holds the plane waves of W and of the exchange at one q on a device.
+/// Holds the plane waves of W and those of the exchange at one q on a device.
 struct SpheresAtPoint {
   std::unique_ptr<const LoadedSphere> screened, bare;
 
@@ -49,8 +51,8 @@ struct SpheresAtPoint {
                  const GSphere& of_exchange, const std::array<int, 3>& box, GwKernels& kernels);
 };
 
-/// Adds −weight Σ_n Σ_G M_ln(G) v̄(G) M*_mn(G) of the first `n_occupied` inner states to each
-/// energy of `sum`, [E][l][m].
+/// Adds the exchange −weight Σ_n Σ_G M_ln(G) v̄(G) M*_mn(G) to every energy of `sum`, Ry,
+/// [E][l][m]. The sum over n has the first n_occupied inner states.
 void add_exchange_matrix(const PairBlock& products, const std::vector<double>& coulomb,
                          std::int64_t n_occupied, double weight, std::vector<Cplx>& sum);
 

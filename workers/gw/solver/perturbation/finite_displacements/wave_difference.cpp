@@ -11,10 +11,11 @@
 namespace quasi::gw {
 namespace {
 
-/// Holds the points k, k + p, k + 2p and so on that p connects, until they return to k.
+/// Holds the chain of points k, k + p, k + 2p and so on. The chain ends before the first point that
+/// equals k up to a reciprocal vector.
 struct ChainOfPoints {
-  std::vector<Vec3> k;         ///< the first is k itself, the others are folded
-  std::vector<IVec3> umklapp;  ///< k_j + p = k_(j+1) + umklapp_j, with the first k after the last
+  std::vector<Vec3> k;         ///< points; all but the first one are folded into [0, 1)
+  std::vector<IVec3> umklapp;  ///< k_j + p = k_(j+1) + umklapp_j; the first k follows the last
 
   std::size_t size() const { return k.size(); }
   std::size_t next(std::size_t j) const { return (j + 1) % k.size(); }
@@ -34,14 +35,14 @@ ChainOfPoints chain_of(const Vec3& k, const Vec3& p) {
   }
 }
 
-/// Holds the inner states of a displaced crystal in the bands of the points of a chain.
+/// Holds the inner states s of a displaced crystal as sums of the bands at the points of a chain.
 struct StatesOfChain {
-  std::vector<double> energy_ry;  ///< [s]
-  std::vector<Cplx> components;   ///< [s][point][band]
+  std::vector<double> energy_ry;  ///< E_s, [s]
+  std::vector<Cplx> components;   ///< coefficient of each band in s, [s][point][band]
 };
 
 /// Calculates Σ_lm(E) between the states at rest at k + p and at k, with the inner states of
-/// crystals that a wave displaces.
+/// crystals that are displaced by a wave.
 class SigmaOfDisplacedWaves {
  public:
   SigmaOfDisplacedWaves(const MeanField& field, const SigmaOptions& options,
@@ -64,7 +65,8 @@ class SigmaOfDisplacedWaves {
     for (std::int64_t s = 0; s < n_inner_; ++s) occupation_.push_back(s < n_occupied ? 1.0 : 0.0);
   }
 
-  /// Adds all q of the star of one irreducible q to the differences of each perturbation.
+  /// Adds the terms of all q of the star of one irreducible q to the difference of every
+  /// perturbation.
   void add_star(const DielectricMatrix& epsilon, int iq,
                 std::vector<std::vector<Cplx>>& differences) {
     ScreeningAtRest w(field_, epsilon, options_, context_);
@@ -110,7 +112,7 @@ class SigmaOfDisplacedWaves {
                 waves_at(field_, k, 0, options_.band_min - 1, options_.band_max, box_));
   }
 
-  /// Finds the inner states of the crystal displaced by ±h at the points of the chain less q.
+  /// Returns the inner states of the crystal displaced by ±h, at the points of the chain less q.
   StatesOfChain displaced(const Perturbation& perturbation, const Vec3& q,
                           const std::vector<WavesAtPoint>& at_rest, double sign) const {
     const auto n_b = static_cast<std::size_t>(options_.bands),
@@ -137,8 +139,8 @@ class SigmaOfDisplacedWaves {
     return states;
   }
 
-  /// Returns ⟨l|e^{i(q+G)r}|s⟩ of outer states with the component of all s at a point of the
-  /// chain.
+  /// Returns ⟨l|e^{i(q+G)·r}|s⟩ of outer states l with all inner states s. Only the part of s
+  /// at the point j of the chain contributes.
   std::vector<Cplx> products(const LoadedBands& outer, std::size_t j, const StatesOfChain& states,
                              const WavesAtPoint& at_rest, const LoadedSphere& sphere) {
     const std::int64_t n_b = options_.bands, row = at_rest.waves.coefficients.extent[1];
@@ -156,7 +158,7 @@ class SigmaOfDisplacedWaves {
     return values;
   }
 
-  /// Fills the block with the products of the bras at k + p and then with those of the kets at k.
+  /// Fills a block with the products of the bras at k + p, followed by those of the kets at k.
   void fill(const StatesOfChain& states, const std::vector<WavesAtPoint>& at_rest,
             const LoadedSphere& sphere) {
     const std::size_t bra = chain_.next(0);
@@ -166,9 +168,9 @@ class SigmaOfDisplacedWaves {
     block_->load(view<const Cplx>(all, 2 * n_, n_inner_, block_->n_g()));
   }
 
-  /// Adds ±Σ_lm/2h of bras l and kets m to a difference.
+  /// Adds sign × Σ_lm/2h of bras l and kets m to a difference.
   void add_elements(const std::vector<Cplx>& sum, double sign, std::vector<Cplx>& difference) {
-    // Waves of p and −p are one where p leads to k or from it to k again, and move atoms by 2h.
+    // In a chain of one or two points p and −p are the same wave, so that the atoms move by 2h.
     const double scale = sign / (2.0 * wanted_.step_bohr * (chain_.size() <= 2 ? 2.0 : 1.0));
     for (std::size_t e = 0; e < energies_ry_.size(); ++e)
       for (std::int64_t l = 0; l < n_; ++l)

@@ -11,7 +11,7 @@ namespace {
 
 using Box = std::array<int, 3>;
 
-/// Returns all eigenstates of H at one k.
+/// Returns all eigenstates of H at one k. Their number is that of the plane waves.
 DenseStates all_states(const MeanField& field, const StatesAt& states, const Vec3& k) {
   const auto n = make_g_sphere(field.crystal().bdot, k, field.waves.wavefunction_cutoff_ry).size();
   return states(k, 0, static_cast<int>(n));
@@ -21,9 +21,11 @@ std::span<const Cplx> state(const DenseStates& at, int band) {
   return {at.coefficients.data() + static_cast<std::size_t>(band) * at.row(), at.row()};
 }
 
-/// Returns the first order Σ_c |c⟩⟨c|∂V|v⟩/(E_v − E_c) of one occupied state, [G at k +
-/// q].
-/// @param changed  ∂V|v⟩ on the plane waves at k + q
+/// Returns the first order Σ_c |c⟩⟨c|∂V|v⟩/(E_v − E_c) of an occupied state v on the
+/// plane waves at k + q. The sum runs over the empty states c at k + q.
+/// @param bra        all states at k + q
+/// @param energy_ry  E_v
+/// @param changed    ∂V|v⟩ on the plane waves at k + q
 std::vector<Cplx> first_order(const DenseStates& bra, int n_occupied, double energy_ry,
                               const std::vector<Cplx>& changed) {
   std::vector<Cplx> result(changed.size());
@@ -37,7 +39,7 @@ std::vector<Cplx> first_order(const DenseStates& bra, int n_occupied, double ene
   return result;
 }
 
-/// Transforms states of one k to the points of a box.
+/// Transforms states from plane waves to the points of an FFT box.
 class StatesInBox {
  public:
   explicit StatesInBox(const Box& box) : box_(box), plan_(box, FftPlan::Sign::kPlus) {}
@@ -55,15 +57,16 @@ class StatesInBox {
   FftPlan plan_;
 };
 
-/// Holds the occupied states at k, all states at k + q, and ∂V between their plane waves.
+/// Refers to the states at k and at k + q. The first n_occupied states of both are occupied.
 struct PairOfPoints {
   const DenseStates& ket;
   const DenseStates& bra;
   int n_occupied = 0;
 };
 
-/// Adds Σ_v u*_v(r) ∂u_v(r) of one k to the values at the points of the box.
-/// @param potential  ∂V between plane waves, [bra][ket]
+/// Adds Σ_v u*_v(r) ∂u_v(r) of one k to a sum at the points of the box. u_v is the periodic part
+/// of the occupied state v.
+/// @param potential  ∂V between plane waves at k + q and at k, Ry/Bohr, [bra][ket]
 void add_products(const PairOfPoints& points, const std::vector<Cplx>& potential,
                   const StatesInBox& box, FftArray& sum) {
   const std::size_t n_ket = points.ket.row(), n_bra = points.bra.row();
@@ -82,7 +85,8 @@ void add_products(const PairOfPoints& points, const std::vector<Cplx>& potential
   }
 }
 
-/// Returns a box in which products of two states have the right elements at the plane waves `g`.
+/// Returns an FFT box that is large enough for products of a state at k and a state at k + q. The
+/// elements of the products at the plane waves `g` are exact.
 Box box_of_products(const MeanField& field, const Vec3& q, const std::vector<IVec3>& g) {
   IVec3 ket{}, bra{};
   for (const ZonePoint& point : field.zone.points())
@@ -120,7 +124,8 @@ DensityResponse density_response(const std::vector<Perturbation>& perturbations,
                    perturbations[p].potential(point.k, bra.sphere.g, ket.sphere.g), transform,
                    sums[p]);
   }
-  // Time reversal makes the terms of the bras equal to those of the kets.
+  // ∂ρ has the terms u* ∂u and (∂u)* u. By time reversal the sums of both over all k are
+  // equal, so that the first one counts twice.
   const double factor = 2.0 * field.waves.header.electrons_per_band() /
                         static_cast<double>(field.zone.size()) /
                         static_cast<double>(sums.front().size());

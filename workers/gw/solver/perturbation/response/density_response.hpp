@@ -8,18 +8,19 @@
 
 namespace quasi::gw {
 
-/// Holds first orders of the density with one wave vector q.
+/// Holds the changes of the density with perturbations of one wave vector q.
 struct DensityResponse {
-  std::vector<IVec3> g;  ///< plane waves with |q+G|² below the cut-off of the density
-  std::vector<std::vector<Cplx>> change;  ///< ∂ρ(G), electrons/Bohr, [perturbation][G]
+  std::vector<IVec3> g;  ///< plane waves G with |q+G|² below the cut-off of the density
+  /// ∂ρ(G), electrons per cell and Bohr of displacement, [perturbation][G].
+  std::vector<std::vector<Cplx>> change;
 };
 
-/// Calculates the first order of the density in perturbations of one wave vector q, by sums over
-/// all states in the plane waves of each k (docs/theory/gw.md 16.2). The change is
-/// ∂ρ(r) e^{iq·r}, and ∂ρ has the period of the lattice.
-/// @param perturbations  local and of one wave vector; their potential does not act on spins
-/// @param field  insulating crystal without spin polarisation and without spinors
-/// @param states  eigenstates of the Hamiltonian of `field` at any k
+/// Calculates the change ∂ρ(r) e^{iq·r} of the density with perturbations of one wave vector q,
+/// to first order. ∂ρ has the period of the lattice. The first order of each occupied state is a
+/// sum over all empty states in its plane waves (docs/theory/gw.md 16.2).
+/// @param perturbations  perturbations of one wave vector; they must not act on spins
+/// @param field   crystal with a gap, without spin polarisation and without spinors
+/// @param states  function that returns eigenstates of the Hamiltonian of `field` at any k
 DensityResponse density_response(const std::vector<Perturbation>& perturbations,
                                  const MeanField& field, const StatesAt& states);
 

@@ -6,17 +6,20 @@
 
 namespace quasi::gw {
 
-/// Lists ∂V_xc of all displacements with one wave vector: that of files with VXC, or that of the
-/// density of a built-in crystal (docs/theory/gw.md 16.2). The list is empty where the crystal has
-/// no V_xc.
-/// @param potentials  ∂V of the displacements, of that wave vector
+/// Returns ∂V_xc of all displacements with one wave vector, in the order of the displacements. It
+/// comes from files VXC (docs/theory/gw.md 14.11) or from the density response of a built-in
+/// crystal (docs/theory/gw.md 16.2). The list is empty if the crystal has no V_xc.
+/// @param potentials  ∂V of the displacements, all with that wave vector
 std::vector<Perturbation> vxc_changes(const DisplacedCrystal& displaced,
                                       const std::vector<Perturbation>& potentials,
                                       const MeanField& field, GwKernels& kernels);
 
-/// Adds ⟨l, k+q|·|m, k⟩ of local perturbations between the outer states at the first k of the
-/// options to one matrix of all displacements. An empty list adds none.
-/// @param changes  one perturbation for each of the elements
+/// Sets one matrix of each displacement to ⟨l, k+q|∂V|m, k⟩ of a local perturbation, Ry/Bohr,
+/// [l][m]. The states l and m are the outer states of the options, and k is their first k-point.
+/// An empty list changes nothing.
+/// @param changes   perturbations, one for each displacement
+/// @param matrix    member of ElementsAtK that receives the matrix
+/// @param elements  elements of each displacement
 void add_matrices(const std::vector<Perturbation>& changes, const MeanField& field,
                   const SigmaOptions& options, GwKernels& kernels,
                   std::vector<Cplx> ElementsAtK::*matrix, std::vector<ElementsAtK>& elements);

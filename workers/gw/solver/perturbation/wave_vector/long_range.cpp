@@ -12,17 +12,18 @@ namespace quasi::gw {
 namespace {
 
 constexpr double kLargestSum_e = 0.1;
-/// Plane waves with smaller factors exp(−K·ε∞·K/4α) are left out.
+/// Largest exponent K·ε∞·K/4α of a plane wave K that the sum keeps. exp(−40) is 4e-18.
 constexpr double kLargestExponent = 40.0;
 
-/// Returns K = q + G, Cartesian in 1/Bohr.
+/// Returns K = q + G in Cartesian coordinates, 1/Bohr.
 Vec3 wave_per_bohr(const Crystal& crystal, const Vec3& q, const IVec3& g) {
   Vec3 k{};
   for (std::size_t j = 0; j < 3; ++j) k = k + (q[j] + g[j]) * crystal.bvec[j];
   return crystal.blat_per_bohr * k;
 }
 
-/// Returns the smallest eigenvalue of a symmetric positive tensor or a lower bound of it.
+/// Returns a positive lower bound of the smallest eigenvalue of a symmetric positive tensor. It is
+/// the determinant over the largest product that the other two eigenvalues can have.
 double lower_bound(const Mat3& t) {
   const double trace = t[0][0] + t[1][1] + t[2][2], determinant = dot(t[0], cross(t[1], t[2]));
   return 4.0 * determinant / (trace * trace);

@@ -6,24 +6,27 @@
 
 namespace quasi::gw {
 
-/// Calculates the long-range part of ∂V in displacements with one wave vector, the field of the
-/// dipoles of displaced ions [verdi2015] (docs/theory/gw.md 14.14). With K = q + G:
+/// Calculates the long-range part ∂V^L of ∂V for displacements with one wave vector q. It is
+/// the field of the dipoles of displaced ions [verdi2015] (docs/theory/gw.md 14.14). With K = q +
+/// G:
 ///
 ///   ∂V^L(K) = i (8π/Ω) (K·Z*_a·e)/(K·ε∞·K) exp(−K·ε∞·K/4α) e^{−iK·τ_a},
 ///   Ry/Bohr
 ///
-/// α is (2π/a)² with the lattice constant a of the header. The difference of the whole element
-/// and this part is smooth in q.
-/// @param list  displacements of the job
-/// @param q  reduced, not a reciprocal vector
+/// Z*_a is the Born charge of atom a, e the direction of its displacement and τ_a its position.
+/// ε∞ is the dielectric tensor of the electrons and Ω the volume of the cell. α is (2π/a)²
+/// with the lattice constant a of the header. The difference ∂V − ∂V^L is smooth in q.
+/// @param request  request with the Born charges and ε∞
+/// @param list     displacements of the job
+/// @param q        reduced, not a reciprocal vector
 /// @return one local perturbation for each displacement; empty without Born charges
 std::vector<Perturbation> long_range_parts(const PerturbationRequest& request,
                                            const std::vector<Displacement>& list,
                                            const Crystal& crystal, const Vec3& q);
 
 /// Checks the Born charges of a request against the crystal of the job.
-/// @throws InvalidInput if their number is not that of the atoms, or an element of their sum
-/// exceeds 0.1 e
+/// @throws InvalidInput if their number is not that of the atoms, or if an element of their sum
+/// exceeds 0.1 e. The sum is 0 in a neutral cell.
 void check_born_charges(const PerturbationRequest& request, const Crystal& crystal);
 
 }  // namespace quasi::gw

@@ -18,9 +18,10 @@ struct WaveVectorElements {
   std::optional<ModeElements> phonons;  ///< absent: no perturbation.modes_at_q
 };
 
-/// Returns the request with its wave vectors as differences of two k-points, in [0, 1). Those of
-/// decks with files come as the deck has them, because its reader does not know the grid of WFN.
-/// @throws InvalidInput if one leads to no k-point, or two are equal up to a reciprocal vector
+/// Returns the request with every wave vector moved to the nearest difference of two k-points, in
+/// [0, 1). The reader of a deck with files cannot do so, because it does not know the grid of WFN.
+/// @throws InvalidInput if a wave vector is no such difference, or if two of them are equal up to a
+/// reciprocal vector
 PerturbationRequest request_on_grid(PerturbationRequest request, const MeanField& field);
 
 /// Calculates the first orders for every wave vector of the request, at every k of the options, on

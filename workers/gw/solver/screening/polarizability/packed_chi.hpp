@@ -68,8 +68,8 @@ PackedChi packed(std::unique_ptr<PartialChi> chi);
 std::unique_ptr<PartialChi> unpacked(std::unique_ptr<PartialChi> chi,
                                      PolarizabilityKernels& kernels);
 
-/// Returns Σ_i factor_i χ_i from real triangles, each element in the order of the list. The
-/// result is null if a χ is complex or has other frequencies.
+/// Returns Σ_i factor_i χ_i of real packed triangles. Each element adds its terms in the order of
+/// the list. The result is null if any χ_i is complex or has frequencies other than 0.
 /// @param list  χ_i, which have the same shape
 std::unique_ptr<PackedSum> weighted_triangle(const std::vector<const PackedChi*>& list,
                                              const std::vector<double>& factors);

@@ -54,8 +54,8 @@ class Polarizability {
   /// size have room there.
   std::unique_ptr<PartialChi> portion(std::int64_t index, GwKernels& kernels,
                                       Progress& progress) const;
-  /// Calculates the sums of all pairs in some slices of χ(0), not yet rotated. There must be no
-  /// other frequency.
+  /// Calculates some slices of χ(0) as sums over all pairs of bands, before the symmetry
+  /// operations are applied. @pre the shape has no frequency other than 0
   std::vector<ChiSlice> slices(const std::vector<ElementRows>& slices, GwKernels& kernels,
                                Progress& progress) const;
   /// Shape of the result of portion().

@@ -17,10 +17,11 @@ std::vector<std::int32_t> positions(const std::vector<IVec3>& g, const std::arra
 
 }  // namespace
 
-/// The sum of one portion of χ, or of some slices of χ(0), on one device, unit after unit.
+/// Sums one portion of χ, or some slices of χ(0), on one device. It adds one unit (a k-point and
+/// a block of bands) after another.
 class Polarizability::PortionSum {
  public:
-  /// @param slices  null: the sum is that of a portion of χ
+  /// @param slices  slices to sum; null for the sum of a portion of χ
   PortionSum(const Polarizability& chi, GwKernels& kernels, StepClock& clock,
              const std::vector<ElementRows>* slices = nullptr);
   /// Adds the pairs of one unit.

@@ -9,7 +9,7 @@
 namespace quasi::gw {
 namespace {
 
-/// Returns 1 if all values of a slice are real, else 0, and then the values.
+/// Returns the values of a slice after a flag, which is 1 if all of them are real and else 0.
 Piece piece_of_slice(const ChiSlice& slice) {
   auto values = std::make_shared<std::vector<double>>();
   values->reserve(slice.values.size() + 1);
@@ -18,7 +18,7 @@ Piece piece_of_slice(const ChiSlice& slice) {
   return piece_of(std::shared_ptr<const std::vector<double>>(std::move(values)));
 }
 
-/// Slices of one q on all devices.
+/// Calculates the slices of χ(0) at one q on all devices and joins them.
 class Slices {
  public:
   Slices(const SlicedSum& sum, const StepContext& context)
@@ -52,14 +52,15 @@ class Slices {
 
  private:
   Ranks& ranks() const { return context_.team.ranks(); }
-  /// Reports the portions that slice s stands for.
+  /// Reports the share of slice s in the portions of the whole sum.
   void report(std::size_t s) const {
     const auto count = static_cast<std::int64_t>(rows_.size()), at = static_cast<std::int64_t>(s);
     sum_.report((at + 1) * sum_.chi.portions() / count - at * sum_.chi.portions() / count);
   }
 
-  /// Returns groups of neighbouring slices that a device sums at the same time. Every device gets
-  /// a group if there are enough slices.
+  /// Groups the missing slices into tasks. One device sums the slices of a task at the same time.
+  /// Groups are small enough that every device gets a task, if there are enough slices.
+  /// @param left  numbers of the slices that the checkpoint does not hold
   std::vector<std::vector<std::size_t>> tasks_of(const std::vector<std::size_t>& left) const {
     const auto n = static_cast<std::int64_t>(left.size()),
                devices = std::int64_t{context_.team.size()},
@@ -83,7 +84,7 @@ class Slices {
     }
   }
 
-  /// Sends a slice from the rank that has calculated it to all others.
+  /// Sends slice s from the rank `owner`, which has calculated it, to all other ranks.
   void exchange(std::size_t s, int owner) {
     std::vector<double> values;
     if (ranks().rank() == owner) values.assign(found_[s].data, found_[s].data + found_[s].count);
@@ -93,7 +94,8 @@ class Slices {
     report(s);
   }
 
-  /// Joins the slices, which follow each other in the packed triangle.
+  /// Copies the slices one after another into the packed triangle G ≤ G', and frees them. The
+  /// triangle is complex if any slice is.
   std::unique_ptr<PartialChi> joined() {
     const bool real = std::all_of(found_.begin(), found_.end(),
                                   [](const Piece& piece) { return piece.data[0] == 1.0; });
@@ -121,7 +123,7 @@ class Slices {
   std::int64_t n_;
   std::vector<ElementRows> rows_;
   std::vector<std::string> names_;
-  std::vector<Piece> found_;  ///< by slice
+  std::vector<Piece> found_;  ///< flag and values of each slice, as piece_of_slice() makes them
 };
 
 }  // namespace

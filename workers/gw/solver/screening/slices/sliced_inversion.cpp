@@ -16,7 +16,7 @@ namespace {
 inline double adjoint(double value) { return value; }
 inline Cplx adjoint(const Cplx& value) { return std::conj(value); }
 
-/// The inversion of one matrix, panel after panel.
+/// Inverts one matrix by eliminating its panels one after another. T is double or Cplx.
 template <typename T>
 class Elimination {
  public:
@@ -40,7 +40,8 @@ class Elimination {
   }
 
  private:
-  /// Copies the rows K of the whole matrix from its triangle i ≤ j.
+  /// Copies all columns of the rows K to panel_. Columns left of the diagonal are the adjoint of
+  /// the stored triangle i ≤ j.
   void gather(const ElementRows& k) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t p = 0; p < k.size(); ++p) {
@@ -51,7 +52,8 @@ class Elimination {
     }
   }
 
-  /// Returns −(A_KK)⁻¹, [k][k].
+  /// Returns −(A_KK)⁻¹ from the panel, [k.size()][k.size()].
+  /// @throws NotConverged with the rows of the panel if A_KK is not positive definite
   UnsetVector<T> negative_inverse(const ElementRows& k) {
     const std::int64_t size = k.size();
     UnsetVector<Cplx> block(static_cast<std::size_t>(size * size));
@@ -80,7 +82,7 @@ class Elimination {
     gather(k);
     const UnsetVector<T> inverse = negative_inverse(k);
     const auto n_slices = static_cast<std::int64_t>(slices_.size());
-    // The product −D A_K of all columns, whose columns the slices share.
+    // Each task makes the columns of one slice of the product −D A_K.
     team_.run_here(n_slices, [&](std::int64_t s, GwKernels& kernels) {
       const ElementRows& columns = slices_[static_cast<std::size_t>(s)];
       for (std::int64_t p = 0; p < k.size(); ++p)
@@ -112,7 +114,8 @@ class Elimination {
     replace(k, inverse);
   }
 
-  /// Sets the rows and columns K, which the sums above have changed like all others.
+  /// Writes A_Kj = D A_Kj and A_KK = −D. The sums of eliminate() have changed these elements like
+  /// all others, so that they are replaced here.
   void replace(const ElementRows& k, const UnsetVector<T>& negative_inverse) {
 #pragma omp parallel for schedule(static)
     for (std::int64_t p = 0; p < k.size(); ++p) {

@@ -7,14 +7,16 @@
 
 namespace quasi::gw {
 
-/// Inverts a Hermitian positive definite matrix in host memory in place, in slices on all devices
-/// of this rank (docs/theory/gw.md 4.3). For each panel K of rows, one after another,
+/// Inverts a Hermitian positive definite matrix A in place by Gauss–Jordan elimination
+/// (docs/theory/gw.md 4.3). A stays in host memory, and all devices of this rank share the work.
+/// The elimination runs over panels K, which are ranges of rows. For each panel in turn,
 ///
 ///   D = (A_KK)⁻¹,   A_ij ← A_ij − A_iK D A_Kj,   A_Kj ← D A_Kj,   A_KK ← −D,
 ///
-/// so that A ends as −A⁻¹. A_KK is a Schur complement, whose Cholesky factor tells whether A
-/// is positive definite. A device holds a panel and some rows of one slice at a time. All devices
-/// take the panel from the host. The steps do not depend on the number of devices.
+/// with i and j outside of K. At the end the matrix holds −A⁻¹, and its sign is changed. Each
+/// A_KK is a Schur complement. It has a Cholesky factor for all K if A is positive definite. A
+/// device holds one panel and some rows of one slice at a time. The bits do not depend on the
+/// number of devices.
 /// @param matrix  [n][n]; the triangle i ≤ j is read, and it holds the inverse on return
 /// @param slices  number of slices
 /// @throws NotConverged naming the leading minor if the matrix is not positive definite

@@ -110,7 +110,8 @@ void subtract_closed_sum(const LoadedPoleModel& poles, double x_ry, const BandBl
                          const PairBlock& products, std::vector<Cplx>& sum) {
   const auto n_l = static_cast<std::size_t>(block.n_l), n_b = static_cast<std::size_t>(block.n_b);
   if (!poles.is_whole()) {
-    // Rows of a model have no matrix W*. Its forms are the terms of empty bands at x.
+    // A slice of the poles has no matrix W* of the closed sum on the device. The product of W* with
+    // a state is the term of an empty band at x = E − E_n, which the slice can sum.
     const std::vector<double> x(n_l * n_b, x_ry), occupation(n_b, 0.0);
     std::vector<Cplx> total(n_l);
     poles.add_diagonal(

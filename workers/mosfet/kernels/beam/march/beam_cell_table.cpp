@@ -7,9 +7,9 @@ namespace quasi::mosfet {
 namespace {
 
 constexpr int kPointsPerCell = 128, kFarPointsPerCell = 32;
-// Distance from a root, in points of the table, from which the cubic is accurate.
+// The cubics are accurate from this distance to a root on, in points of the table.
 constexpr double kPointsFromRoot = 20.0;
-// The coarser table begins at this distance from the last root, in cells of H.
+// The coarser table begins this far above the last root, in cells of H.
 constexpr double kFarCells = 2.0;
 
 }  // namespace
@@ -41,7 +41,7 @@ BeamCellTable::Column BeamCellTable::make_column(int j) const {
     column.volume.push_back(beam_volume(cell, grid_.shape, grid_.alpha_per_ev, edge));
     column.area.push_back(beam_area(cell, grid_.shape, grid_.alpha_per_ev, edge));
   }
-  // Distances below far_ev are not read; they keep the index simple.
+  // Entries below far_ev are never read. They stay 0 and make the index equal to the distance.
   const int first = static_cast<int>(column.far_ev / far_step_ev_) - 2;
   column.far_volume.resize(static_cast<std::size_t>(grid_.n_h + 2) * kFarPointsPerCell, 0.0);
   for (int m = std::max(0, first); m < static_cast<int>(column.far_volume.size()); ++m)

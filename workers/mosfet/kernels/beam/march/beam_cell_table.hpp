@@ -6,18 +6,19 @@
 
 namespace quasi::mosfet {
 
-/// Volumes beam_volume() and areas beam_area() of all cells as functions of the band edge. With
-/// Maxwell's statistics both depend on the distance of the edge from the cell's lower end and on j
-/// alone, so that one table for each j serves all k. Cubics through four points of the table give
-/// partly open cells to 1e-6 and volumes far above the edge to 1e-8. Closed cells and areas of
-/// fully open cells are exact. Next to the four distances where a cell opens or has opened
-/// completely, both have roots and are integrated (docs/theory/mosfet.md 17.10).
+/// Tabulates the volume beam_volume() and the area beam_area() of all cells (H_k, κ_j) as
+/// functions of the band edge ε (docs/theory/mosfet.md 17.10). With Maxwell's statistics both
+/// depend on H_k − ε and on j alone, where H_k is the lower end of the cell in H. One table for
+/// each j therefore serves all k. Cubics through four points of the table have a relative error of
+/// 1e-6 in partly open cells, and of 1e-8 in volumes far above the edge. Closed cells and areas of
+/// fully open cells are exact. A cell begins to open, or is completely open, at four distances
+/// H_k − ε. Neither function is smooth there, so that both are integrated near them.
 class BeamCellTable {
  public:
-  /// Makes the tables. With Fermi statistics they stay empty, and all cells are integrated.
+  /// Makes the tables. With Fermi statistics they stay empty, and every call integrates.
   explicit BeamCellTable(const BeamGrid& grid);
 
-  /// Returns beam_volume() of the cell with the number j in κ.
+  /// Returns beam_volume() of a cell, eV. @param j  number of the cell in κ @param edge_ev  ε
   double volume(const BeamCell& cell, int j, double edge_ev) const {
     const Column* column = column_of(j);
     const double above_ev = cell.h_low_ev - edge_ev;
@@ -27,7 +28,7 @@ class BeamCellTable {
     if (above_ev >= column->far_ev) return interpolated(column->far_volume, above_ev, far_step_ev_);
     return interpolated(column->volume, above_ev - column->roots_ev[0], step_ev_);
   }
-  /// Returns beam_area() of the cell with the number j in κ.
+  /// Returns beam_area() of a cell. The parameters are those of volume().
   double area(const BeamCell& cell, int j, double edge_ev) const {
     const Column* column = column_of(j);
     const double above_ev = cell.h_low_ev - edge_ev;
@@ -38,14 +39,14 @@ class BeamCellTable {
   }
 
  private:
-  /// Tables of one j.
+  /// Holds the tables of one j. Distances are H_k − ε.
   struct Column {
-    /// Distances at which the lower and the upper end of the cell in κ open, at the upper and the
-    /// lower end in H; increasing.
+    /// Distances at which one of the four corners of the cell opens, in ascending order. A corner
+    /// has the lower or upper end of the cell in κ, and the lower or upper end in H.
     double roots_ev[4];
-    double far_ev;                     ///< least distance that `far_volume` serves
-    std::vector<double> volume, area;  ///< at the distances roots_ev[0] + m · step
-    std::vector<double> far_volume;    ///< at the distances m · far_step
+    double far_ev;                     ///< least distance at which far_volume is read
+    std::vector<double> volume, area;  ///< values at the distances roots_ev[0] + m · step
+    std::vector<double> far_volume;    ///< values at the distances m · far_step
   };
   const Column* column_of(int j) const {
     return columns_.empty() ? nullptr : &columns_[static_cast<std::size_t>(j)];

@@ -7,14 +7,14 @@
 namespace quasi::mosfet {
 namespace {
 
-/// Euler steps at fixed levels.
+/// Takes Euler steps at fixed levels and adds up what passes the faces.
 class EulerSteps {
  public:
   EulerSteps(const BeamOperator& problem, const BeamScattering& scattering, BeamMarched* marched)
       : problem_(problem), scattering_(scattering), marched_(*marched) {}
 
-  /// Replaces `to` by its share plus the rest of an Euler step of `from`, and adds `passed_share`
-  /// of the electrons that pass the faces in the Euler step.
+  /// Sets `to` to share × `to` + (1 − share) × (`from` after an Euler step). The electrons that
+  /// pass the faces in the Euler step are counted with the factor passed_share.
   void take(const std::vector<double>& from, double dt_fs, double share, double passed_share,
             std::vector<double>* to) {
     const BeamGeometry& geometry = problem_.geometry();
@@ -75,7 +75,7 @@ class EulerSteps {
   void add_passed(int state, int k, double time_fs, const std::vector<double>& sum) {
     const BeamGeometry& geometry = problem_.geometry();
     const BeamGrid& grid = geometry.grid;
-    // A line's flux has the factor c_ν/Δx, and a current c_ν.
+    // The flux of a line has the factor c_ν/Δx, and a current has c_ν, so that Δx multiplies.
     const double factor = geometry.density_factor[static_cast<std::size_t>(state)] *
                           grid.boltzmann(k) * grid.dx_nm * time_fs;
     for (int n = 0; n <= grid.nx; ++n)

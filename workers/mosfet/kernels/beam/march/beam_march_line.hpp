@@ -6,34 +6,38 @@
 
 namespace quasi::mosfet {
 
-/// Values of g of both signs of k_x on one line, read at node i times `stride`.
+/// Refers to the values of g on one line of cells along x. Node i has the position i × stride.
 struct BeamLineValues {
-  const double* plus = nullptr;  ///< g of k_x > 0
-  const double* minus = nullptr;
+  const double* plus = nullptr;   ///< g⁺, the branch k_x > 0
+  const double* minus = nullptr;  ///< g⁻, the branch k_x < 0
   std::int64_t stride = 0;
 };
 
-/// Tells whether the inner face n of a line is fully open.
+/// Returns true if face n of a line is an inner one, and its cell is fully open there.
 QUASI_HD inline bool beam_face_is_open(const BeamLine& line, int n) {
   return n > 0 && n < line.nx && line.area[n * line.stride] == line.full;
 }
 
-/// Takes one Euler step of the streaming equations (beam_operator.hpp) with gain and loss along one
-/// line:
+/// Takes one Euler step of the streaming equations (docs/theory/mosfet.md 17.3) along one line,
+/// with the gain G and the loss λ of scattering:
 ///
 ///   ∂_t g⁺ = (c/Δx) [a ĝ⁺_{i−½} − a' ĝ⁺_{i+½} − turns]/V + G − λ g⁺,
 ///   turns = (a−a')₊ g⁺ − (a'−a)₊ g⁻
 ///
-/// and the mirror image for g⁻ (docs/theory/mosfet.md 17.3). Closed nodes get zero.
-/// @param line  its `feed` is the gain G @param third  face values of third order, where the line
-/// has them @param flux  (c/Δx) A (ĝ⁺ − ĝ⁻) at the faces i − ½ [nx+1] out, eV/fs
-/// @return the smallest new value
+/// and the mirror image for g⁻. Here a and a' are the areas A of the faces i − ½ and i + ½, V
+/// is the volume of node i, ĝ the value at a face and c the speed factor. Closed nodes get zero.
+/// @param line   line whose `feed` is G and whose `loss` is λ
+/// @param g      values before the step
+/// @param third  true: face values are of third order where four faces in a row are fully open
+/// @param out    receives the values after the step
+/// @param flux   receives (c/Δx) A (ĝ⁺ − ĝ⁻) at the faces i − ½, eV/fs, [nx+1]
+/// @return smallest new value
 QUASI_HD inline double march_beam_line(const BeamLine& line, const BeamLineValues& g, double dt_fs,
                                        bool third, const BeamLineSolution& out, double* flux) {
   const auto plus = [&](int i) { return g.plus[i * g.stride]; };
   const auto minus = [&](int i) { return g.minus[i * g.stride]; };
-  // Face values at face n. Four open faces in a row, the inner ones around node m−1 and node m,
-  // allow the upwind parabola of g⁺ at face m; those around m and m+1 that of g⁻.
+  // The loop makes the face values of face n. g⁺ takes the upwind parabola if the faces n−2 to
+  // n+1 are open, and g⁻ if the faces n−1 to n+2 are.
   int open_faces = 0;  // number of open faces in a row that end at face n+2
   const auto count = [&](int n) {
     open_faces = third && beam_face_is_open(line, n) ? open_faces + 1 : 0;

@@ -9,18 +9,19 @@
 namespace quasi::mosfet {
 namespace {
 
-/// One line of cells in H, at a node and a cell of κ.
+/// Holds the line of all cells in H at one node and one cell of κ. The symbols are those of
+/// sweep_levels(). Each list has one number for each cell; `flux` has one more.
 struct HLine {
   explicit HLine(int n_h)
       : old_volume(n_h), volume(n_h), held(n_h), rise(n_h), number(n_h), flux(n_h + 1) {}
   std::vector<double> old_volume, volume;  ///< V F before, and V' after
-  std::vector<double> held;                ///< ρ V̂ F after
+  std::vector<double> held;                ///< V̂ F
   std::vector<double> rise;                ///< U at the lower end of each cell
   std::vector<double> number;              ///< V f
   std::vector<double> flux;                ///< number that rises through the lower end of each cell
 };
 
-// Fills U. Sums start at the top, because the volumes of a Maxwellian fall with H.
+// Fills line->rise with U. Sums start at the top, where V F is smallest, so that rounding is small.
 void find_rise(HLine* line) {
   double before = 0.0, after = 0.0;
   for (const double value : line->old_volume) before += value;
@@ -31,7 +32,8 @@ void find_rise(HLine* line) {
     line->rise[k] = rise += ratio * line->held[k] - line->old_volume[k];
 }
 
-// Fills the flux through the lower end of cell k > 0. `donor_only` leaves out the other cell.
+// Fills line->flux by the rule of Lax and Wendroff. With `donor_only` ĥ is that of the cell which
+// gives electrons, and the other cell does not count.
 void find_flux(bool donor_only, HLine* line) {
   const std::size_t n = line->number.size();
   line->flux[0] = line->flux[n] = 0.0;
@@ -43,7 +45,7 @@ void find_flux(bool donor_only, HLine* line) {
     flux = 0.0;
     if (!(given > 0.0)) continue;
     const double donor = line->number[from] / given;
-    // The share of the donor cell that moves.
+    // `share` is the part of the donor cell that moves.
     const double share = std::min(1.0, std::fabs(rise) / given);
     if (donor_only || !(taken > 0.0))
       flux = std::copysign(share, rise) * line->number[from];
@@ -52,7 +54,7 @@ void find_flux(bool donor_only, HLine* line) {
   }
 }
 
-// Lets no cell give more than it holds.
+// Reduces the flux so that no cell gives more than it holds.
 void limit_flux(HLine* line) {
   const std::size_t n = line->number.size();
   std::vector<double> share(n, 1.0);
@@ -71,8 +73,8 @@ std::vector<double> moved(const HLine& line) {
   return out;
 }
 
-// Gives what is left in closed cells to the next open cell above, or to the highest one. @return
-// the number that found no open cell
+// Moves the number in every closed cell to the next open cell above. If there is none, the highest
+// open cell gets it. @return the number on a line without open cells, else 0
 double empty_closed_cells(const std::vector<double>& volume, std::vector<double>* number) {
   double carried = 0.0;
   std::size_t last = volume.size();
@@ -91,7 +93,8 @@ double empty_closed_cells(const std::vector<double>& volume, std::vector<double>
   return 0.0;
 }
 
-// Moves the numbers of a line. @return the number that found no open cell
+// Replaces the numbers of a line by those after the move of the levels.
+// @return the number on a line without open cells, else 0
 double sweep_line(HLine* line) {
   find_flux(false, line);
   std::vector<double> number = moved(*line);
@@ -99,7 +102,7 @@ double sweep_line(HLine* line) {
     find_flux(true, line);
     limit_flux(line);
     number = moved(*line);
-    // Rounding may leave less than nothing in a cell that gave all.
+    // Rounding may leave a negative number in a cell that gave all.
     for (std::size_t k = 0; k + 1 < number.size(); ++k)
       if (number[k] < 0.0) {
         number[k + 1] += number[k];
@@ -111,13 +114,13 @@ double sweep_line(HLine* line) {
   return left;
 }
 
-/// Weights of the three band edges of a node in V̂.
+/// Holds e^{(ε'−ε)/kT} at the left face, the centre and the right face of a node.
 struct EdgeWeights {
   double before, here, after;
 };
 
-/// Sweeps the lines of one state and node, from the highest cell of κ down. A line that closes
-/// gives its electrons to the next one.
+/// Moves the electrons of all lines of one state and node, from the highest cell of κ down. A line
+/// that closes as a whole gives its electrons to the next lower cell of κ.
 class NodeSweep {
  public:
   NodeSweep(const PlacedLevels& before, const PlacedLevels& after)
@@ -178,7 +181,7 @@ class NodeSweep {
     for (int k = 0; k < nk; ++k)
       values[k * nj] =
           line_.volume[k] > 0.0 ? line_.number[k] / (line_.volume[k] * boltzmann_[k]) : 0.0;
-    // The lowest line of κ is open wherever any line is.
+    // The lowest line of κ is open if any line is, so that it has nothing left to give.
     return is_last ? 0.0 : carried + left;
   }
 

@@ -16,9 +16,11 @@ namespace {
 
 // Levels move by at most this share of ΔH in one sweep, so that no cell gives more than it holds.
 constexpr double kLargestMove = 0.5;
-// The inflow becomes neutral within a few transits of the contact column.
+// The shift of E_F of a neutral inflow relaxes with this time, which is a few transits of the
+// contact column.
 constexpr double kNeutral_fs = 5.0;
-// The field has this error relative to run.tol_v.
+// The field may have an error of kShareOfTolerance times run.tol_v. Newton's method converges
+// quadratically: after a last step δV the error is about δV²/kCurvature_v.
 constexpr double kShareOfTolerance = 1e-2, kCurvature_v = 0.025;
 
 double lowest_of(const BeamLevels& levels) {
@@ -135,7 +137,8 @@ void BeamTransient::begin_batch() {
 }
 
 double BeamTransient::step_until(double stop_fs) const {
-  // The largest step along x changes little from field to field.
+  // The largest stable step along x is that of the last field. The margin allows for its change to
+  // the next field.
   constexpr double kMargin = 0.97;
   double longest_fs = settings_.step_fs;
   if (const double part_fs = kMargin * along_x_fs_; part_fs > 0.0)
@@ -258,7 +261,8 @@ void BeamTransient::move_to(const BeamLevels& levels) {
   }
 }
 
-// Returns ϱ at a time after the last step, by the parabola through the last three.
+// Returns the sheet densities ϱ at a time after the last step. They follow the parabola in time
+// through the densities at the last three ends of steps.
 std::vector<double> BeamTransient::sheet_at(double time_fs) const {
   std::array<double, 3> weight{1.0, 1.0, 1.0};
   for (int a = 0; a < 3; ++a)
@@ -289,7 +293,7 @@ BeamProblem BeamTransient::problem_at(double time_fs) const {
       device_.elastic.roughness(device_.problem, grid_, placed_.levels, subbands_.psi);
   problem.relaxation_fs = device_.elastic.relaxation_fs(grid_, placed_.levels);
   if (!grid_.shape.fermi || problem.processes.empty()) return problem;
-  // Blocking is linearised around the present occupations.
+  // The factors 1 − f of scattering are linearised around the present occupations.
   const BeamScattering present(placed_.geometry, placed_.levels, {}, problem.overlap, level_of_);
   problem.filling = present.mean(g_);
   for (std::size_t cell = 0; cell < problem.filling.size(); ++cell)

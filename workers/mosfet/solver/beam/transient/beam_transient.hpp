@@ -11,58 +11,61 @@
 
 namespace quasi::mosfet {
 
-/// Returns the voltages of a bias point at a time, fs.
+/// Function that returns the voltages of a bias point at a time, fs.
 using BiasAt = std::function<BiasPoint(double time_fs)>;
 
-/// Settings of a transient of the beam scheme.
+/// Holds the settings of a transient of the beam scheme.
 struct BeamTransientSettings {
   double step_fs = 1.4;  ///< longest time between two fields, if the steps along x are shorter
   double cfl = 0.7;      ///< share of the largest stable step at fixed levels
 };
 
-/// One step of a transient.
+/// Holds the results of one step of a transient.
 struct BeamTransientStep {
-  StepRecord record;           ///< residual: last |δV| of the field, V
-  std::vector<double> passed;  ///< electrons through the faces i − ½ [nx+1], 1/nm
+  StepRecord record;           ///< its residual is the last |δV| of the field, V
+  std::vector<double> passed;  ///< electrons through the faces i − ½ per nm of width, [nx+1]
   double least = 0;            ///< smallest g
 };
 
-/// Chooses one grid that holds the levels of several biases: that of the first one, with more cells
-/// of H where the other ones need them.
+/// Makes one grid that holds the levels of several biases. It is the grid of the first bias, with
+/// more cells of H below and above if the other biases need them.
 BeamGrid make_transient_grid(const BeamDevice& device, const std::vector<BiasPoint>& biases);
 
 /// Begin here: advances one bias point of the beam scheme in time (docs/theory/mosfet.md 17.10).
 /// kernels/beam/march moves the electrons, beam_transient_run.hpp runs the points of a deck.
 ///
-/// A step has one field at its middle, from extrapolated densities. The electrons move through the
-/// cells of H to the levels of that field (sweep_levels()) and then along x (march_beam()). A
-/// restored state continues with the same bits after begin_batch().
+/// A step solves the field (Poisson and Schrödinger) once, for the densities at its middle, which
+/// are extrapolated from earlier steps. The electrons then move through the cells of H to the
+/// levels of that field (sweep_levels()), and along x at these levels (march_beam()). If
+/// begin_batch() is called where a state is saved, a restored run continues with the same bits.
 class BeamTransient {
  public:
-  /// @param grid  outlives the object
+  /// @param bias_at  voltages as a function of time
+  /// @param grid     grid of make_transient_grid(), which must outlive the object
   BeamTransient(const BeamDevice& device, BiasAt bias_at, const BeamTransientSettings& settings,
                 const BeamGrid& grid);
 
-  /// Starts at t = 0 from the steady state of its bias. @throws NotConverged
+  /// Starts at t = 0 from the steady state of the bias at that time.
+  /// @throws NotConverged if there is no steady state
   void start(BeamKernels& kernels, Progress& progress);
-  /// Returns the state, in a PointState of its own layout: `pdf` is g, `trend_v` and `curvature_v`
-  /// are earlier densities.
+  /// Returns the state for a checkpoint. PointState belongs to the scheme `weno`; here its member
+  /// `pdf` holds g, and `trend_v` and `curvature_v` hold the densities of earlier steps.
   PointState state() const;
-  /// Returns to a state.
+  /// Continues from a state that state() has returned.
   void restore(const PointState& state);
-  /// Drops the factorised matrices of the field, which a restored state lacks.
+  /// Drops the factorised matrices of the field, because a restored state has none.
   void begin_batch();
 
-  /// Returns the longest step that ends at `stop_fs` after a whole number of equal steps. It holds
-  /// a whole number of the largest stable steps along x.
+  /// Divides the time until `stop_fs` into equal steps and returns their length, fs. A step holds
+  /// as many stable steps along x as fit into settings.step_fs, and at least one.
   double step_until(double stop_fs) const;
-  /// Advances by a time. @throws NotConverged if the levels leave the cells of H
+  /// Advances by dt_fs. @throws NotConverged if the levels leave the cells of H
   BeamTransientStep step(double dt_fs);
 
-  /// Returns the field of the present densities and voltages.
+  /// Returns the field for the present densities and voltages.
   Equilibrium field_now();
-  /// Returns the present state in the form of a steady one, with the electrons at the levels of
-  /// field_now().
+  /// Moves the electrons to the levels of field_now(), and returns the present state in the form of
+  /// a steady one, for the results.
   BeamSteadyState present();
 
   double time_fs() const { return time_fs_; }
@@ -84,16 +87,16 @@ class BeamTransient {
   const BeamGrid& grid_;
   BeamCellTable table_;
   std::vector<int> level_of_;
-  std::vector<double> g_;  ///< in the layout of BeamOperator, at the levels `placed_`
+  std::vector<double> g_;  ///< occupations in the layout of BeamOperator, at the levels placed_
   PlacedLevels placed_;
-  std::vector<double> potential_v_;  ///< of the last field, to which `placed_` belongs
+  std::vector<double> potential_v_;  ///< potential of the last field, to which placed_ belongs
   Subbands subbands_;
-  /// ϱ of one valley at the last three ends of steps, latest first [n_states][nx], and the times.
+  /// ϱ of one valley at the last three ends of steps, the latest first, 1/nm², [n_states][nx].
   std::array<std::vector<double>, 3> sheet_nm2_;
-  std::array<double, 3> sheet_fs_{};
-  std::array<double, 2> shifts_ev_{};  ///< of E_F of a neutral inflow, at source and drain
+  std::array<double, 3> sheet_fs_{};   ///< times of these densities
+  std::array<double, 2> shifts_ev_{};  ///< shifts of E_F of a neutral inflow at source and drain
   double time_fs_ = 0, last_dt_fs_ = 0;
-  double along_x_fs_ = 0;  ///< largest step along x at the last levels; 0: not known
+  double along_x_fs_ = 0;  ///< largest stable step along x at the last levels; 0: not known
   std::int64_t steps_ = 0;
   KeptMatrix kept_, kept_now_;
 };

@@ -16,14 +16,15 @@
 namespace quasi::mosfet {
 namespace {
 
-constexpr double kInstant_fs = 1e-9;  // times closer than this are equal
-// Steps between two checkpoints at most. The field's matrices are renewed there.
+constexpr double kInstant_fs = 1e-9;  // Times that are closer than this are equal.
+// A checkpoint follows after at most this number of steps. The matrices of the field are factorised
+// anew there.
 constexpr int kBatchSteps = 20;
-// Two fields are at most this time times run.cfl apart: with the default 1.4 fs, half of the
-// inverse plasma frequency of contacts with 1e20 cm-3.
+// Two fields are at most this time × run.cfl apart. With the default run.cfl = 0.7 this is 1.4 fs,
+// half of the inverse plasma frequency of contacts with 1e20 cm-3.
 constexpr double kFieldOfCfl_fs = 2.0;
 
-// Lists the voltages of the start and the extremes that the waveforms reach.
+// Lists the voltages at t = 0, and all combinations of the extremes of both waveforms.
 std::vector<BiasPoint> reached_biases(const SweepState& sweep, int point) {
   std::vector<BiasPoint> reached{sweep.bias_at(point, 0.0)};
   const auto range = [&](const Waveform& wave) {
@@ -45,7 +46,7 @@ std::vector<BiasPoint> reached_biases(const SweepState& sweep, int point) {
   return reached;
 }
 
-/// The transient of one point with its tables and its checkpoints.
+/// Runs the transient of one bias point, and makes its tables and checkpoints.
 class TransientRun {
  public:
   TransientRun(int chain, const BeamDevice& device, SweepState& sweep)
@@ -61,7 +62,7 @@ class TransientRun {
     at_.point = point_;
   }
 
-  /// Begins at t = 0, or where the checkpoint has ended.
+  /// Begins at t = 0, or at the time of the checkpoint if there is one.
   void begin(BeamKernels& kernels) {
     Piece& kept = sweep_.resumed_running[static_cast<std::size_t>(chain_)];
     if (kept.data != nullptr) {
@@ -76,7 +77,7 @@ class TransientRun {
 
   bool has_ended() const { return transient_.time_fs() >= deck_.run.t_end_fs - kInstant_fs; }
 
-  /// Makes the steps up to the next checkpoint.
+  /// Takes the steps up to the next checkpoint.
   void batch() {
     transient_.begin_batch();
     const int steps = std::min(deck_.run.refresh_steps, kBatchSteps);

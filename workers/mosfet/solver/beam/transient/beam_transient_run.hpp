@@ -7,9 +7,12 @@
 
 namespace quasi::mosfet {
 
-/// Runs the transient of the only bias point of a chain: from the steady state at t = 0, or from
-/// the checkpoint of an earlier attempt, to run.t_end_fs. Publishes its state and its result.
-/// @param stop  another device of this rank has failed
+/// Runs the transient of the only bias point of a chain to run.t_end_fs (docs/theory/mosfet.md
+/// 17.10). It begins with the steady state at t = 0, or with the checkpoint of an earlier attempt,
+/// and publishes checkpoints and the result.
+/// @param chain  number of the chain in `sweep`
+/// @param stop   becomes true when another device of this rank has failed
+/// @throws NotConverged with the bias, the time and a remedy
 void run_beam_transient(int chain, const BeamDevice& device, BeamKernels& kernels,
                         const std::atomic<bool>& stop, SweepState& sweep);
 
