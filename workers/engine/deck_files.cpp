@@ -76,7 +76,7 @@ void add_named_directory(const std::string& kind, const fs::path& deck, const to
       files.push_back({.path = (named / name).lexically_normal(), .line = line});
 }
 
-/// Adds the plain files of a folder that holds one of the files `marks`.
+/// Adds all plain files of a folder if it has a file with one of the names `marks`.
 void add_marked_folder(const std::vector<std::string>& marks, const fs::path& directory,
                        const fs::path& named, int line, std::vector<DeckFile>& files) {
   std::error_code error;

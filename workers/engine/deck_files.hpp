@@ -19,9 +19,9 @@ struct DeckFile {
 ///
 /// A deck directory reads the files in it whose names match the kind's patterns. A TOML deck reads
 /// itself, each existing file that one of its text values names, the matching files of the
-/// directory that its top-level `directory` names, and the files of a folder that the kind reads
-/// as one (Task::marks_of_folders). The list is not filtered: the caller decides on
-/// links, paths outside the deck and sizes.
+/// directory that its top-level `directory` names, and all files of a folder that the kind reads
+/// as a whole (Task::marks_of_folders). The list is not filtered: the caller decides on links,
+/// paths outside the deck and sizes.
 ///
 /// @throws InvalidInput if there is no such deck, if it cannot be parsed, or if a directory holds
 /// no file of the kind.

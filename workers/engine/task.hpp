@@ -58,8 +58,9 @@ class Task {
   /// syntax of fnmatch. No result file matches one of them.
   virtual std::vector<std::string> deck_file_patterns() const = 0;
 
-  /// Returns names of files that mark a folder as input: a deck that names a folder with one of
-  /// them reads all of its files. Empty: the kind reads no folders.
+  /// Returns the names of files that mark a folder as an input. If a deck names a folder which has
+  /// one of these files, it reads all files of the folder. A kind that reads no folders returns an
+  /// empty list.
   virtual std::vector<std::string> marks_of_folders() const { return {}; }
 
   /// Returns the formats that run() can write in addition to result.h5.

@@ -35,7 +35,8 @@ void write_wavefunctions(const std::filesystem::path& path, const Wavefunctions&
 void write_wavefunctions_hdf5(const std::filesystem::path& path, const Wavefunctions& waves);
 /// Writes RHO, VXC or VSC, by the title in the header. @throws StorageError
 void write_field(const std::filesystem::path& path, const PlaneWaveField& field);
-/// Writes VKB. All k-points have equal weights. @throws StorageError
+/// Writes the file VKB of BerkeleyGW with equal weights of all k-points.
+/// @throws StorageError if the file cannot be written
 void write_projectors(const std::filesystem::path& path, const Projectors& projectors);
 
 /// Checks that two files belong to one calculation: cell, atoms, cut-off, grid.

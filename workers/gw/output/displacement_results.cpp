@@ -43,7 +43,7 @@ bool has_vxc(const DisplacementElements& found) {
   return !found.at.empty() && !found.at[0].empty() && !found.at[0][0].vxc.empty();
 }
 
-/// True if blocks of random vectors give statistical errors.
+/// Returns true if blocks of random vectors give statistical errors.
 bool has_blocks(const DisplacementElements& found) {
   return !found.at.empty() && !found.at[0].empty() && !found.at[0][0].sigma_without.empty();
 }
@@ -54,7 +54,8 @@ std::vector<Cplx> sigma_matrix(const ElementsAtK& at) {
   return sigma;
 }
 
-/// Returns one part of the estimates of the mean ∂Σ, eV/Bohr, [displacement][k][bra][ket].
+/// Returns one member of the estimates of ∂Σ (value or half width), eV/Bohr,
+/// [displacement][k][bra][ket].
 std::vector<Cplx> all_estimates(const DisplacementElements& found,
                                 std::vector<Cplx> ComplexEstimates::*part) {
   std::vector<Cplx> values;
@@ -66,7 +67,7 @@ std::vector<Cplx> all_estimates(const DisplacementElements& found,
   return values;
 }
 
-/// Returns the norm of a matrix, eV/Bohr.
+/// Returns the Frobenius norm of a matrix, eV/Bohr. @param matrix_ry  elements in Ry/Bohr
 double norm_of(const std::vector<Cplx>& matrix_ry) {
   double sum = 0.0;
   for (const Cplx& value : matrix_ry) sum += std::norm(value);
@@ -199,7 +200,8 @@ std::string table_of_gw(const nlohmann::json& summary) {
 
 namespace {
 
-/// Formats the norm of dSigma of each displacement and k with its interval; empty without blocks.
+/// Formats a table of the norm of dSigma with its interval, for each displacement and k. The text
+/// is empty without blocks of random vectors.
 std::string table_of_errors(const nlohmann::json& rows) {
   if (rows.empty() || !rows.front().contains("sigma_half_width_ev_per_bohr")) return "";
   std::string text =

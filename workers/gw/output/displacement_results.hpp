@@ -16,8 +16,8 @@ void write_displacements(const DisplacementElements& found, const MeanField& fie
 /// on the basis of a multiplet, and the acoustic sums; eV/Bohr.
 nlohmann::json summary_of_displacements(const DisplacementElements& found, const MeanField& field);
 
-/// Formats the largest deviation from finite displacements among the rows of a summary. The text is
-/// empty without finite displacements.
+/// Formats the largest deviation of dSigma from finite displacements among the rows of a summary.
+/// The text is empty if the job has no such check.
 std::string deviations_of(const nlohmann::json& summary);
 
 /// Formats the table of that summary.

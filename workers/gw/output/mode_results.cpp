@@ -45,7 +45,7 @@ bool has_gw(const ModeElements& phonons) {
   return !phonons.couplings.empty() && phonons.couplings.front().gw_ev.has_value();
 }
 
-/// True if blocks of random vectors give statistical errors.
+/// Returns true if blocks of random vectors give statistical errors.
 bool has_errors(const ModeElements& phonons) {
   return !phonons.couplings.empty() && phonons.couplings.front().sigma_error.has_value();
 }
@@ -325,7 +325,8 @@ std::string table_of_enhancements(const nlohmann::json& rows) {
   return text;
 }
 
-/// Formats dSigma and its ratio to g with their intervals; empty without blocks.
+/// Formats a table of dSigma and of its ratio to g with their intervals. The text is empty without
+/// blocks of random vectors.
 std::string table_of_errors(const nlohmann::json& rows) {
   if (rows.empty() || !rows.front().contains("sigma_half_width_mev")) return "";
   std::string text =

@@ -39,10 +39,10 @@ Matrices all_mode_elements(const std::vector<WaveVectorElements>& list,
   return values;
 }
 
-/// True if the crystal has V_xc, so that g^GW is known.
+/// Returns true if the crystal has V_xc, so that g^GW is known.
 bool has_vxc(const DisplacementElements& found) { return !found.at[0][0].vxc.empty(); }
 
-/// True if the deck has Born charges, so that the long-range part is known.
+/// Returns true if the deck has Born charges, so that the long-range part is known.
 bool has_long_range(const DisplacementElements& found) {
   return !found.at[0][0].long_range.empty();
 }
@@ -276,8 +276,8 @@ std::string shown_bands(const nlohmann::json& bands) {
   return range;
 }
 
-/// Formats g^GW = g − ⟨∂V_xc⟩ + ⟨∂Σ⟩ of each displacement at each q; empty without
-/// V_xc.
+/// Formats a table of g^GW = g − ⟨∂V_xc⟩ + ⟨∂Σ⟩ of each displacement at each q. The
+/// text is empty without V_xc.
 std::string table_of_gw(const nlohmann::json& rows) {
   if (!rows.front().contains("gw_ev_per_bohr")) return "";
   std::string text =

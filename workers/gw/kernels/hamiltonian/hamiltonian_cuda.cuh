@@ -9,8 +9,8 @@
 
 namespace quasi::gw::cuda {
 
-/// H on complex vectors in device memory (docs/theory/gw.md 9.1). The local potential acts by
-/// batched transforms of the whole box, and the projectors by two products. Two real states a, b
+/// Applies H to complex vectors in device memory (docs/theory/gw.md 9.1). The local potential acts
+/// by batched transforms of the whole box, and the projectors by two products. Two real states a, b
 /// are the vector a + ib. The components of a spinor are two rows of a batch, and the matrix D
 /// between its projectors is sparse.
 class CudaOperator {
@@ -30,14 +30,15 @@ class CudaOperator {
   void add_projectors(const double2* x, double2* hx, std::int64_t rows);
 
   SharedContext context_;
-  std::int64_t n_ = 0;  ///< plane waves
+  std::int64_t n_ = 0;  ///< number of plane waves
   std::int64_t n_spinor_ = 1, n_box_ = 0, n_projectors_ = 0, batch_ = 0;
   FftBox box_{};
   quasi::cuda::DeviceBuffer<double> kinetic_, potential_;
   quasi::cuda::DeviceBuffer<std::int32_t> box_index_;      ///< [n_pw]
   quasi::cuda::DeviceBuffer<std::int32_t> plane_wave_at_;  ///< of each point of the box, or −1
   quasi::cuda::DeviceBuffer<double2> beta_, right_, overlap_, boxes_;
-  /// SparseMatrix of spinors, and its product with `overlap_`; empty: there is none
+  /// HamiltonianParts::coupling, and its product with overlap_. The buffers are empty without
+  /// spinors.
   quasi::cuda::DeviceBuffer<std::int32_t> coupling_begin_, coupling_column_;
   quasi::cuda::DeviceBuffer<double2> coupling_value_, coupled_;
   FftPlanCuda plan_;

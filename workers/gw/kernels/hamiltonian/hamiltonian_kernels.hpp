@@ -15,10 +15,10 @@ struct RitzPairs {
   std::vector<double> residual_ry;  ///< ‖Hψ − Eψ‖
 };
 
-/// States of one Hamiltonian in the memory of one device, [size()][n_pw]. n_pw is the order of H,
-/// which counts the plane waves of both components of spinors. They are real numbers if
-/// HamiltonianOperator::is_real(). The first states may be fixed: steps act on the states from
-/// `first` on.
+/// Holds states of one Hamiltonian in the memory of one device, [size()][n_pw]. Here n_pw is the
+/// order of H, which counts the plane waves of both components of spinors. The coefficients are
+/// real numbers if HamiltonianOperator::is_real(). The first states may be fixed: steps act on the
+/// states from `first` on.
 class StateBlock {
  public:
   virtual ~StateBlock() = default;
@@ -37,7 +37,7 @@ class StateBlock {
   virtual std::vector<Cplx> read(std::int64_t count) const = 0;
 };
 
-/// The Hamiltonian of one k-point on one device. n_pw is its order, as of StateBlock.
+/// Holds the Hamiltonian of one k-point on one device. n_pw is its order, as in StateBlock.
 class LoadedHamiltonian {
  public:
   virtual ~LoadedHamiltonian() = default;

@@ -102,11 +102,12 @@ class HamiltonianOperator::Worker {
   }
 
   const HamiltonianOperator& h_;
-  std::int64_t n_, n_projectors_;  ///< of one component
+  std::int64_t n_, n_projectors_;  ///< plane waves and projectors of one component
   FftArray box_;
-  /// ⟨Dβ_p|x⟩, [kBatch][n_spinor][n_projectors]; ⟨β_p|x⟩ of spinors.
+  /// Products with the projectors, [kBatch][n_spinor][n_projectors]. They are Σ_q D_pq
+  /// ⟨β_q|x⟩ of one component, and ⟨β_p|x_σ⟩ of spinors.
   std::vector<Cplx> overlap_;
-  std::vector<Cplx> coupled_;  ///< D overlap of spinors
+  std::vector<Cplx> coupled_;  ///< D times `overlap_` of spinors; else empty
 };
 
 HamiltonianOperator::HamiltonianOperator(HamiltonianParts parts) : parts_(std::move(parts)) {

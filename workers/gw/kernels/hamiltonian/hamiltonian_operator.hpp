@@ -14,8 +14,8 @@ namespace quasi::gw {
 /// Holds the elements D_rc ≠ 0 of a matrix row by row. Row r has the elements begin[r] to
 /// begin[r + 1] − 1.
 struct SparseMatrix {
-  std::vector<std::int32_t> begin;   ///< [n_rows + 1]; empty: there is no matrix
-  std::vector<std::int32_t> column;  ///< c of each element
+  std::vector<std::int32_t> begin;   ///< first element of each row, [n_rows + 1], or empty
+  std::vector<std::int32_t> column;  ///< column c of each element
   std::vector<Cplx> value;           ///< D_rc of each element
 
   std::int64_t n_rows() const { return std::ssize(begin) - 1; }
@@ -23,20 +23,22 @@ struct SparseMatrix {
   void apply(const Cplx* x, std::int64_t count, Cplx* y) const;
 };
 
-/// Parts of the mean-field Hamiltonian at one k on the plane waves of its sphere
-/// (docs/theory/gw.md 9.1), Ry. Kinetic energy and local potential act on each component of a
-/// spinor alone. The projectors couple both components (docs/theory/gw.md 15.1).
+/// Holds the parts of the mean-field Hamiltonian at one k, Ry, on the plane waves of its sphere
+/// (docs/theory/gw.md 9.1). Kinetic energy and local potential act on each component of a spinor
+/// alone. The projectors couple both components (docs/theory/gw.md 15.1).
 struct HamiltonianParts {
-  int n_spinor = 1;                     ///< components of a state; 2: spinors
+  int n_spinor = 1;                     ///< components of a state; spinors have 2
   FftBox box{};                         ///< holds G and all differences G − G' without wrapping
   std::vector<std::int32_t> box_index;  ///< position of each G, [n_pw]
   std::vector<double> kinetic_ry;       ///< |k+G|², [n_pw]
   /// Positions of the plane waves of the local potential and V(G), where it is not 0.
   std::vector<std::pair<std::int32_t, Cplx>> potential_ry;
-  std::vector<Cplx> beta;   ///< projectors β_p(k+G), [n_projectors][n_pw]
-  std::vector<Cplx> right;  ///< Σ_q D_pq β*_q(k+G), [n_projectors][n_pw]; β*_p of spinors
-  /// D_pq^{σσ'} of spinors, Ry. Row σ n_projectors + p and column σ' n_projectors + q belong to
-  /// the components σ, σ' = 0 (↑), 1 (↓).
+  std::vector<Cplx> beta;  ///< projectors β_p(k+G), [n_projectors][n_pw]
+  /// Σ_q D_pq β*_q(k+G) of states with one component, β*_p(k+G) of spinors;
+  /// [n_projectors][n_pw].
+  std::vector<Cplx> right;
+  /// D_pq^{σσ'} of spinors, Ry. Its row is σ n_projectors + p and its column σ' n_projectors +
+  /// q. The components are σ, σ' = 0 (↑) and 1 (↓).
   SparseMatrix coupling;
 };
 
@@ -54,15 +56,15 @@ struct ChebyshevSeries {
   View<const double, 2> coefficients;     ///< c_kl, [n_functions][degree + 1]
 };
 
-/// The mean-field Hamiltonian as an operator on blocks of states, on the processor
-/// (docs/theory/gw.md 9.1):
+/// Applies the mean-field Hamiltonian to blocks of states on the processor, without storing its
+/// matrix (docs/theory/gw.md 9.1):
 ///
 ///   H c = |k+G|² c + FFT[V(r) FFT⁻¹ c] + Σ_pq β_p D_pq ⟨β_q|c⟩.
 ///
-/// A spinor c = (c_↑, c_↓) has the components of all plane waves one after the other. Each of
-/// them is transformed by itself, and the last term is Σ_σ'pq β_p D_pq^{σσ'} ⟨β_q|c_σ'⟩.
-/// Matrices are never stored. Results do not depend on the number of threads: states are handled in
-/// batches of one size, each by one thread.
+/// A spinor c = (c_↑, c_↓) has the coefficients of ↑ for all plane waves, followed by those
+/// of ↓. Each component is transformed by itself, and the last term is Σ_σ'pq β_p D_pq^{σσ'}
+/// ⟨β_q|c_σ'⟩. Results do not depend on the number of threads. Each thread takes batches of
+/// states, whose size is fixed.
 class HamiltonianOperator {
  public:
   /// @throws InvalidInput if V(−G) differs from V*(G), so that H is not Hermitian.

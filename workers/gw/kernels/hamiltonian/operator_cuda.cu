@@ -15,7 +15,7 @@ namespace late = quasi::cuda::late;
 
 constexpr const char* kWhat = "the Hamiltonian";
 constexpr int kThreads = 256;
-/// A batch has at most this number of vectors. Smaller batches of large boxes keep the GPU as busy.
+/// Largest number of vectors in a batch. With large boxes fewer vectors keep the GPU busy.
 constexpr std::int64_t kLargestBatch = 64;
 constexpr std::int64_t kBoxes_bytes = std::int64_t{1} << 29;
 
@@ -24,7 +24,8 @@ dim3 grid_of(std::int64_t points, std::int64_t vectors) {
           static_cast<unsigned>(vectors)};
 }
 
-/// Fills the box of one vector in each blockIdx.y, with 0 where there is no plane wave.
+/// Fills the boxes of several vectors; blockIdx.y is the number of the vector. Points without a
+/// plane wave get 0.
 __global__ void fill_boxes(const double2* x, const std::int32_t* plane_wave_at, std::int64_t n,
                            std::int64_t n_box, double2* boxes) {
   const std::int64_t r = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -40,14 +41,14 @@ __global__ void multiply_boxes(const double* potential, std::int64_t n_box, doub
   value = {value.x * potential[r], value.y * potential[r]};
 }
 
-/// Plane waves of a state, and their places in the box.
+/// Refers to the plane waves of a state and their positions in the box of n_box points.
 struct PlaneWaves {
-  const std::int32_t* box_index;  ///< [n]
+  const std::int32_t* box_index;  ///< position of each plane wave, [n]
   const double* kinetic;          ///< |k+G|², [n]
   std::int64_t n, n_box;
 };
 
-/// Computes hx = |k+G|² x, plus the box where `boxes` is not null.
+/// Computes hx = |k+G|² x + V x, where V x comes from `boxes`. With null `boxes` V is 0.
 __global__ void collect(const double2* boxes, PlaneWaves at, const double2* x, double2* hx) {
   const std::int64_t g = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (g >= at.n) return;
@@ -58,7 +59,8 @@ __global__ void collect(const double2* boxes, PlaneWaves at, const double2* x, d
                                fma(at.kinetic[g], value.y, local.y)};
 }
 
-/// Computes coupled[v][row] = Σ_c D[row][c] overlap[v][c] for index = v n_rows + row.
+/// Computes coupled[v][row] = Σ_c D[row][c] overlap[v][c] of a SparseMatrix D. The index of a
+/// thread is v n_rows + row.
 struct CoupleProjectors {
   const std::int32_t* begin;
   const std::int32_t* column;
@@ -116,7 +118,8 @@ std::int64_t CudaOperator::use_batch(std::int64_t wanted) {
   const std::int64_t batch = std::max<std::int64_t>(1, std::min({wanted, fits, kLargestBatch}));
   if (batch == batch_) return batch_;
   context_->use();
-  check(cudaStreamSynchronize(context_->stream()), kWhat);  // earlier work uses the old boxes
+  // Earlier work may still use the old boxes.
+  check(cudaStreamSynchronize(context_->stream()), kWhat);
   batch_ = batch;
   const std::int64_t rows = batch * n_spinor_;
   overlap_ = DeviceBuffer<double2>(static_cast<std::size_t>(rows * n_projectors_), kWhat);
@@ -136,7 +139,7 @@ void CudaOperator::apply(const double2* x, double2* hx, std::int64_t count) {
     fill_boxes<<<grid_of(n_box_, rows), kThreads, 0, stream>>>(x, plane_wave_at_.data(), n_, n_box_,
                                                                boxes_.data());
     check_launch(kWhat);
-    // The potential is that at −r, where the first transform takes the states.
+    // The first transform brings the states to −r, and potential_ holds V(−r), too.
     plan_.run(boxes_.data(), stream, CUFFT_FORWARD);
     multiply_boxes<<<grid_of(n_box_, rows), kThreads, 0, stream>>>(potential_.data(), n_box_,
                                                                    boxes_.data());

@@ -12,7 +12,8 @@
 namespace quasi::gw {
 namespace {
 
-/// Holds the random vectors of Σ, and ε⁻¹ without each of their blocks.
+/// Holds the random vectors of the pseudobands of Σ, and ε⁻¹ without each block of them in
+/// turn.
 class RandomStates {
  public:
   RandomStates(GroupedScreening* groups, const Calculation& run)
@@ -32,7 +33,7 @@ class RandomStates {
 
  private:
   Wavefunctions factors_;
-  std::vector<std::vector<DielectricMatrix>> epsilon_;  ///< [block][q]
+  std::vector<std::vector<DielectricMatrix>> epsilon_;  ///< ε⁻¹ without one block, [block][q]
   FilteredPseudobands random_;
 };
 
@@ -42,14 +43,14 @@ void solve_modes(const Deck& deck, const DisplacedCrystal& displaced, const Step
   run.phonons = mode_elements(zero_point_modes(*deck.perturbation.modes, run.field.crystal()),
                               *run.displacements, run.field.waves);
   add_mode_errors(*run.displacements, run.field.waves, *run.phonons);
-  // The shifts are sums over pairs of eigenstates.
+  // The shifts of energies are sums over pairs of eigenstates, which pseudobands are not.
   if (displaced.pseudobands == nullptr)
     run.phonons->shifts =
         zero_point_shifts(run.phonons->modes, perturbations_of(displaced, run.field.crystal()),
                           run.field, run.plan.sigma, *run.displacements, context.team.first());
 }
 
-/// Returns why a job has no ∂V_xc, or an empty text if it has it.
+/// Returns the reason why a job has no ∂V_xc. The text is empty if it has ∂V_xc.
 std::string why_no_vxc(const Deck& deck, const std::vector<FileDisplacement>& files,
                        const MeanField& field) {
   if (!files.empty())

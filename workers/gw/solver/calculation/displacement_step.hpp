@@ -6,9 +6,10 @@
 namespace quasi::gw {
 
 /// Calculates the first orders of the table [perturbation] after Σ, on the devices of the team,
-/// and those in phonon modes. Blocks of random vectors give their statistical errors. Collective.
-/// @param groups  χ by groups, which gives ε⁻¹ without a block; null: all blocks have ε⁻¹
-///                of the job
+/// and those in phonon modes. Blocks of random vectors give their statistical errors. All ranks
+/// call it together.
+/// @param groups  sums of χ by groups, which give ε⁻¹ without one block of random vectors; null
+///                if every block has ε⁻¹ of the job
 /// @throws InvalidInput, NotConverged as displacement_elements() does
 void solve_displacements(const Deck& deck, GroupedScreening* groups, const StepContext& context,
                          Calculation& run);

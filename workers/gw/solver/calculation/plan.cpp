@@ -276,7 +276,8 @@ void plan_energies(const SigmaRequest& wanted, const MeanField& field, Plan* pla
   }
 }
 
-/// Reads the displaced crystals of a request, and checks that they serve its modes and waves.
+/// Reads the displaced crystals of a request, and checks that they suffice for its phonon modes and
+/// wave vectors.
 void check_displaced_files(const PerturbationRequest& request, const MeanField& field) {
   if (request.folders.empty()) return;
   const auto displaced = file_displacements(request.folders, field);

@@ -53,8 +53,8 @@ struct Plan {
   /// Largest resident set of a device, in the phase that takes most: states, χ, its inversion, or
   /// Σ.
   std::int64_t memory_bytes = 0;
-  /// Memory of the matrices between plane waves that one device must hold: whole ones, or one slice
-  /// of each.
+  /// Bytes of the matrices between plane waves that one device must hold. They are whole matrices,
+  /// or one slice of each (docs/theory/gw.md 4.3).
   std::int64_t least_memory_bytes = 0;
   /// Upper bound of the memory of the host: ε⁻¹ of all q, and W of the q at which Σ is summed.
   std::int64_t screening_bytes = 0;
@@ -89,10 +89,10 @@ void set_frequencies(const Deck& deck, const MeanField& field, Plan* plan);
 void estimate_memory(const Deck& deck, const MeanField& screening, const MeanField& field,
                      Plan* plan);
 
-/// Adds the step of first orders with pseudobands to the memory of the host. estimate_memory()
-/// leaves it out, because it does not know the pseudobands.
+/// Adds the step of first orders with pseudobands to the memory of the host in a plan.
+/// estimate_memory() leaves this step out, because it does not know the pseudobands.
 /// @param random  plan of the pseudobands of Σ
-/// @return bytes of a device
+/// @return bytes that the step takes on a device
 std::int64_t add_first_order_of_pseudobands(const Deck& deck, const MeanField& field,
                                             const PseudobandPlan& random, Plan* plan);
 
@@ -100,7 +100,7 @@ std::int64_t add_first_order_of_pseudobands(const Deck& deck, const MeanField& f
 /// blocks of products. @param n_c  empty bands that it holds at a time
 std::int64_t bytes_of_static_sums(const MeanField& screening, const Plan& plan, double n_c);
 
-/// @param further  end of the message (remedy_of_slices())
+/// @param further  sentence that ends the message, such as that of remedy_of_slices()
 /// @throws OutOfMemory if a device of `limit_bytes` (0: not known) cannot hold the matrices
 void require_room(const Plan& plan, std::int64_t limit_bytes, const std::string& further = {});
 

@@ -13,7 +13,8 @@ Crystal empirical_crystal(const EmpiricalCrystal& wanted);
 /// Returns V(G) of a built-in crystal where it is not 0.
 PotentialElements empirical_potential(const EmpiricalCrystal& wanted);
 
-/// Returns the spin–orbit strength λ_a of each atom of a built-in crystal, Ry Bohr².
+/// Returns the spin–orbit strength λ_a of each atom of a built-in crystal, Ry Bohr²
+/// (docs/theory/gw.md 15.1).
 /// @pre wanted.spin_orbit_ry_bohr2 is set
 std::vector<double> spin_orbit_strengths(const EmpiricalCrystal& wanted);
 

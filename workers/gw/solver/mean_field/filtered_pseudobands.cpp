@@ -55,7 +55,7 @@ std::vector<T> converted(const Cplx* from, std::size_t count) {
 template <typename T>
 class FilteredVectors {
  public:
-  /// @param order  of H: plane waves times components
+  /// @param order  order of H: plane waves times components
   FilteredVectors(LoadedHamiltonian& h, std::int64_t order, const PseudobandPlan& plan,
                   const Cplx* states)
       : h_(h),
@@ -64,7 +64,8 @@ class FilteredVectors {
         n_vectors_(static_cast<std::int64_t>(plan.chosen.size())),
         kept_(converted<T>(states, static_cast<std::size_t>(plan.kept * n_))) {}
 
-  /// Returns random vectors with a scale that makes their squares a mean, [vectors][order].
+  /// Returns the random vectors N_ξ^−½ θ_r, [vectors][order]. With this factor a sum over the
+  /// vectors is a mean.
   std::vector<T> scaled(const RandomFactors& factors) const {
     std::vector<T> x(static_cast<std::size_t>(n_vectors_ * n_));
     const double scale = 1.0 / std::sqrt(static_cast<double>(n_vectors_));
@@ -77,7 +78,8 @@ class FilteredVectors {
     return x;
   }
 
-  /// Returns the windows of random vectors, [windows][vectors][order]. @param x  as scaled() has it
+  /// Returns the windows of random vectors, [windows][vectors][order].
+  /// @param x  vectors of scaled()
   std::vector<T> make(std::vector<T> x) const {
     remove_kept(view<T>(x, n_vectors_, n_));
     const WindowPolynomials& filter = *plan_.filter;
@@ -100,7 +102,8 @@ class FilteredVectors {
  private:
   /// Makes vectors orthogonal to the protected states.
   void remove_kept(View<T, 2> x) const { h_.remove(view<const T>(kept_, plan_.kept, n_), x); }
-  /// Checks that no state below the windows is left. @param below  [vectors][order]
+  /// Checks that the vectors have no part below the windows.
+  /// @param below  part of each vector below the windows, [vectors][order]
   void require_nothing_below(const T* below) const {
     double sum = 0.0;
     for (std::int64_t i = 0; i < n_vectors_ * n_; ++i) sum += std::norm(below[i]);

@@ -24,10 +24,10 @@ PseudobandPlan plan_filtered_pseudobands(const MeanField& field, const Pseudoban
 Wavefunctions filtered_pseudobands(const MeanField& field, const PseudobandPlan& plan,
                                    PseudobandUse use, HamiltonianKernels& kernels);
 
-/// Makes the windows of given random vectors at one k-point, in the order of
-/// PseudobandPlan::place_of(), [bands − kept][n_pw].
-/// @param kept  protected states of h, [plan.kept][n_pw]
-/// @param factors  N_ξ^−½ θ_r, vectors_of_filter(); [vectors][n_pw]
+/// Makes the windows of given random vectors at one k-point.
+/// @param kept     protected states of h, [plan.kept][n_pw]
+/// @param factors  vectors N_ξ^−½ θ_r of vectors_of_filter(), [vectors][n_pw]
+/// @return windows in the order of PseudobandPlan::place_of(), [bands − kept][n_pw]
 /// @throws NotConverged as filtered_pseudobands() does
 std::vector<Cplx> windows_of_vectors(const PseudobandPlan& plan, View<const Cplx, 2> kept,
                                      View<const Cplx, 2> factors, LoadedHamiltonian& h);

@@ -109,7 +109,8 @@ PlaneWaveField density_of(const MeanFieldOptions& files, bool forgets, Wavefunct
           .values = summed_density(waves, zone, occupied, waves.header.g, kernels)};
 }
 
-/// Requires a grid of k-points of a folder PREFIX.save, before its states are read.
+/// Checks that the k-points of a folder PREFIX.save form a grid, before its states are read.
+/// @throws InvalidInput if they do not
 void require_grid(const std::filesystem::path& path) {
   if (!is_espresso_save(path)) return;
   const Wavefunctions bands = read_espresso_save(path).bands;
@@ -122,7 +123,7 @@ void require_grid(const std::filesystem::path& path) {
 
 using HamiltonianAt = std::function<HamiltonianParts(const Wavefunctions&, int spin, int ik)>;
 
-/// @param spin_orbit  of the crystal; null: its states have one component
+/// @param spin_orbit  spin–orbit term of the crystal; null if its states have one component
 HamiltonianAt hamiltonian_of_crystal(const EmpiricalCrystal& crystal,
                                      std::shared_ptr<const SpinOrbitTerm> spin_orbit) {
   return [potential = empirical_potential(crystal), spin_orbit](const Wavefunctions& waves, int,

@@ -145,7 +145,7 @@ std::vector<Cplx> replaced_states(const Wavefunctions& given, const PseudobandPl
   return made;
 }
 
-/// Returns the places of the coefficients of a state in one on the plane waves `g`.
+/// Returns the positions that the coefficients of a state take in a state on the plane waves `g`.
 std::vector<std::size_t> places_in(const std::vector<IVec3>& g, const std::vector<IVec3>& of_states,
                                    const Wavefunctions& given) {
   const GIndex index(g);

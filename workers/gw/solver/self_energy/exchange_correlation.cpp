@@ -62,7 +62,7 @@ std::vector<Cplx> elements_of_point(const KPointElements& point, const std::stri
   return matrix;
 }
 
-/// Calculates the elements of a potential V_xc(G) in Ry between the outer states.
+/// Calculates the elements of a potential V_xc(G), Ry, between the outer states.
 ExchangeCorrelation elements_of_potential(const PlaneWaveField& potential, const MeanField& field,
                                           const SigmaOptions& options, GwKernels& kernels) {
   ExchangeCorrelation vxc{.matrix_ev = {}, .n = options.band_max - options.band_min + 1};

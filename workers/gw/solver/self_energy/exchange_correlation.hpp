@@ -18,8 +18,9 @@ struct ExchangeCorrelation {
   std::vector<std::vector<double>> diagonal_ev() const;
 };
 
-/// True for a file VXC, which opens with the length of its 96-byte title, and for a folder
-/// PREFIX.save. The file vxc.dat opens with text and holds matrix elements.
+/// Returns true for a file VXC of BerkeleyGW and for a folder PREFIX.save of Quantum ESPRESSO,
+/// which give V_xc(G). A file VXC begins with the length of its title, 96 bytes. The result is
+/// false for a file vxc.dat, which begins with text and holds matrix elements.
 bool holds_potential(const std::filesystem::path& path);
 
 /// Reads V_xc between the outer states: VXC gives the potential, vxc.dat the matrix elements.
@@ -30,9 +31,10 @@ ExchangeCorrelation exchange_correlation(const std::filesystem::path& path, cons
                                          const SigmaOptions& options, GwKernels& kernels,
                                          bool off_diagonal);
 
-/// Takes V_xc from the file or the folder PREFIX.save of a mean field or, for a built-in crystal,
-/// from its density (local_density.hpp).
-/// @param field  with the outer states
+/// Returns V_xc between the outer states of a mean field. It comes from the file or the folder
+/// PREFIX.save that `source` names. For a built-in crystal it comes from the density
+/// (local_density.hpp).
+/// @param field  mean field with the outer states
 /// @throws InvalidInput as the function above does
 ExchangeCorrelation exchange_correlation(const MeanFieldOptions& source, const MeanField& field,
                                          const SigmaOptions& options, GwKernels& kernels,

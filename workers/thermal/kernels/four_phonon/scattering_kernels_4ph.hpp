@@ -31,8 +31,8 @@ class ScatteringKernels4ph {
 
   virtual void load(const Problem4ph& problem) = 0;
 
-  /// Returns a name for the rule that gives each process of `sums` its total momentum. Tiles of
-  /// different rules do not add up, so that a checkpoint holds the name.
+  /// Returns the name of the rule by which `sums` assigns a process to one total momentum. A
+  /// checkpoint holds this name, because tiles of different rules cannot be added.
   virtual std::string sums_form(const Problem4ph& problem) const = 0;
 
   // Total momenta are named by their positions in Problem4ph::totals, [first, last).

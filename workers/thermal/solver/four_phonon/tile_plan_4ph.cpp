@@ -157,8 +157,8 @@ class Predictor {
     return std::max(t_.rules.cut * sigma, t_.rules.tie_tolerance_rad_ps);
   }
 
-  /// Share of the pairs of the table that are enumerated with λ and λ' (quartet_share_4ph). The
-  /// prediction takes ω'' as evenly spread over its range.
+  /// Predicts the share of the processes of λ and λ' that are enumerated from this pair
+  /// (quartet_share_4ph). It assumes that ω'' is evenly spread over its range.
   /// @param energy  ω ± ω'
   double share_visited(Channel4ph channel, double omega0, double omega1, double energy) const {
     const double low = std::min(omega0, omega1), high = std::max(omega0, omega1);

@@ -36,10 +36,10 @@ CallMemory memory_of_operator_states(const OperatorStatesWork& work, const Devic
     return memory;
   }
   const std::int64_t of_box = 16 * work.n_box * work.n_spinor;
-  // The transforms have a work space as large as their boxes.
+  // The transforms of cuFFT have a work space as large as their boxes.
   memory.device_bytes = 3 * block + 3 * small + projectors + 3 * kBatchOfDevice * 16 * work.order +
                         2 * std::max(of_box, std::min(kBoxes_bytes, kBatchOfDevice * of_box));
-  memory.host_bytes += block;  // on its way from the device
+  memory.host_bytes += block;  // The host holds a copy of the block while it comes from the device.
   return memory;
 }
 

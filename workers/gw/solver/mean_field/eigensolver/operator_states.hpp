@@ -30,14 +30,14 @@ HamiltonianParts hamiltonian_parts_at(const Crystal& crystal, const Vec3& k,
                                       const PlaneWaveField& potential,
                                       const RadialProjectors& projectors);
 
-/// Order of H from which a GPU is faster. Below, its launches take longer than the work: on an H200
-/// eight k-points of 170 plane waves take ten times as long as on 16 cores, and those of 700 as
-/// long.
+/// Smallest order of H for which the GPU is used. Below, the launches of its kernels take longer
+/// than the work. On an H200 eight k-points of 170 plane waves take ten times as long as on 16
+/// cores. At 700 plane waves both take the same time.
 inline constexpr std::int64_t kLeastOrderOnGpu = 600;
 
 /// Finds the n_bands lowest eigenstates of H on the plane waves `g`, in the gauge of fix_gauge().
 /// If the last band belongs to a multiplet that goes on, its gauge is that of the whole multiplet.
-/// H of an order below 600 is left to the processor, which is faster there.
+/// If the order of H is below kLeastOrderOnGpu, the processor does the work.
 /// @throws InvalidInput   if H has fewer states
 /// @throws NotConverged  if a residual stays above `options.residual_ry`
 LowestStates operator_states(HamiltonianParts parts, const std::vector<IVec3>& g, int n_bands,

@@ -9,12 +9,13 @@
 #include "workers/gw/kernels/hamiltonian/hamiltonian_operator.hpp"
 #include "workers/gw/physics/crystal.hpp"
 
-// The folder workers/gw/solver/mean_field/spinors makes states of two components. Begin here: the
-// term that couples the components, which empirical_pseudopotential.cpp adds to the matrix of H and
-// load_mean_field.cpp to H as an operator.
+// The folder workers/gw/solver/mean_field/spinors makes states of two components. Begin here with
+// the spin–orbit term, which couples the components. empirical_pseudopotential.cpp adds it to the
+// matrix of H, and load_mean_field.cpp adds it to H as an operator.
 namespace quasi::gw {
 
-/// Returns the form factor b(K) = (1 + K²/κ²)⁻² of that term. @param k  K, Cartesian, 1/Bohr
+/// Returns the form factor b(K) = (1 + K²/κ²)⁻² of the spin–orbit term, with κ² = 2 Ry.
+/// @param k  K, Cartesian, 1/Bohr
 double spin_orbit_form_factor(const Vec3& k);
 
 /// Makes the spin–orbit term of built-in crystals between plane waves K = k+G (docs/theory/gw.md
@@ -44,8 +45,8 @@ class SpinOrbitTerm {
   std::int64_t n_projectors() const { return 3 * std::ssize(coupled_atoms()); }
   /// Adds the term at one k to a matrix.
   void add_to(const Vec3& k, const std::vector<IVec3>& g, std::complex<double>* h) const;
-  /// Makes the parts of H at one k those of spinors, with the projectors of the term.
-  /// @param parts  those of one component on the plane waves `g`, without projectors
+  /// Changes the parts of H at one k to those of spinors, and adds the projectors of the term.
+  /// @param parts  parts of H for one component on the plane waves `g`, without projectors
   void add_to(const Vec3& k, const std::vector<IVec3>& g, HamiltonianParts& parts) const;
 
   /// Two sets of states on the plane waves of one k, [n][2 n_pw].
@@ -59,7 +60,7 @@ class SpinOrbitTerm {
   void add_slope(const Pairs& pairs, const Vec3& direction, std::complex<double>* matrix) const;
 
  private:
-  /// Plane waves K of one k in Cartesian coordinates, and b(K).
+  /// Holds the plane waves K of one k, Cartesian in 1/Bohr, and b(K).
   struct Waves {
     std::vector<Vec3> k;
     std::vector<double> b;
@@ -68,9 +69,10 @@ class SpinOrbitTerm {
   /// Returns the numbers of the atoms with λ ≠ 0.
   std::vector<std::size_t> coupled_atoms() const;
   /// Returns w_i(K) e^{−iG·τ_a} of the coupled atoms, [n_atoms][i][n_pw].
+  /// @param w  vector w(K) of each plane wave
   std::vector<std::complex<double>> of_atoms(const std::vector<IVec3>& g,
                                              const std::vector<Vec3>& w) const;
-  /// Returns D between the projectors of the coupled atoms.
+  /// Returns D_ij^{σσ'} between the projectors of the coupled atoms, Ry.
   SparseMatrix coupling() const;
   Vec3 cartesian(const Vec3& k) const;
 
