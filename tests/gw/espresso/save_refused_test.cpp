@@ -153,8 +153,9 @@ TEST_F(RefusedSave, Pseudopotentials) {
     test::write_text(path("C.UPF"), good);
   };
   expect("<UPF version=\"2.0.1\">", "<PP_HEADER>", {"C.UPF", "version 2", "upfconv.x"});
-  expect("pseudo_type=\"NC\"", "pseudo_type=\"PAW\"", {"C.UPF", "\"PAW\"", "norm-conserving"});
-  expect("has_so=\"false\"", "has_so=\"true\"", {"C.UPF", "has_so", "fully relativistic"});
+  const std::string remedy = "rerun pw.x with a norm-conserving";
+  expect("pseudo_type=\"NC\"", "pseudo_type=\"PAW\"", {"C.UPF", "\"PAW\"", remedy});
+  expect("has_so=\"false\"", "has_so=\"true\"", {"C.UPF", "fully relativistic", remedy});
   expect("angular_momentum=\"1\"", "angular_momentum=\"4\"", {"C.UPF", "angular_momentum", "3"});
   expect("<PP_NLCC>\n", "<PP_NLCC>\n1.0\n", {"C.UPF", "118 numbers in PP_NLCC", "117"});
   fs::remove(path("C.UPF"));

@@ -21,9 +21,10 @@ namespace fs = std::filesystem;
 fs::path data_file(const fs::path& folder, const std::string& name) {
   for (const char* ending : {".dat", ".hdf5"})
     if (fs::exists(folder / (name + ending))) return folder / (name + ending);
-  throw InvalidInput("'" + (folder / name).string() +
-                     "' has neither the ending .dat nor .hdf5; the folder lacks this file. Rerun "
-                     "pw.x with disk_io = \"low\" and give its folder PREFIX.save");
+  const std::string path = (folder / name).string();
+  throw InvalidInput("'" + path + ".dat' and '" + path +
+                     ".hdf5' do not exist. Rerun pw.x with disk_io = \"low\" and give its folder "
+                     "PREFIX.save");
 }
 
 fs::path file_of_states(const EspressoSave& save, int ik, int spin) {
@@ -88,7 +89,7 @@ class StatesOfPoint {
     if (value != expected)
       throw InvalidInput("'" + name() + "': " + what + " is " + std::to_string(value) +
                          ", but data-file-schema.xml has " + std::to_string(expected) +
-                         "; the files belong to different runs of pw.x");
+                         "; the files belong to different runs of pw.x; rerun it");
   }
 
   void open_hdf5(const EspressoSave& save) {
@@ -110,9 +111,9 @@ class StatesOfPoint {
     const Vec3 difference = multiply(crystal.avec, (1.0 / crystal.blat_per_bohr) * k) -
                             save.bands.k[static_cast<std::size_t>(ik)];
     if (dot(difference, difference) > 1e-10)
-      throw InvalidInput("'" + name() + "' holds another k-point than number " +
-                         std::to_string(ik + 1) +
-                         " of data-file-schema.xml; the files belong to different runs of pw.x");
+      throw InvalidInput(
+          "'" + name() + "' holds another k-point than number " + std::to_string(ik + 1) +
+          " of data-file-schema.xml; the files belong to different runs of pw.x; rerun it");
     FortranRecord sizes = records_->record("sizes");
     sizes.take<std::int32_t>();  // number of plane waves of one process of pw.x, not used
     require(sizes.take<std::int32_t>(), n_pw_, "the number of plane waves");
@@ -231,7 +232,7 @@ PlaneWaveField read_espresso_density(const EspressoSave& save) {
   if (density.parts.size() != n_spins)
     throw InvalidInput("'" + path.string() + "' holds " + std::to_string(density.parts.size()) +
                        " parts, " + std::to_string(n_spins) +
-                       " are expected; the files belong to different runs of pw.x");
+                       " are expected; the files belong to different runs of pw.x; rerun it");
   PlaneWaveField field{.header = save.bands.header, .values = {}};
   field.header.title = "RHO-Complex";
   check_g_list(density.g, save.bands.header.fft_grid, "", path.string());
@@ -241,7 +242,7 @@ PlaneWaveField read_espresso_density(const EspressoSave& save) {
     const std::int32_t at = index.find(field.header.g[i]);
     if (at < 0)
       throw InvalidInput("'" + path.string() + "' lacks plane waves of the density below " +
-                         "ecutrho; the files belong to different runs of pw.x");
+                         "ecutrho; the files belong to different runs of pw.x; rerun it");
     const double volume = save.crystal().volume_bohr3;
     const Cplx sum = volume * density.parts[0][static_cast<std::size_t>(at)];
     field.values[0][i] = sum;

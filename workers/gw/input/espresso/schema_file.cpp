@@ -79,7 +79,8 @@ XcFunctional functional_of(const std::string& name) {
 void read_cell(const XmlFile& file, const pugi::xml_node& output, Crystal& crystal) {
   const pugi::xml_node structure = file.element(output, "atomic_structure");
   crystal.alat_bohr = file.attribute(structure, "alat");
-  if (!(crystal.alat_bohr > 0.0)) file.fail("has no positive lattice parameter alat");
+  if (!(crystal.alat_bohr > 0.0))
+    file.fail("has alat = " + std::to_string(crystal.alat_bohr) + "; it must be positive");
   crystal.avec = {vector_of(file, structure, "cell/a1"), vector_of(file, structure, "cell/a2"),
                   vector_of(file, structure, "cell/a3")};
   for (Vec3& row : crystal.avec) row = (1.0 / crystal.alat_bohr) * row;
@@ -247,7 +248,7 @@ void read_points(const XmlFile& file, const pugi::xml_node& output, EspressoSave
   bands.n_bands = static_cast<int>(static_cast<std::int64_t>(energy[0].size()) / n_k);
   const auto expected = static_cast<std::size_t>(std::int64_t{bands.n_bands} * n_k);
   if (bands.n_bands < 1 || energy[0].size() != expected || occupation[0].size() != expected)
-    file.fail("holds energies or occupations of another number of bands at some k-point");
+    file.fail("holds different numbers of energies or occupations at its k-points");
   for (double& weight : bands.weight) weight /= total;
   for (std::size_t spin = 0; spin < n_spins; ++spin) {
     bands.energy_ry.insert(bands.energy_ry.end(), energy[spin].begin(), energy[spin].end());

@@ -29,15 +29,22 @@ std::string word_of(const pugi::xml_node& header, const char* name) {
   return word;
 }
 
-/// Refuses ultrasoft, PAW and fully relativistic pseudopotentials. @throws InvalidInput
-void check_kind(const XmlFile& file, const pugi::xml_node& header) {
+/// Refuses ultrasoft, PAW, fully relativistic and bare Coulomb pseudopotentials.
+/// @throws InvalidInput with file, quantity, value and remedy
+void check_kind(const std::filesystem::path& path, const pugi::xml_node& header) {
+  const auto refuse = [&](const std::string& quantity) {
+    throw InvalidInput("'" + path.string() + "' has " + quantity +
+                       "; rerun pw.x with a norm-conserving, scalar pseudopotential "
+                       "(pseudo_type = \"NC\")");
+  };
   const std::string kind = word_of(header, "pseudo_type");
   if (is_true(word_of(header, "is_ultrasoft")) || is_true(word_of(header, "is_paw")) ||
       (kind != "NC" && kind != "SL"))
-    file.fail("has pseudo_type = \"" + kind +
-              "\"; GW jobs use norm-conserving pseudopotentials (\"NC\") alone");
+    refuse("pseudo_type = \"" + kind + "\"");
   if (is_true(word_of(header, "has_so")))
-    file.fail("has has_so = \"true\"; fully relativistic pseudopotentials are not supported");
+    refuse("has_so = \"true\", a fully relativistic pseudopotential");
+  if (is_true(word_of(header, "is_coulomb")))
+    refuse("is_coulomb = \"true\", a bare Coulomb potential");
 }
 
 void read_projectors(const XmlFile& file, const pugi::xml_node& root, int count,
@@ -75,7 +82,7 @@ Pseudopotential read_upf(const std::filesystem::path& path) {
   const XmlFile file(path, kRemedy, without_notes(text));
   const pugi::xml_node root = file.root();
   const pugi::xml_node header = file.element(root, "PP_HEADER");
-  check_kind(file, header);
+  check_kind(path, header);
   Pseudopotential pseudo;
   pseudo.element = word_of(header, "element");
   pseudo.valence = file.attribute(header, "z_valence");
@@ -85,8 +92,6 @@ Pseudopotential read_upf(const std::filesystem::path& path) {
   if (n < 3 || !std::is_sorted(pseudo.r.begin(), pseudo.r.end()) || pseudo.r[0] < 0.0)
     file.fail("has a radial grid PP_R of " + std::to_string(n) +
               " points; it needs at least 3 in ascending order");
-  if (is_true(word_of(header, "is_coulomb")))
-    file.fail("is a bare Coulomb potential, which is not supported");
   pseudo.local_ry = file.numbers(file.element(root, "PP_LOCAL"), n);
   if (is_true(word_of(header, "core_correction")))
     pseudo.core = file.numbers(file.element(root, "PP_NLCC"), n);

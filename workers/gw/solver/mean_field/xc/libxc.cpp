@@ -45,7 +45,7 @@ class Libxc {
     version(&major, &minor, &micro);
     if (major < kOldestVersion)
       throw BackendAbsent("libxc has version " + std::to_string(major) +
-                          "; V_xc needs version 5 or later");
+                          "; V_xc needs version 5 or later, so install one");
     find("xc_func_alloc", allocate);
     find("xc_func_init", initialise);
     find("xc_func_end", end);

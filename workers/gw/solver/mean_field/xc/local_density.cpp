@@ -69,17 +69,18 @@ LocalDensity::LocalDensity(const PlaneWaveField& density)
     : header_(density.header), box_(box_of(density.header.g)) {
   if (density.values.size() != 1)
     throw InvalidInput("V_xc of the local density is for densities without spin polarisation; " +
-                       std::to_string(density.values.size()) + " spins are given");
+                       std::to_string(density.values.size()) +
+                       " spins are given; set meanfield.vxc = \"none\"");
   const FftArray values = at_points(box_, header_.g, density.values.front());
   std::vector<double> electrons_per_bohr3;
   for (std::int64_t i = 0; i < values.size(); ++i)
     electrons_per_bohr3.push_back(values.data()[i].real() / header_.crystal.volume_bohr3);
   const double lowest = *std::min_element(electrons_per_bohr3.begin(), electrons_per_bohr3.end());
   if (lowest < kLowestDensity) {
-    char text[160];
+    char text[240];
     std::snprintf(text, sizeof text,
                   "the density falls to %.2e electrons/Bohr^3, below the limit of %.0e; V_xc of a "
-                  "negative density is not defined",
+                  "negative density is not defined; set meanfield.vxc = \"none\"",
                   lowest, kLowestDensity);
     throw InvalidInput(text);
   }
