@@ -1,4 +1,4 @@
-// Files of a folder that a deck names, for decks that are sent to a server.
+// Tests which files of a folder that a deck names are sent to a server with the deck.
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(DeckFolder, AMarkedFolderIsSentWithItsFiles) {
                                       "si.save/wfc1.dat"}));
 }
 
-// So do the folders of displaced crystals, which a list names.
+// The folders of displaced crystals in a list of the deck belong to it, too.
 TEST(DeckFolder, FoldersOfDisplacedCrystalsAreSent) {
   const test::TemporaryDirectory directory;
   const fs::path deck = directory.path() / "deck.toml";

@@ -1,6 +1,7 @@
-// Runs of pw.x and pw2bgw.x, made here, against PREFIX.save of the same runs: four functionals, two
-// spins, grids, a polar and a non-polar crystal, and one with screw axes. The test needs Quantum
-// ESPRESSO and Python and is nightly.
+// Compares jobs from the files of pw2bgw.x with jobs from PREFIX.save of the same runs of pw.x,
+// which the test makes. The runs have four functionals, two spins, several grids, a polar and a
+// non-polar crystal, and one with screw axes. The test needs Quantum ESPRESSO and Python and runs
+// nightly.
 
 #include <gtest/gtest.h>
 
@@ -17,11 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One run of Quantum ESPRESSO and the largest errors that its data may have.
+/// Describes one run of Quantum ESPRESSO and the largest errors that its data may have.
 struct EspressoRun {
-  std::string arguments;           ///< of make_fixture.py, after the folder
-  double potential_ry = 1e-9;      ///< of V_xc and the local potential
-  double quasiparticle_ev = 1e-7;  ///< of E_qp
+  std::string arguments;           ///< arguments of make_fixture.py after the folder
+  double potential_ry = 1e-9;      ///< largest error of V_xc and of the local potential
+  double quasiparticle_ev = 1e-7;  ///< largest error of E_qp
 };
 
 class EspressoComparison : public testing::TestWithParam<EspressoRun> {
@@ -72,7 +73,7 @@ TEST_P(EspressoComparison, DataAreThoseOfTheConverter) {
   for (std::size_t s = 0; s < a.size(); ++s) {
     EXPECT_EQ(a[s].rotation, b[s].rotation);
     const Vec3 turns = (0.5 / kPi) * (a[s].translation - b[s].translation);
-    IVec3 whole{};  // translations are equal modulo a lattice vector
+    IVec3 whole{};  // Translations are equal if they differ by a lattice vector.
     EXPECT_TRUE(nearest_lattice_point(turns, &whole, 1e-9)) << s;
   }
   EXPECT_LT(test::largest_difference(read_espresso_density(save), read_field(path("RHO"), "RHO")),

@@ -1,5 +1,5 @@
-// Transforms of pseudopotentials against closed forms, and V_xc of libxc against the formula of
-// Slater and against differences of energies.
+// Compares transforms of pseudopotentials with closed forms, and V_xc of libxc with the formula of
+// Slater and with derivatives of energies.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,8 @@
 namespace quasi::gw {
 namespace {
 
-/// A model whose parts are Gaussians: exp(−r²/2) for each projector, and a core charge of 1.
+/// Returns a pseudopotential whose parts are Gaussians. The projectors are r^l exp(−r²/2), and
+/// the core charge is 1.
 Pseudopotential gaussian_model() {
   Pseudopotential pseudo;
   pseudo.valence = 3.0;
@@ -44,7 +45,7 @@ TEST(RadialTransforms, LocalPartAndCoreAreThoseOfGaussians) {
   }
 }
 
-// The transform of r^l e^{−r²/2} is (2π)^{3/2} q^l e^{−q²/2}.
+// The transform of r^l e^{−r²/2} must be (2π)^{3/2} q^l e^{−q²/2}.
 TEST(RadialTransforms, ProjectorsAreThoseOfGaussians) {
   const Pseudopotential pseudo = gaussian_model();
   for (std::size_t l = 0; l <= 3; ++l) {
@@ -58,7 +59,7 @@ TEST(RadialTransforms, ProjectorsAreThoseOfGaussians) {
   }
 }
 
-// Σ_m Y_lm(a) Y_lm(b) = (2l+1)/4π P_l(a·b).
+// The harmonics must obey Σ_m Y_lm(a) Y_lm(b) = (2l+1)/4π P_l(a·b) for all directions a and b.
 TEST(RadialTransforms, HarmonicsObeyTheAdditionTheorem) {
   const Vec3 a{0.3, -1.2, 0.7}, b{-0.4, 0.9, 2.1};
   const double x = dot(a, b) / std::sqrt(dot(a, a) * dot(b, b));

@@ -1,5 +1,5 @@
-// The data of PREFIX.save against those of pw2bgw.x, the energies of pw.x and closed forms
-// (docs/theory/gw.md 1.5).
+// Compares the data of PREFIX.save with those of pw2bgw.x, with the energies of pw.x and with
+// closed forms (docs/theory/gw.md 1.5).
 
 #include <gtest/gtest.h>
 

@@ -25,7 +25,7 @@ inline void unpack_espresso_fixture(const std::filesystem::path& to) {
       unpack_gzip(entry.path(), to / target / entry.path().stem());
 }
 
-/// True unless this program was built without pugixml. @param folder  a folder PREFIX.save
+/// Returns false if this program was built without pugixml. @param folder  a folder PREFIX.save
 inline bool reads_saves(const std::filesystem::path& folder) {
   try {
     read_espresso_save(folder);
@@ -35,7 +35,7 @@ inline bool reads_saves(const std::filesystem::path& folder) {
   return true;
 }
 
-/// True if libxc can be loaded here.
+/// Returns true if libxc can be loaded on this machine.
 inline bool has_libxc() {
   const double density = 0.1;
   double potential = 0.0;
@@ -51,7 +51,7 @@ inline bool has_libxc() {
   return true;
 }
 
-/// Largest difference of two fields, whose lists of plane waves may be in any order.
+/// Returns the largest difference of two fields. Their lists of plane waves may differ in order.
 inline double largest_difference(const PlaneWaveField& a, const PlaneWaveField& b) {
   if (a.header.g.size() != b.header.g.size() || a.values.size() != b.values.size()) return INFINITY;
   const GIndex index(b.header.g);
@@ -66,7 +66,7 @@ inline double largest_difference(const PlaneWaveField& a, const PlaneWaveField& 
   return largest;
 }
 
-/// Largest difference of two lists of equal length.
+/// Returns the largest difference of two lists of equal length.
 template <typename Values>
 double largest_difference_of_lists(const Values& a, const Values& b) {
   if (a.size() != b.size()) return INFINITY;

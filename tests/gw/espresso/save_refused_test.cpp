@@ -1,5 +1,5 @@
-// Folders PREFIX.save that no job can start from. Each must end in a sentence that names file or
-// key, value, limit and remedy.
+// Tests folders PREFIX.save that no job can start from. The message must name the file or key, the
+// value, the limit and a remedy.
 
 #include <gtest/gtest.h>
 

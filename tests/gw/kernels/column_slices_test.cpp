@@ -1,5 +1,6 @@
-// Kernels of matrices between plane waves that are cut into slices (docs/theory/gw.md 4.3). The
-// truth are the naive sums (tests/oracle/gw) and plain loops, on every device.
+// Tests the kernels of matrices between plane waves that are cut into slices (docs/theory/gw.md
+// 4.3). They must agree with the naive sums of tests/oracle/gw and with plain loops, on every
+// device.
 
 #include <gtest/gtest.h>
 
@@ -58,7 +59,7 @@ TEST(ColumnSlices, CoverAllRowsInEqualShares) {
   }
 }
 
-/// Bands and a sphere whose products are the terms of χ.
+/// Holds bands and a sphere of plane waves, whose products are the terms of χ.
 struct PairProblem {
   std::array<int, 3> box{9, 8, 10};
   std::vector<std::int32_t> psi_index = box_indices(frequencies_within({1, 1, 2}), box),

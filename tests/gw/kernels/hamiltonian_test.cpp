@@ -17,8 +17,8 @@ using gw::Cplx;
 using gw::HamiltonianOperator;
 using gw::HamiltonianParts;
 
-/// Kinds of H: real without projectors, complex with or without them, and of two components that
-/// projectors couple.
+/// Selects a kind of H: real without projectors, complex without or with them, or with two
+/// components that projectors couple.
 enum class Kind { kReal, kComplex, kProjectors, kSpinors };
 
 class HamiltonianOnDevice : public test::OnEveryDevice {
@@ -37,7 +37,7 @@ void couple_components(HamiltonianParts& parts) {
   parts.coupling.begin.push_back(0);
   for (std::size_t row = 0; row < 2 * kProjectors; ++row) {
     for (std::size_t column = 0; column < 2 * kProjectors; ++column) {
-      if ((row + column) % 3 == 1) continue;  // rows have different numbers of elements
+      if ((row + column) % 3 == 1) continue;  // Rows get different numbers of elements.
       parts.coupling.column.push_back(static_cast<std::int32_t>(column));
       parts.coupling.value.push_back(d[row * 2 * kProjectors + column] +
                                      std::conj(d[column * 2 * kProjectors + row]));

@@ -8,7 +8,7 @@
 namespace quasi::gw {
 namespace {
 
-/// Compares the states of 64 atoms by both eigensolvers: 1e-9 Ry.
+/// Expects that both eigensolvers give the same energies of 64 atoms, to 1e-9 Ry.
 void expect_both_methods_agree(EmpiricalCrystal crystal) {
   crystal.cubic_cell = true;
   crystal.repeats = {2, 2, 2};
@@ -29,7 +29,7 @@ TEST(LowestStatesOfCrystals, AreThoseOfTheMatrixForSixtyFourAtoms) {
   expect_both_methods_agree(silicon);
 }
 
-// 4 Ry keep the matrix of both components at an order of 2,700.
+// A cut-off of 4 Ry keeps the matrix of both components at an order of 2,700.
 TEST(LowestStatesOfCrystals, AreThoseOfTheMatrixForSpinorsOfSixtyFourAtoms) {
   EmpiricalCrystal germanium;
   germanium.name = "germanium";

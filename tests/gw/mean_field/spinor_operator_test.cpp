@@ -1,4 +1,4 @@
-// H of two-component states as an operator, and its lowest states, against the matrix
+// Compares H of two-component states as an operator, and its lowest states, with the matrix of H
 // (docs/theory/gw.md 9.1, 9.2 and 15.1).
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ EmpiricalCrystal coupled_crystal(const std::string& name, double cutoff_ry, bool
   return crystal;
 }
 
-/// H at one k as an operator, and its matrix by the definitions.
+/// Holds H at one k as an operator, and makes its matrix from the definitions.
 struct OperatorAndMatrix {
   OperatorAndMatrix(const EmpiricalCrystal& wanted, const Vec3& k)
       : crystal(empirical_crystal(wanted)),
@@ -65,8 +65,8 @@ struct OperatorAndMatrix {
   PotentialElements potential;
 };
 
-/// Norm of the difference of H x and matrix·x, relative to the norm of H x, the largest of 11
-/// random vectors. A batch holds eight, so that the last one is not full.
+/// Returns the largest norm of H x − matrix·x of 11 random vectors x, relative to the norm of H
+/// x. A batch holds eight vectors, so that the last batch is not full.
 double deviation(const std::vector<Cplx>& matrix, const HamiltonianOperator& h) {
   constexpr std::int64_t kRows = 11;
   const std::int64_t n = h.size();
@@ -138,7 +138,7 @@ class LowestSpinors : public quasi::test::OnEveryDevice {
   std::unique_ptr<GwKernels> kernels_ = make_gw_kernels(GetParam());
 };
 
-// 1e-9 Ry: errors of energies are of second order in residuals of 1e-8.
+// Energies agree to 1e-9 Ry, because their errors are of second order in residuals of 1e-8.
 TEST_P(LowestSpinors, AreThoseOfTheMatrixForTwoAtoms) {
   for (const char* name : {"germanium", "gaas"})
     for (const Vec3& k : {Vec3{0, 0, 0}, Vec3{0.31, 0.07, -0.22}})
@@ -180,8 +180,8 @@ Calculation run(const std::string& solver) {
                          silent);
 }
 
-// The whole job from states of either eigensolver, with k·p at q → 0. 1e-6 eV: states differ by
-// residuals of 1e-8 Ry.
+// Jobs from states of either eigensolver, with k·p at q → 0, must give one Σ. The tolerance is
+// 1e-6 eV, because states differ by residuals of 1e-8 Ry.
 TEST(SpinorOperator, GivesTheSelfEnergiesOfTheMatrix) {
   const Calculation dense = run(""), found = run("solver = \"operator\"\n");
   ASSERT_EQ(dense.quasiparticles.size(), found.quasiparticles.size());

@@ -1,5 +1,5 @@
-// Pseudobands of two-component states (docs/theory/gw.md 9.3 to 9.5 and 15): exact limits, the
-// spin-unpolarised run at λ = 0, Kramers doublets, error bars and bits.
+// Tests pseudobands of two-component states (docs/theory/gw.md 9.3 to 9.5 and 15) by exact limits,
+// the spin-unpolarised run at λ = 0, Kramers doublets, error bars and bits.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Means over seeds of χ and Σ with pseudobands of two-component states against the sums over all
-// states (docs/theory/gw.md 9.3 to 9.5). Nightly.
+// Compares means over seeds of χ and Σ, with pseudobands of two-component states, with the sums
+// over all states (docs/theory/gw.md 9.3 to 9.5). The tests run nightly.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,8 @@ namespace {
 constexpr int kSeeds = 120;
 constexpr double kCutoff_ry = 7.0;
 
-/// Eight atoms of a crystal with spin–orbit coupling at Γ, with all states of their plane waves.
+/// Holds eight atoms of a crystal with spin–orbit coupling at Γ, with all states of their plane
+/// waves.
 class SpinorSeeds : public testing::TestWithParam<const char*> {
  protected:
   static std::string lines() {

@@ -1,4 +1,5 @@
-// First orders of the density and of its V_xc: displaced crystals, a supercell and closed forms.
+// Compares first orders of the density and of its V_xc with displaced crystals, with a supercell
+// and with closed forms.
 
 #include <gtest/gtest.h>
 

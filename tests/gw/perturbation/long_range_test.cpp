@@ -1,4 +1,5 @@
-// The long-range part of displacements: the field of a dipole, laws of its elements, refusals.
+// Tests the long-range part of displacements: it is the field of dipoles, its elements obey laws,
+// and broken decks are refused.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@
 namespace quasi::gw {
 namespace {
 
-/// Charges of a crystal of two kinds of atoms, with a part that is no multiple of 1.
+/// Born charge of one of two atoms, e, which is no multiple of the unit tensor.
 const Mat3 kCharge{{{2.1, 0.3, 0.0}, {0.1, 1.9, 0.2}, {0.0, -0.2, 2.0}}};
 const Mat3 kEpsilon{{{9.0, 0.5, 0.0}, {0.5, 11.0, 1.0}, {0.0, 1.0, 10.0}}};
 

@@ -141,7 +141,7 @@ const std::string kAllBands =
     "[meanfield]\nsource = \"epm\"\ncrystal = \"gaas\"\ncutoff_ry = 6.75\nk_grid = [2, 1, 1]\n"
     "bands = 89\n[epsilon]\ncutoff_ry = 1.0\n[sigma]\nmethod = \"cohsex\"\nband_max = 8\n"
     "[perturbation]\nmodes = \"modes\"\n";
-/// Spinors of all plane waves at Γ.
+/// Deck of spinors at Γ, whose bands are all states of the plane waves.
 const std::string kAllSpinors =
     "[meanfield]\nsource = \"epm\"\ncrystal = \"gaas\"\ncutoff_ry = 3.0\nbands = 54\n"
     "spin_orbit_ry_bohr2 = [0.0125, 0.0223]\n[epsilon]\ncutoff_ry = 1.0\n[sigma]\n"
@@ -199,7 +199,7 @@ void expect_second_order(const std::string& deck) {
   EXPECT_GT(debye_waller, 1e-3);
 }
 TEST(PhononModes, FrozenModesShiftTheEnergiesInSecondOrder) { expect_second_order(kAllBands); }
-// The spin–orbit term belongs to the rigid ion as well.
+// Spinors obey the same law, because the spin–orbit term belongs to the rigid ion, too.
 TEST(PhononModes, FrozenModesShiftTheEnergiesOfSpinorsInSecondOrder) {
   expect_second_order(kAllSpinors);
 }

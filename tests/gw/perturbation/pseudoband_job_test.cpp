@@ -1,4 +1,5 @@
-// Jobs with the tables [perturbation] and [pseudobands] (docs/theory/gw.md 14.12).
+// Tests jobs whose decks have the tables [perturbation] and [pseudobands]
+// (docs/theory/gw.md 14.12).
 
 #include <gtest/gtest.h>
 
@@ -49,7 +50,7 @@ TEST(PseudobandPerturbation, IsThatOfFiniteDisplacements) {
             "sx_cut = 1e6\nmethod = " +
             method + "\n" + kRandom + "vectors = 2\n" +
             (method == "\"hl-gpp\"" ? "closure = \"sigma\"\n" : "") + kPerturbed +
-            // Four displacements are more than a part holds.
+            // These are four displacements, one more than a part holds.
             (method == kExact ? "directions = [\"x\", \"z\"]\n"
                               : "atoms = [2]\ndirections = [\"z\"]\n") +
             "check_step_bohr = " + step + "\n");

@@ -1,5 +1,6 @@
-// First orders of states of two components (docs/theory/gw.md 15.5): the spin–orbit term that
-// moves with its atom, finite displacements, rigid shifts, and equality with one component.
+// Tests first orders of states of two components (docs/theory/gw.md 15.5): the spin–orbit term
+// moves with its atom, finite displacements and rigid shifts obey their laws, and at λ = 0 the
+// elements equal those of one component.
 
 #include <gtest/gtest.h>
 
@@ -151,8 +152,9 @@ TEST(SpinorDerivative, FiniteDisplacementsGiveTheFirstOrder) {
   }
 }
 
-// Contour deformation at the energies of the outer states. The chord of the real axis at x = 0
-// leaves a deviation that is linear in h. 1e-4 eV/Bohr, as for states of one component.
+// Contour deformation gives the same at the energies of the outer states. The chord of the real
+// axis at x = 0 leaves a deviation that is linear in h. The tolerance is 1e-4 eV/Bohr, as for
+// states of one component.
 TEST(SpinorDerivative, FiniteDisplacementsGiveTheFirstOrderByContour) {
   const std::string sigma =
       "[epsilon]\ncutoff_ry = 1.5\nreal_step_ev = 1.0\nimaginary_points = 8\n[sigma]\n"
@@ -164,7 +166,7 @@ TEST(SpinorDerivative, FiniteDisplacementsGiveTheFirstOrderByContour) {
 }
 
 // A rigid shift moves the spin–orbit term, too: the acoustic sum of the mean field vanishes, and
-// with inversion that of Σ as well. 1e-8 eV/Bohr.
+// with inversion that of Σ as well. Rounding stays below 1e-8 eV/Bohr.
 TEST(SpinorDerivative, ObeysTheAcousticSumRule) {
   const auto run = [](const std::string& crystal) {
     return run_deck("[meanfield]\nsource = \"epm\"\ncutoff_ry = 4.0\nk_grid = [2, 1, 1]\n" +

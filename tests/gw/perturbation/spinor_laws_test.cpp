@@ -1,5 +1,6 @@
-// Laws of first orders of states of two components (docs/theory/gw.md 15.5): time reversal, the
-// choice of Kramers partners, the splitting of a coupling, and devices.
+// Tests laws of first orders of states of two components (docs/theory/gw.md 15.5): time reversal,
+// independence of the choice of Kramers partners and of the device, and the splitting of a
+// coupling.
 
 #include <gtest/gtest.h>
 

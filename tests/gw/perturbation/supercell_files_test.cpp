@@ -1,4 +1,4 @@
-// Displacements with wave vectors from files of displaced supercells.
+// Tests displacements with wave vectors that come from files of displaced supercells.
 
 #include <gtest/gtest.h>
 
@@ -245,8 +245,8 @@ TEST(SupercellFiles, ProjectorsAndPotentialsHaveTheirClosedForm) {
     expect_closed_form(files.field, list[0], p, 1, 0);
 }
 
-// Lattice vectors of a supercell may be any whole combinations. Folded cells are as many as the
-// determinant says, and waves of the supercell that are waves of the cell come back.
+// Lattice vectors of a supercell may be any combinations with whole numbers. The number of folded
+// cells is the determinant. A wave of the cell comes back from its coordinates in the supercell.
 TEST(Supercell, HoldsAnyWholeCombinations) {
   const Supercell oblique(IMat3{{{1, 1, 0}, {-1, 2, 0}, {1, 0, 2}}});
   ASSERT_EQ(oblique.n_cells(), 6);

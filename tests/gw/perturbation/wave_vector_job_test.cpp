@@ -28,7 +28,7 @@ constexpr double kVanishing_ry = 1e-8 / kRydberg_ev;
 const std::string kChain =
     "[meanfield]\nsource = \"epm\"\ncrystal = \"gaas\"\ncutoff_ry = 5.0\nk_grid = [3, 1, 1]\n"
     "bands = 14\n[epsilon]\ncutoff_ry = 3.0\n[sigma]\nband_max = 5\n";
-/// The chain with spin–orbit coupling, whose states are spinors.
+/// Deck of the chain with spin–orbit coupling, whose states are spinors.
 const std::string kCoupledChain =
     "[meanfield]\nsource = \"epm\"\ncrystal = \"gaas\"\ncutoff_ry = 4.0\nk_grid = [3, 1, 1]\n"
     "spin_orbit_ry_bohr2 = [0.0125, 0.0223]\nbands = 22\n[epsilon]\ncutoff_ry = 3.0\n[sigma]\n"

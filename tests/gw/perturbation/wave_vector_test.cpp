@@ -27,7 +27,7 @@ SigmaOptions smooth_options(int bands, int band_max) {
   return options;
 }
 
-/// The crystal above with spin–orbit coupling, of another strength for each kind of atoms.
+/// Returns the crystal above with spin–orbit coupling, which differs between the kinds of atoms.
 EmpiricalCrystal chain_of_coupled_cells() {
   EmpiricalCrystal crystal = test::chain_of_cells();
   crystal.wavefunction_cutoff_ry = 4.0;
@@ -143,8 +143,8 @@ TEST(WaveVectors, EqualASupercellAtGamma) {
   compare(both, options, {Cplx{}}, 1e-12);
 }
 
-// States of two components, whose spin–orbit term moves with its atom. 1e-12 Ry/Bohr: rounding of
-// 1e4 terms.
+// Spinors obey the same law. Their spin–orbit term moves with its atom. Rounding of 1e4 terms
+// stays below 1e-12 Ry/Bohr.
 TEST(WaveVectors, SpinorsEqualASupercellAtGamma) {
   CellAndSupercell both(chain_of_coupled_cells());
   compare(both, smooth_options(both.n_bands, 12), {Cplx{}}, 1e-12);
@@ -207,8 +207,8 @@ void compare_with_finite_waves(const EmpiricalCrystal& crystal, const Vec3& p, S
   EXPECT_LT(combined, limit_ry);
 }
 
-// Chains of three points, of two, and of one, where the waves of p and −p are one. 2e-8 Ry/Bohr
-// holds h⁴ near poles and rounding over h.
+// The chains have three points, two points and one point. With two or one the waves of p and −p
+// are the same. The limit of 2e-8 Ry/Bohr leaves room for h⁴ near poles and for rounding over h.
 TEST(WaveVectors, EqualFiniteDisplacements) {
   const SigmaOptions options = smooth_options(13, 6);
   EmpiricalCrystal crystal = test::chain_of_cells();
@@ -222,7 +222,7 @@ TEST(WaveVectors, EqualFiniteDisplacements) {
   compare_with_finite_waves(crystal, {}, options, 2e-8);
 }
 
-// States of two components.
+// States of two components obey the same law.
 TEST(WaveVectors, SpinorsEqualFiniteDisplacements) {
   compare_with_finite_waves(chain_of_coupled_cells(), {1.0 / 3.0, 0.0, 0.0}, smooth_options(13, 10),
                             2e-8);

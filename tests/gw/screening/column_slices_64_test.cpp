@@ -1,5 +1,5 @@
-// A job of 64 atoms whose matrices are cut into slices, on one and two devices, against the job
-// with whole matrices. The test runs nightly.
+// Compares a job of 64 atoms whose matrices are cut into slices, on one and two devices, with the
+// job that has whole matrices. The tests run nightly.
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 namespace quasi::gw {
 namespace {
 
-// 1,500 plane waves of ε, pseudobands with the closed sum and error bars. Departures of 1e-11 of
-// Σ and of ε⁻¹ are the rounding of sums of 1e6 terms in another order.
+// ε has 1,500 plane waves, and Σ has pseudobands with the closed sum and error bars. Sums of 1e6
+// terms in another order leave relative deviations of 1e-11 in Σ and ε⁻¹.
 TEST(ColumnSlices64, EqualTheWholeFormAndHaveTheSameBitsOnTwoDevices) {
   Deck deck = parse_deck(
       "[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\nsupercell = [2, 2, 2]\n"
@@ -41,8 +41,8 @@ TEST(ColumnSlices64, EqualTheWholeFormAndHaveTheSameBitsOnTwoDevices) {
   EXPECT_EQ(one.pseudoband_errors->half_width_ev, two.pseudoband_errors->half_width_ev);
 }
 
-// Error bars by a Σ of its own for each block. Rounding of 1e-10 eV is magnified by the small
-// differences between blocks, of which half-widths above 1 meV are made.
+// The error bars come from a separate Σ for each block. Rounding of 1e-10 eV is magnified, because
+// half-widths of 1 meV come from small differences between blocks.
 TEST(ColumnSlices64, ErrorBarsByExactSums) {
   Deck deck = parse_deck(
       "[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\ncutoff_ry = 5.0\nbands = 70\n"

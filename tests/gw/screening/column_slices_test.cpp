@@ -1,5 +1,5 @@
-// Jobs whose matrices between plane waves are cut into slices (docs/theory/gw.md 4.3), against
-// jobs with whole matrices.
+// Compares jobs whose matrices between plane waves are cut into slices (docs/theory/gw.md 4.3) with
+// jobs that have whole matrices.
 
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ void check_inverse(std::int64_t slices) {
     invert_in_slices(View<T, 2>{inverse.data(), {kEdge, kEdge}}, slices, team);
     for (std::int64_t i = 0; i < kEdge; ++i)
       for (std::int64_t j = 0; j < i; ++j)
-        inverse[static_cast<std::size_t>(i * kEdge + j)] = 0.0;  // what it holds is not defined
+        inverse[static_cast<std::size_t>(i * kEdge + j)] = 0.0;  // The content is not defined.
     if (first.empty()) first = inverse;
     EXPECT_EQ(inverse, first) << devices;
   }
@@ -93,7 +93,7 @@ TEST(ColumnSlices, AMatrixThatIsNotDefiniteIsNamed) {
   }
 }
 
-/// Eight atoms at Γ with real states, by pseudobands with the closed sum.
+/// Deck of eight atoms at Γ with real states, and with pseudobands and the closed sum.
 constexpr const char* kEight =
     "checkpoint_interval_s = 0.0\n[meanfield]\nsource = \"epm\"\ncell = \"cubic\"\n"
     "cutoff_ry = 5.0\nbands = 70\nsolver = \"operator\"\n[epsilon]\ncutoff_ry = 4.0\n"
@@ -101,7 +101,7 @@ constexpr const char* kEight =
     "[pseudobands]\nvectors = 3\nprotected_ry = 0.3\nclosure = \"sigma\"\n"
     "max_identity_error = 0.02\nratio = 0.5\n";
 
-/// Three irreducible q with complex states, whose χ is completed by symmetry.
+/// Deck with complex states and three irreducible q, whose χ is completed by symmetry.
 constexpr const char* kGrid =
     "checkpoint_interval_s = 0.0\n[meanfield]\nsource = \"epm\"\ncrystal = \"gaas\"\n"
     "cutoff_ry = 6.0\nk_grid = [2, 2, 2]\nbands = 20\n[epsilon]\ncutoff_ry = 4.0\n"
@@ -157,7 +157,7 @@ TEST(ColumnSlices, JobsEqualThoseWithWholeMatricesOnAnyDevices) {
   }
 }
 
-/// The bars of four blocks by the first order of Σ.
+/// Returns the deck of eight atoms with error bars of four blocks by the first order of Σ.
 std::string with_bars() {
   std::string text = kEight;
   return text.replace(text.find("vectors = 3"), 11, "vectors = 4\nblocks = 4");
@@ -261,8 +261,8 @@ TEST(ColumnSlices, ThePlanChoosesSlicesThatFit) {
   }
 }
 
-// A setting that slices do not serve is refused by name. Where the plan would choose slices, the
-// refusal for memory names it as well.
+// A deck with slices and a setting that they do not support is refused, and the message names the
+// setting. If a job does not fit and slices are excluded, the message names the setting, too.
 TEST(ColumnSlices, SettingsWithoutSlicesAreNamed) {
   const auto refusal = [](const char* key, const char* value) {
     try {

@@ -235,8 +235,9 @@ TEST(Memory, ADenseDiagonalisationNeedsWhatIsStated) {
     EXPECT_NE(of_device.find(part), std::string::npos) << part << ": " << of_device;
 }
 
-// Spinors of 400 plane waves, 40 bands at three k-points, 12 projectors and a box of 10³ points:
-// the block has 48 states of 800 complex numbers. One byte less than stated is refused.
+// The work has spinors of 400 plane waves, 40 bands at three k-points, 12 projectors and a box of
+// 10³ points. Its block has 48 states of 800 complex numbers. One byte less than stated is
+// refused.
 TEST(Memory, TheOperatorNeedsWhatIsStated) {
   const OperatorStatesWork work{
       .order = 800, .n_spinor = 2, .n_bands = 40, .n_lists = 3, .n_projectors = 12, .n_box = 1000};

@@ -72,7 +72,8 @@ TEST(MemoryPlan, HoldsAtTwoCutOffs) {
   check_plan("silicon", "", 6.0);
 }
 TEST(MemoryPlan, HoldsWithComplexStates) { check_plan("gaas", "", 4.8); }
-// Eight slices: the host of a CPU has a slice of χ and of the poles in place of whole ones.
+// If a deck asks for eight slices, the host of a CPU has one slice of χ and one of the poles in
+// place of whole matrices.
 TEST(MemoryPlan, HoldsInSlices) {
   for (const char* further : {"", kBars}) {
     Deck small = deck_of("silicon", further, 1.2), large = deck_of("silicon", further, 6.0);

@@ -6,10 +6,10 @@
 #include "tests/gw/support/small_silicon.hpp"
 #include "workers/gw/solver/perturbation/displacement_elements.hpp"
 
-// A small crystal of spinors, and sums of its first orders that depend on no basis.
+// Makes a small crystal of spinors, and sums of its first orders that do not depend on the basis.
 namespace quasi::gw::test {
 
-/// GaAs with one strength for each kind of atoms.
+/// Returns GaAs with one spin–orbit strength for each kind of atoms.
 inline EmpiricalCrystal coupled_crystal() {
   EmpiricalCrystal crystal = SmallSilicon::small_crystal();
   crystal.name = "gaas";
@@ -21,10 +21,10 @@ inline EmpiricalCrystal coupled_crystal() {
   return crystal;
 }
 
-/// Sums over the states of two multiplets that do not depend on the basis within them.
+/// Holds sums over the states of two multiplets that do not depend on the basis within them.
 struct BasisFreeSums {
   double g = 0.0, sigma = 0.0, product = 0.0;
-  Cplx trace_g, trace_sigma;  ///< of one multiplet with itself
+  Cplx trace_g, trace_sigma;  ///< traces of ∂V and ∂Σ between the states of one multiplet
 
   /// @param n  outer states on either side;  bra, ket  bands of the multiplets from 0
   BasisFreeSums(const ElementsAtK& at, std::size_t n, const std::pair<int, int>& bra,

@@ -11,17 +11,17 @@
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
 
-// Files of a built-in crystal and of supercells of it in which one atom is displaced.
+// Writes files of a built-in crystal, and of supercells of it in which one atom is displaced.
 namespace quasi::gw::test {
 
 /// Describes a displaced supercell of the small GaAs of SupercellFiles.
 struct DisplacedSupercell {
   IVec3 repeats{3, 1, 1};
-  std::size_t listed = 1;          ///< displaced atom, from 0
-  Vec3 by_bohr{0.0, 0.0, 0.004};   ///< its displacement
+  std::size_t listed = 1;          ///< position of the displaced atom, from 0
+  Vec3 by_bohr{0.0, 0.0, 0.004};   ///< displacement, Cartesian
   std::vector<Vec3> k{Vec3{}};     ///< k-points of VKB
-  double cutoff_ry = 5.0;          ///< of the wavefunctions
-  double density_cutoff_ry = 0.0;  ///< 0: that of WFN
+  double cutoff_ry = 5.0;          ///< cut-off of the wavefunctions
+  double density_cutoff_ry = 0.0;  ///< cut-off of the density; 0: that of WFN
   double vxc_share = 0.0;          ///< V_xc in units of V; 0: no VXC
   bool with_projectors = false;    ///< true: two projectors for each atom, by projector()
 };

@@ -181,7 +181,7 @@ TEST(BeamMarch, OccupationsStayPositive) {
   }
 }
 
-// The rate of a step is that of the operator: for a short step, g changes by Δt times rate()/V.
+// A short step must change g by Δt rate()/V, where rate() is that of the operator.
 TEST(BeamMarch, AStepFollowsTheEquations) {
   const Beam beam({.barrier_ev = 0.1, .vds_v = 0.2});
   const std::vector<double> before = random_values(beam.problem.size(), 0.9, 1.1, 19);

@@ -18,9 +18,9 @@ namespace {
 using test::small_film;
 using test::SmallDevice;
 
-constexpr double kAmpere_per_m = 1.602176634e5;  // of one e/(fs nm)
+constexpr double kAmpere_per_m = 1.602176634e5;  // current of one e/(fs nm)
 
-/// A transient of a small device, and what passed its terminals.
+/// Runs a transient of a small device and counts the charges that pass its terminals.
 struct SmallTransient {
   SmallTransient(const Deck& deck, const BiasAt& bias_at, const std::vector<BiasPoint>& reached,
                  const BeamTransientSettings& settings = {})
@@ -107,13 +107,13 @@ void expect_steady_end(const Deck& deck, int steps, double tolerance) {
     EXPECT_NEAR(current / steady.fluxes.current[1], 1.0, tolerance);
 }
 
-// The plasma of the contacts rings, and 400 fs leave less than 5e-4.
+// The plasma of the contacts oscillates after the step. After 400 fs less than 5e-4 of it is left.
 TEST(BeamTransient, LongAfterAStepItIsTheSteadyState) {
   expect_steady_end(small_film(), 400, 5e-4);
 }
 
-// The contacts ring for longer with neutral inflow. Blocked scattering and rough interfaces move
-// with the levels, too.
+// The plasma oscillates for longer if the inflow is neutral. Blocked scattering and rough
+// interfaces follow the levels, too.
 TEST(BeamTransient, EveryModelEndsInItsSteadyState) {
   if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";
   expect_steady_end(small_film(), 500, 1e-5);
@@ -123,7 +123,7 @@ TEST(BeamTransient, EveryModelEndsInItsSteadyState) {
       2e-5);
 }
 
-/// Charges of the terminals in time.
+/// Holds the charges of the terminals at one time.
 struct Terminals {
   double time_fs;
   std::array<double, 3> passed;  ///< charge into the device at source, drain and gate, e/nm
@@ -134,9 +134,9 @@ Terminals terminals_of(SmallTransient& run, double passed_source, double passed_
           {charge.source - passed_source, charge.drain + passed_drain, charge.gate}};
 }
 
-// Fourier's transform of the currents after a small ramp of the gate over its own transform is
-// Y(ω), which another solver finds in the domain of frequencies. Intervals of 1 fs leave (ω
-// Δt)²/24, which is below 5e-5, and so do fields 1 fs apart.
+// The Fourier transform of the currents after a small ramp of the gate, over the transform of the
+// ramp, must be Y(ω). Another solver calculates Y(ω) at each frequency. Intervals of 1 fs between
+// fields leave a relative error of (ω Δt)²/24, which is below 5e-5.
 TEST(BeamTransient, ASmallRampHasTheAdmittance) {
   const BiasPoint bias{0.4, 0.3};
   constexpr double kRise_v = 1e-4, kRamp_fs = 8.0, kEnd_fs = 400.0;
@@ -179,7 +179,7 @@ TEST(BeamTransient, ASmallRampHasTheAdmittance) {
   }
 }
 
-// Steps of a quarter change the charge that passes in a fast pulse by less than 1e-3.
+// Steps of a quarter of the length change the charge that passes in a fast pulse by less than 1e-3.
 TEST(BeamTransient, StepsOfAFemtosecondAreShort) {
   const auto bias_at = [](double t_fs) {
     return BiasPoint{0.3 + 0.1 * std::pow(std::sin(units::kPi * std::min(t_fs, 40.0) / 40.0), 2),
@@ -218,8 +218,8 @@ PointResult run_pulse(const Deck& deck, const std::filesystem::path& checkpoints
                    progress)[0];
 }
 
-// Kirchhoff: conduction plus displacement into the three terminals adds to zero at all times of a
-// pulse on gate and drain, to the tolerance of Poisson's equation.
+// By Kirchhoff's law the conduction and displacement currents into the three terminals add to zero
+// at all times of a pulse on gate and drain. They do so to the tolerance of Poisson's equation.
 TEST(BeamTransient, TerminalCurrentsAddToNothing) {
   SilentProgress silent;
   const PointResult point = run_pulse(
@@ -241,7 +241,7 @@ TEST(BeamTransient, TerminalCurrentsAddToNothing) {
   EXPECT_NEAR(point.numbers.at("time_fs"), 30.0, 1e-9);
 }
 
-/// Cancels a run after a number of reports.
+/// Cancels a run after a given number of reports of progress.
 class Impatient : public SilentProgress {
  public:
   explicit Impatient(int reports) : left_(reports) {}

@@ -240,10 +240,9 @@ Equilibrium BeamTransient::solve_for(const std::vector<double>& sheet_nm2, doubl
 
 void BeamTransient::move_to(const BeamLevels& levels) {
   if (lowest_of(levels) < grid_.h_low_ev(1))
-    throw NotConverged(
-        name_of(bias_at_(time_fs_)) + ": the lowest level fell to " + brief(lowest_of(levels)) +
-        " eV at t = " + shown(time_fs_) +
-        " fs, below the cells of H; lower run.cfl, or use run.scheme = \"weno\"");
+    throw NotConverged(name_of(bias_at_(time_fs_)) + ": the lowest level fell to " +
+                       brief(lowest_of(levels)) + " eV at t = " + shown(time_fs_) +
+                       " fs, below the cells of H; lower run.cfl, or use run.scheme = \"weno\"");
   double largest_ev = 0.0;
   for (std::size_t at = 0; at < levels.edge_ev.size(); ++at)
     largest_ev = std::max(largest_ev, std::fabs(levels.edge_ev[at] - placed_.levels.edge_ev[at]));
