@@ -131,9 +131,9 @@ CpuMatrices matrices_of_cpu(const Sizes& n, bool real, double pairs) {
           .poles = 56.0 * n.n_screened * n.n_screened};
 }
 
-/// Returns these bytes while matrices are cut into slices. A device has one slice of χ or of the
-/// poles, and four planes of the poles beside A and ω̃. The inversion has a panel and its
-/// product.
+/// Returns the bytes of the matrices of a CPU while they are cut into slices. The device has one
+/// slice of χ or of the poles, and four planes of the poles beside A and ω̃. The inversion has a
+/// panel and its product.
 CpuMatrices sliced_matrices_of_cpu(const Sizes& n, const Plan& plan, double pairs) {
   constexpr double kBlock_bytes = 268435456.0;
   const SliceBytes slice =
@@ -190,17 +190,17 @@ std::int64_t add_first_order(const Deck& deck, const MeanField& field, const Pse
   return static_cast<std::int64_t>(of_poles + summing);
 }
 
-/// Adds that step if the job has it and has no pseudobands.
+/// Adds the step of first orders if the job has it and has no pseudobands.
 void add_first_order_of_eigenstates(const Deck& deck, const MeanField& field, Plan* plan) {
   if (!deck.perturbation.wanted || deck.stop_after_epsilon || deck.pseudobands.wanted()) return;
   plan->memory_bytes = std::max(plan->memory_bytes, add_first_order(deck, field, nullptr, plan));
 }
 
-/// Numbers that the memory of the host depends on.
+/// Holds numbers on which the memory of the host depends.
 struct HostWork {
   double states;   ///< bytes of all states
-  double pairs;    ///< of bands in a portion of χ
-  bool sums_stay;  ///< sums of portions of χ stay on the device
+  double pairs;    ///< number of pairs of bands in a portion of χ
+  bool sums_stay;  ///< true if sums of portions of χ stay on the device
 };
 /// Sets the memory of the host in its phases.
 void set_host_phases(const Deck& deck, const Sizes& n, const HostWork& of, Plan* plan) {

@@ -90,7 +90,7 @@ void DerivativeAtPoint::load_screening(std::size_t screening) {
   const SigmaOptions& options = problem_.options;
   screening_ = screening;
   mirrored_ = false;
-  poles_.reset();  // Two interactions need not fit into the memory of a device.
+  poles_.reset();  // The memory of a device may be too small for two interactions.
   contour_.reset();
   if (options.method == SigmaMethod::kContour) {
     auto made = std::make_unique<ContourScreening>(field, epsilon, options, interaction_, kernels_);

@@ -24,14 +24,14 @@ struct DerivativeProblem {
   const std::vector<Perturbation>& perturbations;
   std::vector<double> energies_ry;  ///< E, common to all elements, [n_energies]
   FftBox box{};
-  const StateResponse* response = nullptr;  ///< null: without states beyond the bands
-  /// Filtered pseudobands among the inner states; null: all are eigenstates.
+  const StateResponse* response = nullptr;  ///< null: states beyond the bands are left out
+  /// Filtered pseudobands among the inner states. With null all inner states are eigenstates.
   const FilteredPseudobands* pseudobands = nullptr;
 
-  /// Returns the number of inner states that are eigenstates. Their pairs are summed.
+  /// Returns the number of inner states that are eigenstates. The sum over pairs has these states.
   int n_paired() const { return pseudobands != nullptr ? pseudobands->plan.kept : options.bands; }
-  /// Returns the number of screened interactions: that of all random vectors, and those without one
-  /// block of them.
+  /// Returns the number of screened interactions W. The first one has all random vectors, and each
+  /// other one lacks one block of them.
   std::size_t n_screenings() const {
     return 1 + (pseudobands != nullptr ? pseudobands->without.size() : 0);
   }
@@ -54,7 +54,7 @@ struct DerivativePoint {
   Vec3 q{};            ///< reduced
 };
 
-/// Selects terms of one point: a range of inner bands, and a range of perturbations.
+/// Selects terms of one point by a range of inner bands and a range of perturbations.
 struct DerivativeRange {
   BandRange bands;
   BandRange perturbations;
@@ -73,11 +73,11 @@ class DerivativeAtPoint {
   /// Calculates the terms of F_n for n in the bands of the ket, and those of F_n' for n' in these
   /// bands of the bra. The sum over all ranges is the derivative at this q.
   /// @param range  eigenstates alone with all perturbations, or pseudobands alone
-  /// @return the sums of each screened interaction and perturbation, Ry/Bohr, [n_screenings][n_p]
+  /// @return sums of each screened interaction and perturbation, Ry/Bohr, [n_screenings][n_p]
   std::vector<DerivativeSums> part(const DerivativeRange& range);
 
  private:
-  /// States of the inner sum on one side.
+  /// Holds the states of the inner sum on one side.
   struct Inner {
     WavesAtPoint waves;
     CoupledBands bands;
@@ -102,8 +102,8 @@ class DerivativeAtPoint {
   StepTimes* times_;
   double weight_;
   std::int64_t n_p_, n_e_, n_;
-  bool one_side_;              ///< states and products of bra and ket are the same
-  bool mirrored_;              ///< the terms of F_n' are the adjoints of those of F_n
+  bool one_side_;              ///< true if states and products of bra and ket are the same
+  bool mirrored_;              ///< true if the terms of F_n' are the adjoints of those of F_n
   std::size_t screening_ = 0;  ///< index of the loaded screened interaction
   CoupledBands bra_, ket_;
   std::unique_ptr<const CouplingParts> couplings_;

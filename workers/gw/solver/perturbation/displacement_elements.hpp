@@ -22,10 +22,10 @@ struct ElementsAtK {
   /// Mean of ∂Σ at E_l and E_m by finite displacements; empty if the request has no check.
   std::vector<Cplx> difference;
   std::vector<Cplx> vxc;  ///< ⟨l|∂V_xc|m⟩; empty for a crystal without V_xc
-  /// ⟨l|∂V^L|m⟩ (long_range.hpp); empty without Born charges.
+  /// Long-range part ⟨l|∂V^L|m⟩ (long_range.hpp); empty without Born charges.
   std::vector<Cplx> long_range = {};
-  /// Means of ∂Σ at E_l and E_m without one block of random vectors, [block]. The list is empty
-  /// without blocks.
+  /// Mean of ∂Σ at E_l and E_m without one block of random vectors, [block][bra][ket]. The list
+  /// is empty without blocks.
   std::vector<std::vector<Cplx>> sigma_without = {};
 
   /// Returns ⟨∂Σ⟩ of the element number i, Ry/Bohr: the mean of its values at both energies.
@@ -41,12 +41,15 @@ struct ElementsAtK {
 /// one.
 ElementsAtK at_bra_and_ket(const SigmaDerivativeAtK& all);
 
-/// Takes the mean of Σ_lm at the energies of bra and ket from all energies, [E][l][m]. The
-/// energies are those of the function above.
+/// Returns the mean of a matrix at the energies E_l and E_m of its bra and ket, [l][m].
+/// @param all  matrix at all energies, [E][l][m], with the energies of at_bra_and_ket()
+/// @param n    number of states on either side
 std::vector<Cplx> mean_of_bra_and_ket(const std::vector<Cplx>& all, std::size_t n);
 
-/// Adds the first order by finite displacements with a wave vector to the elements at the first k
-/// of the options. @param wanted  one perturbation for each of the elements
+/// Calculates the first order by finite displacements with one wave vector, at the first k of the
+/// options, and stores it in ElementsAtK::difference.
+/// @param wanted    request with one perturbation for each of the elements
+/// @param elements  elements of each perturbation
 void add_wave_differences(const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
                           const SigmaOptions& options, const WaveDifferenceRequest& wanted,
                           const DeviceContext& context, std::vector<ElementsAtK>& elements);
@@ -77,8 +80,8 @@ struct DisplacementElements {
 /// none.
 double largest_deviation_ry(const ElementsAtK& at);
 
-/// Returns elements in which ∂Σ is the one without a block of random vectors, at both energies.
-/// @param block  counted from 0
+/// Returns the elements with ∂Σ replaced by its mean without one block of random vectors.
+/// @param block  number of the block, from 0
 DisplacementElements elements_without(const DisplacementElements& found, std::size_t block);
 
 /// Returns the unit vector along 'x', 'y' or 'z'.
@@ -105,13 +108,13 @@ struct DisplacedCrystal {
   const PerturbationRequest& request;
   /// Displacements of a mean field from files; null: the crystal is a built-in one.
   const std::vector<FileDisplacement>* files = nullptr;
-  /// Filtered pseudobands among the inner states of Σ; null: all are eigenstates.
+  /// Filtered pseudobands among the inner states of Σ. With null all inner states are eigenstates.
   const FilteredPseudobands* pseudobands = nullptr;
-  /// True: V_xc of the built-in crystal is that of its density (local_density.hpp).
+  /// True: the built-in crystal has the V_xc of its density (local_density.hpp).
   bool local_density = false;
 };
 
-/// Lists the displacements of the request or, with files, those of the files.
+/// Returns the displacements of the request or, with files, the displacements of the files.
 std::vector<Displacement> displacements_of(const DisplacedCrystal& displaced,
                                            const Crystal& crystal);
 

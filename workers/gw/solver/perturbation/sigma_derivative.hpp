@@ -39,7 +39,7 @@ struct Perturbation {
   PotentialElements elements = {};
   /// Part of ∂V that acts on spins (docs/theory/gw.md 15.5); null: ∂V has none.
   std::shared_ptr<const SpinOrbitDisplacement> spin_orbit = {};
-  /// Number that tells the values of ∂V from others under the same name, for checkpoints.
+  /// Hash of the values of ∂V. A checkpoint of another ∂V with the same name is not used.
   std::uint64_t digest = 0;
 };
 
@@ -97,24 +97,26 @@ struct DerivativeRequest {
   const std::vector<Perturbation>& perturbations;
   const std::vector<double>& energies_ry;  ///< E of Σ_lm(E), common to all elements
   StepTimes* times = nullptr;              ///< receives the seconds of devices by step; may be null
-  /// First orders of states beyond the bands of Σ by linear equations; null: those of the bands.
+  /// Linear equations for the first orders of states beyond the bands of Σ. With null these first
+  /// orders are left out.
   const StateResponse* response = nullptr;
-  /// Pseudobands among the bands of Σ, which need a response; null: all bands are eigenstates.
+  /// Pseudobands among the bands of Σ, which need a response. With null all bands are eigenstates.
   const FilteredPseudobands* pseudobands = nullptr;
 };
 
-/// Calculates the first order of Σ between the outer states of the options at every k of their
-/// list, [perturbation][k]. All bands of the inner sum also enter the first order of the states.
-/// The states beyond these bands enter it, too, if the request has a response (docs/theory/gw.md
-/// 14.10). With pseudobands it is the derivative of Σ with the same random vectors, which do not
-/// move, and the blocks of these vectors have derivatives of their own (docs/theory/gw.md 14.12).
-/// Energies and the occupied bands at k + p are those of the mean field, which has one spin. The
-/// devices of the team share parts of the bands, and the checkpoint keeps finished parts. Bits do
-/// not depend on the number of devices, nor on an interruption. All ranks call it together.
-/// @throws InvalidInput for methods without a first order, imaginary poles, the static remainder or
-/// the completed CH of eigenstates, and for pseudobands without polynomials of H or a response. It
-/// also rejects two spins, perturbations with different p, and a p that does
-/// not lead from each k-point to another.
+/// Calculates the first order ∂Σ_lm(E) between the outer states of the options at every k of
+/// their list (docs/theory/gw.md 14.2). The first orders of the inner states are sums over the
+/// bands of Σ. States beyond these bands enter, too, if the request has a response
+/// (docs/theory/gw.md 14.10). With pseudobands the random vectors do not move, and each block of
+/// them has a derivative of its own (docs/theory/gw.md 14.12). Energies and occupations are those
+/// of the mean field, which has one spin. The devices of the team share parts of the bands, and the
+/// checkpoint keeps finished parts. The bits depend neither on the number of devices nor on an
+/// interruption. All ranks call it together.
+/// @return Ry/Bohr, [perturbation][k]
+/// @throws InvalidInput for methods without a first order, imaginary poles, the static remainder,
+/// the completed CH of eigenstates, and pseudobands without polynomials of H or without a response.
+/// It also rejects two spins, perturbations with different p, and a p that does not lead from each
+/// k-point to another.
 std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
     const MeanField& field, const std::vector<DielectricMatrix>& epsilon,
     const SigmaOptions& options, const DerivativeRequest& wanted, const StepContext& context);

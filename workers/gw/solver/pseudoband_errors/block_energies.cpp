@@ -64,8 +64,8 @@ class RandomVectors {
   }
 
  private:
-  /// Calls visit(kept vectors, their coefficients each, first vector in the field) for every spin
-  /// and k.
+  /// Calls visit(kept, row, first) for every spin and k. `kept` has the kept vectors, `row` is the
+  /// number of coefficients of each, and `first` points to the first vector in the field.
   template <typename Visit>
   void for_each_list(const Visit& visit) {
     std::size_t list = 0;
@@ -83,7 +83,8 @@ class RandomVectors {
 
   MeanField& field_;
   const PseudobandPlan& plan_;
-  std::vector<std::vector<Cplx>> kept_;  ///< of each k and spin, [vectors][n_spinor][n_pw]
+  /// Kept vectors of each k and spin, [vectors][n_spinor][n_pw].
+  std::vector<std::vector<Cplx>> kept_;
   std::optional<Wavefunctions> complement_;
 };
 

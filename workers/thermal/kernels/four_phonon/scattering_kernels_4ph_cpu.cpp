@@ -172,10 +172,10 @@ class CpuScatteringKernels4ph : public ScatteringKernels4ph {
     Precision precision;
   };
 
-  /// Parts of the rows of one total momentum, each of which one thread sums. A process adds to the
-  /// rows of other parts too, so that each part has sums of its own for all rows.
+  /// Number of parts into which the rows of one total momentum are cut. One thread sums a part. A
+  /// process adds to the rows of other parts too, so that each part has sums for all rows.
   static constexpr int kParts = 8;
-  static constexpr std::int64_t kPartBytes = std::int64_t{64} << 20;  ///< of the parts at work
+  static constexpr std::int64_t kPartBytes = std::int64_t{64} << 20;  ///< bytes of parts at work
 
   /// Values of each row and channel. Total momenta are added in rising position, and for each the
   /// parts in their order. Calls sink(pair, worker, sums) for every pair with processes.

@@ -59,8 +59,9 @@ class AppliedPotential {
   std::vector<std::int32_t> source_;  ///< position of G − ΔG, or −1; [n_d][n_pw]
 };
 
-/// Calculates T_l(H̃) x and its first orders in several perturbations by their recursion. Each set
-/// holds x and then ∂x of every perturbation, [1 + n_p][vectors][n_pw].
+/// Calculates T_l(H̃) x and its first orders in n_p perturbations by their recursion. An array of
+/// the recursion holds T_l x, followed by ∂(T_l x) of every perturbation, [1 +
+/// n_p][vectors][n_pw].
 class DifferentiatedRecursion {
  public:
   DifferentiatedRecursion(const FilteredStates& states, LoadedHamiltonian& h,
@@ -74,7 +75,8 @@ class DifferentiatedRecursion {
       potentials_.emplace_back(*potential, index, states.g);
   }
 
-  /// @param now  θ outside of P, and its first orders
+  /// Runs the recursion from (1 − P) θ and its first orders.
+  /// @param now  (1 − P) θ, followed by its first order in every perturbation
   /// @return Σ_l c_kl ∂T_l of every window, [windows][n_p][vectors][n_pw]
   std::vector<Cplx> run(std::vector<Cplx> now) const {
     const auto windows = filter_.size(), degree = static_cast<std::size_t>(filter_.degree());
@@ -93,7 +95,9 @@ class DifferentiatedRecursion {
   }
 
  private:
-  /// Returns T_{l+1} and its first orders from those of l and l − 1.
+  /// Returns T_{l+1} x and its first orders.
+  /// @param now, before  arrays of l and of l − 1
+  /// @param is_first     true for l = 0
   std::vector<Cplx> next(const std::vector<Cplx>& now, const std::vector<Cplx>& before,
                          bool is_first) const {
     const auto n = static_cast<std::int64_t>(now.size()), of_set = n_x_ * n_pw_;

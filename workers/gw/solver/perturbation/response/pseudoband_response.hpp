@@ -10,7 +10,7 @@ namespace quasi::gw {
 
 /// Holds the states of filtered pseudobands at one k-point for their first order.
 struct FilteredStates {
-  const PseudobandPlan& plan;   ///< with polynomials of H (PseudobandPlan::filter)
+  const PseudobandPlan& plan;   ///< plan with polynomials of H (PseudobandPlan::filter)
   const std::vector<IVec3>& g;  ///< plane waves at k
   View<const Cplx, 2> kept;     ///< protected states, [plan.kept][n_pw]
   View<const Cplx, 2> factors;  ///< random vectors θ_r, [vectors][n_pw]
@@ -27,12 +27,13 @@ Wavefunctions vectors_of_filter(const MeanField& field, const PseudobandPlan& pl
 ///
 ///   ∂T_{l+1} = 2H̃ ∂T_l + (2/w) ∂V T_l − ∂T_{l−1},  ∂T_0 = −(∂P) θ
 ///
-/// The windows are fixed functions of the energy. ∂P follows from the first orders of the
-/// protected states outside of P.
-/// All perturbations share the recursion of T_l.
-/// @param h  H at the same k-point
+/// H̃ is H shifted and scaled by 1/w, so that its spectrum lies in [−1, 1]. P projects on the
+/// protected states. The windows p_k are fixed functions of the energy. ∂P follows from the first
+/// orders of the protected states outside of P. All perturbations share the recursion of T_l.
+/// @param h           H at the same k-point
 /// @param potentials  ∂V(G) of each perturbation, Ry/Bohr
-/// @param responses  ψ'_n of all protected states, SternheimerEquation::solve(); [n_p][kept][n_pw]
+/// @param responses   first orders ψ'_n of all protected states by SternheimerEquation::solve(),
+///                    1/Bohr, [n_p][kept][n_pw]
 /// @return 1/Bohr, bands in the order of PseudobandPlan::place_of(), [n_p][bands − kept][n_pw]
 std::vector<Cplx> pseudoband_response(const FilteredStates& states, LoadedHamiltonian& h,
                                       std::span<const PotentialElements* const> potentials,
