@@ -8,12 +8,23 @@
 #include "tests/mosfet/beam/beam_fixture.hpp"
 #include "tests/support/every_device.hpp"
 #include "workers/mosfet/kernels/beam/beam_kernels.hpp"
+#include "workers/mosfet/kernels/beam/beam_rates.cuh"
 
 namespace quasi::mosfet {
 namespace {
 
+/// The kinds of scattering of a test problem.
+enum class Scattering { kNone, kPhonons, kElasticToo };
+
+// Adds roughness and the relaxation of momentum by impurities, with random matrix elements.
+void add_elastic(BeamProblem* p) {
+  p->processes.push_back({.kind = ProcessKind::kRoughness, .coupling = 0.01});
+  p->roughness = test::random_values(2 * p->rows(), 0.5, 2.0, 4);
+  p->relaxation_fs = test::random_values(p->rows(), 1e-3, 2e-2, 5);
+}
+
 /// Three pairs of valleys with two subbands in a barrier, and all kinds of isotropic processes.
-BeamProblem problem_of(bool scatters, bool fermi, BeamOrder order) {
+BeamProblem problem_of(Scattering scattering, bool fermi, BeamOrder order) {
   constexpr double kBarrier_ev = 0.15, kVds_v = 0.3, kFermi_ev = 0.05;
   BeamProblem p{.levels = {.valleys = {{0.98, 0.19, 0.19, 0.0},
                                        {0.19, 0.98, 0.19, 0.0},
@@ -30,7 +41,7 @@ BeamProblem problem_of(bool scatters, bool fermi, BeamOrder order) {
       make_beam_grid({.dh_ev = 0.0125, .n_kappa = 11}, p.levels, 1.0, test::kAlpha_per_ev,
                      {.kt_ev = test::kKt_ev, .fermi_ev = fermi ? kFermi_ev : 0.0, .fermi = fermi});
   p.inflow = make_beam_inflow(p.grid, p.grid.shape.fermi_ev - kVds_v);
-  if (!scatters) return p;
+  if (scattering == Scattering::kNone) return p;
   const double unit = 2.0 * units::kPi * 0.19 * kElectronMass_ev_fs2_nm2;
   const auto phonon = [&](ProcessKind kind, double rate, double energy_ev) {
     return ScatteringProcess{.kind = kind,
@@ -47,6 +58,7 @@ BeamProblem problem_of(bool scatters, bool fermi, BeamOrder order) {
       for (int i = 0; i < p.levels.nx; ++i)
         p.overlap[(a * 4 + b) * p.levels.nx + i] = p.overlap[(b * 4 + a) * p.levels.nx + i];
   if (fermi) p.filling = test::random_values(p.rows(), 0.0, 0.9, 37);
+  if (scattering == Scattering::kElasticToo) add_elastic(&p);
   return p;
 }
 
@@ -58,6 +70,43 @@ void expect_close(const std::vector<double>& found, const std::vector<double>& e
     ASSERT_NEAR(found[k], expected[k], tolerance * scale) << k;
 }
 
+/// Holds the tables of rates as a device has them, in the memory of the host.
+struct RowTables {
+  RowTables(const BeamProblem& p, const BeamGeometry& geometry, const BeamScattering& scattering)
+      : problem(p),
+        lists(
+            make_beam_links(p.grid, geometry.n_states, p.levels.subbands, p.processes, p.level_of),
+            geometry.n_states, p.levels.subbands),
+        states(scattering.states()),
+        loss(p.rows()),
+        source(p.filling.size()) {
+    for (int k = 0; k < p.grid.n_h; ++k) {
+      inverse.push_back(1.0 / p.grid.cell(k, 0).full_ev);
+      boltzmann.push_back(p.grid.boltzmann(k));
+    }
+    tables = {.n_states = geometry.n_states, .nx = p.grid.nx, .nk = p.grid.n_h};
+    tables.dh_ev = p.grid.dh_ev;
+    tables.h_inverse = inverse.data();
+    tables.boltzmann = boltzmann.data();
+    tables.overlap = problem.overlap.data();
+    tables.density_factor = geometry.density_factor.data();
+    tables.filling = p.filling.empty() ? nullptr : problem.filling.data();
+    tables.roughness = problem.roughness.data();
+    tables.relaxation = problem.relaxation_fs.data();
+    tables.ends = lists.ends.data();
+    tables.first_low = lists.first_low.data();
+    tables.first_high = lists.first_high.data();
+    tables.states = states.data();
+    tables.loss = loss.data();
+    tables.source = p.filling.empty() ? nullptr : source.data();
+  }
+
+  const BeamProblem& problem;
+  cuda::BeamEndLists lists;
+  std::vector<double> states, loss, source, inverse, boltzmann;
+  cuda::BeamTables tables;
+};
+
 class BeamDevices : public test::OnEveryDevice {};
 
 // GMRES ends at a residual of 1e-13, and this problem enlarges a residual some hundred times. On an
@@ -66,14 +115,15 @@ class BeamDevices : public test::OnEveryDevice {};
 // 1.1e-10 of the largest one.
 TEST_P(BeamDevices, AgreeWithTheOperatorsOfTheHost) {
   constexpr double kTolerance = 5e-11, kSumTolerance = 1e-9;
-  for (const bool scatters : {true, false})
+  for (const Scattering kind : {Scattering::kPhonons, Scattering::kElasticToo, Scattering::kNone})
     for (const bool fermi : {false, true})
       for (const BeamOrder order : {BeamOrder::kFirst, BeamOrder::kThird}) {
-        SCOPED_TRACE(testing::Message() << scatters << fermi << (order == BeamOrder::kFirst));
-        const BeamProblem p = problem_of(scatters, fermi, order);
+        SCOPED_TRACE(testing::Message()
+                     << static_cast<int>(kind) << fermi << (order == BeamOrder::kFirst));
+        const BeamProblem p = problem_of(kind, fermi, order);
         const BeamGeometry geometry = make_beam_geometry(p.grid, p.levels);
         const BeamScattering scattering(geometry, p.levels, p.processes, p.overlap, p.level_of,
-                                        {.filling = p.filling});
+                                        {p.filling, p.roughness, p.relaxation_fs});
         const BeamOperator problem(geometry, scattering, p.inflow, order);
         const auto kernels = make_beam_kernels(GetParam());
         const BeamSolution expected =
@@ -99,7 +149,7 @@ TEST_P(BeamDevices, AgreeWithTheOperatorsOfTheHost) {
 TEST(BeamScatteringSums, GainAndLossMoveTheNumbersOfTheLinks) {
   for (const bool fermi : {false, true}) {
     SCOPED_TRACE(fermi);
-    BeamProblem p = problem_of(true, fermi, BeamOrder::kThird);
+    BeamProblem p = problem_of(Scattering::kPhonons, fermi, BeamOrder::kThird);
     p.processes.push_back({.kind = ProcessKind::kRoughness, .coupling = 0.01});
     const BeamGeometry geometry = make_beam_geometry(p.grid, p.levels);
     const std::size_t nk = static_cast<std::size_t>(p.grid.n_h), cells = 6 * 31 * nk;
@@ -119,6 +169,41 @@ TEST(BeamScatteringSums, GainAndLossMoveTheNumbersOfTheLinks) {
   }
 }
 
+// The bodies of CUDA devices sum the links of every row one by one. They run on the host here.
+TEST(BeamRates, OfRowsAreThoseOfTheOperatorsOfTheHost) {
+  for (const bool fermi : {false, true}) {
+    SCOPED_TRACE(fermi);
+    const BeamProblem p = problem_of(Scattering::kElasticToo, fermi, BeamOrder::kThird);
+    const BeamGeometry geometry = make_beam_geometry(p.grid, p.levels);
+    const BeamScattering scattering(geometry, p.levels, p.processes, p.overlap, p.level_of,
+                                    {p.filling, p.roughness, p.relaxation_fs});
+    const RowTables rows(p, geometry, scattering);
+    const std::vector<double> mean = test::random_values(p.rows(), 0.1, 0.9, 3);
+    const std::size_t column = static_cast<std::size_t>(p.grid.nx) * p.grid.n_h;
+    std::vector<double> weight(p.rows()), weighted(p.rows()), gain(p.rows()),
+        power(p.processes.size() * static_cast<std::size_t>(p.grid.nx));
+    for (std::size_t row = 0; row < p.rows(); ++row) {
+      weight[row] = geometry.states_factor[row / column] * scattering.states()[row];
+      weighted[row] = weight[row] * mean[row];
+    }
+    for (std::size_t row = 0; row < p.rows(); ++row) {
+      const auto number = static_cast<std::int64_t>(row);
+      cuda::beam_loss_of_row(rows.tables, weight.data(), number);
+      gain[row] = cuda::beam_gain_of_row(rows.tables, weighted.data(), mean.data(), number);
+      for (std::size_t process = 0; process < p.processes.size(); ++process)
+        power[process * p.grid.nx + row / p.grid.n_h % p.grid.nx] += cuda::beam_power_of_row(
+            rows.tables, weight.data(), mean.data(), static_cast<int>(process), number);
+    }
+    std::vector<double> loss = scattering.loss(), expected = scattering.gain(mean);
+    for (std::size_t row = 0; row < p.rows(); ++row)
+      if (!(scattering.states()[row] > 0.0)) loss[row] = expected[row] = 0.0;
+    expect_close(rows.loss, loss, 1e-13);
+    expect_close(gain, expected, 1e-13);
+    expect_close(power, scattering.phonon_power(mean), 1e-13);
+    if (fermi) expect_close(rows.source, scattering.source(), 1e-13);
+  }
+}
+
 double largest_error(const std::vector<double>& found, const std::vector<double>& expected) {
   double error = 0.0;
   for (std::size_t k = 0; k < found.size(); ++k)
@@ -129,7 +214,7 @@ double largest_error(const std::vector<double>& found, const std::vector<double>
 // In the norm of electrons a residual of 1e-12 leaves errors of fluxes below 1e-9. In the norm of
 // occupations a residual of 1e-11 leaves 2e-5 in this problem, and needs more products.
 TEST(BeamNorms, AResidualInElectronsBoundsTheFluxes) {
-  const BeamProblem p = problem_of(true, false, BeamOrder::kThird);
+  const BeamProblem p = problem_of(Scattering::kPhonons, false, BeamOrder::kThird);
   const BeamGeometry geometry = make_beam_geometry(p.grid, p.levels);
   const BeamScattering scattering(geometry, p.levels, p.processes, p.overlap, p.level_of);
   const BeamOperator problem(geometry, scattering, p.inflow, p.order);
@@ -153,11 +238,11 @@ TEST(BeamNorms, AResidualInElectronsBoundsTheFluxes) {
 // Equal calls give equal bits, also after another problem with other sizes.
 TEST_P(BeamDevices, RepeatTheirBits) {
   const auto kernels = make_beam_kernels(GetParam());
-  const BeamProblem p = problem_of(true, false, BeamOrder::kThird);
+  const BeamProblem p = problem_of(Scattering::kPhonons, false, BeamOrder::kThird);
   kernels->load(p);
   const BeamMean first = kernels->solve(1e-12, 200, {});
   const std::vector<double> current = kernels->fluxes().current;
-  kernels->load(problem_of(false, true, BeamOrder::kFirst));
+  kernels->load(problem_of(Scattering::kNone, true, BeamOrder::kFirst));
   kernels->solve(1e-12, 200, {});
   kernels->load(p);
   EXPECT_EQ(kernels->solve(1e-12, 200, {}).mean, first.mean);

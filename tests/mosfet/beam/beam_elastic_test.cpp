@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 
 #include "tests/mosfet/beam/beam_fixture.hpp"
 #include "tests/mosfet/fixtures.hpp"
+#include "tests/support/every_device.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
+#include "workers/mosfet/kernels/beam/beam_kernels.hpp"
 #include "workers/mosfet/kernels/transport/transport_cpu.hpp"
 #include "workers/mosfet/solver/beam/elastic_tables.hpp"
 #include "workers/mosfet/solver/transport/mobility.hpp"
@@ -52,7 +55,8 @@ struct Film {
         elastic(deck, structure),
         levels(levels_of(o)),
         geometry(make_beam_geometry(grid_of(o), levels)),
-        scattering(geometry, levels, setup.processes, overlap(), {0, 1, 0, 1, 2, 3}, cells(o)),
+        tables(cells(o)),
+        scattering(geometry, levels, setup.processes, overlap(), {0, 1, 0, 1, 2, 3}, tables),
         inflow(make_beam_inflow(geometry.grid, 0.0)),
         problem(geometry, scattering, inflow, BeamOrder::kThird) {
     for (double& g : inflow.drain) g *= o.drain_g;
@@ -94,24 +98,33 @@ struct Film {
     return all;
   }
   BeamCellTables cells(const FilmOptions& o) const {
-    BeamCellTables tables{
+    BeamCellTables made{
         .filling = {},
         .roughness = elastic.roughness(setup, geometry.grid, levels, field.subbands.psi),
         .relaxation_fs = elastic.relaxation_fs(geometry.grid, levels)};
     const BeamGrid& grid = geometry.grid;
-    if (!o.fermi || setup.processes.empty()) return tables;
-    tables.filling.resize(static_cast<std::size_t>(6 * grid.nx) * grid.n_h);
-    for (std::size_t at = 0; at < tables.filling.size(); ++at)
-      tables.filling[at] =
+    if (!o.fermi || setup.processes.empty()) return made;
+    made.filling.resize(static_cast<std::size_t>(6 * grid.nx) * grid.n_h);
+    for (std::size_t at = 0; at < made.filling.size(); ++at)
+      made.filling[at] =
           fermi_function(-grid.centre_ev(static_cast<int>(at % grid.n_h)) / setup.kt_ev);
-    return tables;
+    return made;
   }
 
-  /// Returns the steady state from a random start.
-  BeamSolution solve(double tolerance) const {
+  /// Loads the film and returns the steady state from a random start.
+  BeamSolution solve(BeamKernels& kernels, double tolerance) const {
+    kernels.load({.grid = geometry.grid,
+                  .levels = levels,
+                  .processes = setup.processes,
+                  .overlap = overlap(),
+                  .level_of = {0, 1, 0, 1, 2, 3},
+                  .filling = tables.filling,
+                  .roughness = tables.roughness,
+                  .relaxation_fs = tables.relaxation_fs,
+                  .inflow = inflow});
     const std::size_t rows = scattering.states().size();
-    BeamSolution found =
-        solve_beam(problem, scattering, {tolerance, 400}, test::random_values(rows, 0.9, 1.1, 7));
+    BeamSolution found{kernels.solve(tolerance, 400, test::random_values(rows, 0.9, 1.1, 7)),
+                       kernels.distribution()};
     EXPECT_TRUE(found.converged) << found.residual;
     return found;
   }
@@ -132,6 +145,7 @@ struct Film {
   Equilibrium field;
   BeamLevels levels;
   BeamGeometry geometry;
+  BeamCellTables tables;
   BeamScattering scattering;
   BeamInflow inflow;
   BeamOperator problem;
@@ -157,16 +171,22 @@ TEST(BeamElastic, EveryFunctionOfTheTotalEnergyIsSteady) {
   }
 }
 
+class BeamElasticOn : public test::OnEveryDevice {
+ protected:
+  const std::unique_ptr<BeamKernels> kernels_ = make_beam_kernels(GetParam());
+};
+
 // Together with all phonons the steady state without bias is the equilibrium, with either
 // statistics.
-TEST(BeamElastic, TheSteadyStateWithoutBiasIsTheEquilibrium) {
+TEST_P(BeamElasticOn, TheSteadyStateWithoutBiasIsTheEquilibrium) {
   for (const bool fermi : {false, true}) {
     const Film film(kBoth, {.barrier_ev = 0.15, .fermi = fermi});
     const BeamGrid& grid = film.geometry.grid;
     std::vector<double> g(film.problem.size());
     for (std::size_t at = 0; at < g.size(); ++at)
       g[at] = film.inflow.source[at / grid.n_kappa % grid.n_h];
-    const std::vector<double> found = beam_sheet_density(film.geometry, film.solve(1e-13).g),
+    const std::vector<double> found =
+                                  beam_sheet_density(film.geometry, film.solve(*kernels_, 1e-13).g),
                               expected = beam_sheet_density(film.geometry, g);
     for (std::size_t at = 0; at < found.size(); ++at)
       EXPECT_NEAR(found[at] / expected[at], 1.0, fermi ? 1e-8 : 1e-10) << fermi << ' ' << at;
@@ -175,9 +195,9 @@ TEST(BeamElastic, TheSteadyStateWithoutBiasIsTheEquilibrium) {
 
 // Roughness and impurities keep the energy of every electron, so that each cell of H carries the
 // same current through every column, and phonons take no power.
-TEST(BeamElastic, EveryEnergyKeepsItsCurrent) {
+TEST_P(BeamElasticOn, EveryEnergyKeepsItsCurrent) {
   const Film film(joined(kRough, kDoped), {.drain_g = 0.5});
-  const BeamSolution found = film.solve(1e-13);
+  const BeamSolution found = film.solve(*kernels_, 1e-13);
   const std::vector<double> entering = film.current(found.g, 0);
   const double scale = test::largest(entering);
   EXPECT_GT(scale, 0.0);
@@ -186,7 +206,19 @@ TEST(BeamElastic, EveryEnergyKeepsItsCurrent) {
     for (std::size_t k = 0; k < passing.size(); ++k)
       EXPECT_NEAR(passing[k], entering[k], 1e-9 * scale) << face << ' ' << k;
   }
-  EXPECT_EQ(test::largest(film.scattering.phonon_power(found.mean)), 0.0);
+  EXPECT_EQ(test::largest(kernels_->fluxes().phonon_power), 0.0);
+}
+
+// Roughness, impurities and phonons together conserve electrons and energy. The power of the
+// phonons is that which the energy flux loses along x.
+TEST_P(BeamElasticOn, ElectronsAndEnergyAreConserved) {
+  const Film film(kBoth, {.barrier_ev = 0.1, .drain_g = 0.2});
+  film.solve(*kernels_, 1e-13);
+  const BeamFluxes fluxes = kernels_->fluxes();
+  for (const double current : fluxes.current)
+    EXPECT_NEAR(current, fluxes.current.front(), 1e-10 * fluxes.current.front());
+  EXPECT_LT(fluxes.energy_defect, 1e-10 * fluxes.energy_flux.front());
+  EXPECT_GT(test::largest(fluxes.phonon_power), 0.0);
 }
 
 /// These acoustic phonons are so strong that electrons of all energies relax within a few nm.
@@ -195,13 +227,13 @@ const Settings kSteep = joined(kAcoustic, {{"scattering.roughness.height_nm", "2
 
 /// Returns the mobility of the long film in cm²/Vs by Einstein's relation. The resistance of a cell
 /// of H is that of the contacts and L/σ; two lengths give σ.
-double mobility_of_films(const Settings& settings, int refinement = 1) {
+double mobility_of_films(BeamKernels& kernels, const Settings& settings, int refinement = 1) {
   FilmOptions options{.n_kappa = 12 * refinement, .drain_g = 0.5, .dh_ev = 0.0125 / refinement};
   const Film shorter(settings, options);
   options.tens_nm = 6;
   const Film longer(settings, options);
-  const std::vector<double> low = shorter.current(shorter.solve(1e-6).g, 15),
-                            high = longer.current(longer.solve(1e-6).g, 30);
+  const std::vector<double> low = shorter.current(shorter.solve(kernels, 1e-6).g, 15),
+                            high = longer.current(longer.solve(kernels, 1e-6).g, 30);
   double sigma = 0.0, density = 0.0;
   for (std::size_t k = 0; k < low.size(); ++k)
     if (low[k] > 0.0 && high[k] > 0.0) sigma += 30.0 / (0.5 / high[k] - 0.5 / low[k]);
@@ -226,34 +258,38 @@ double mobility_of_weno(const Settings& settings) {
 // A long film has the mobility of the linear response of the scheme `weno`, which has the same
 // formulas on another grid. Cells of 12.5 meV and 12 cells of κ give 5 % less for acoustic phonons.
 // This error cancels to 1.5 % when another process is added, which has one rate for each cell.
-TEST(BeamElastic, ALongFilmHasTheMobilityOfTheLinearResponse) {
-  const double found = mobility_of_films(kAcoustic), expected = mobility_of_weno(kAcoustic);
+TEST_P(BeamElasticOn, ALongFilmHasTheMobilityOfTheLinearResponse) {
+  const double found = mobility_of_films(*kernels_, kAcoustic),
+               expected = mobility_of_weno(kAcoustic);
   EXPECT_NEAR(found / expected, 1.0, 5e-2);
   for (const Settings& settings : {kSteep, joined(kAcoustic, kImpurities)}) {
     const double ratio = mobility_of_weno(settings) / expected;
     EXPECT_LT(ratio, 0.7);
-    EXPECT_NEAR(mobility_of_films(settings) / found, ratio, 1.5e-2 * ratio);
+    EXPECT_NEAR(mobility_of_films(*kernels_, settings) / found, ratio, 1.5e-2 * ratio);
   }
 }
 
 // On cells of 6.25 meV and 24 cells of κ the mobility is that of the linear response to 1 %, and
 // the error falls with the cells.
-TEST(BeamElastic, TheMobilityOfALongFilmConverges) {
+TEST_P(BeamElasticOn, TheMobilityOfALongFilmConverges) {
   if (std::getenv("QUASI_NIGHTLY") == nullptr) GTEST_SKIP() << "set QUASI_NIGHTLY=1 to run it";
   const double expected = mobility_of_weno(kAcoustic);
-  const double coarse = mobility_of_films(kAcoustic) / expected - 1.0,
-               fine = mobility_of_films(kAcoustic, 2) / expected - 1.0;
+  const double coarse = mobility_of_films(*kernels_, kAcoustic) / expected - 1.0,
+               fine = mobility_of_films(*kernels_, kAcoustic, 2) / expected - 1.0;
   EXPECT_LT(std::fabs(fine), 0.6 * std::fabs(coarse)) << coarse << ' ' << fine;
   EXPECT_LT(std::fabs(fine), 1e-2) << coarse << ' ' << fine;
 }
 
 // A (001) film has a fourfold axis, so that roughness is as strong along <110> as along <100>. The
 // limit covers columns of 1 nm, which are not the same part of a mean free path in both.
-TEST(BeamElastic, RoughnessIsEqualAlongBothAxesOfTheFilm) {
+TEST_P(BeamElasticOn, RoughnessIsEqualAlongBothAxesOfTheFilm) {
   const Setting along_110{"orientation", "\"110\""};
-  EXPECT_NEAR(mobility_of_films(joined(kSteep, {along_110})) / mobility_of_films(kSteep), 1.0,
-              1e-3);
+  EXPECT_NEAR(mobility_of_films(*kernels_, joined(kSteep, {along_110})) /
+                  mobility_of_films(*kernels_, kSteep),
+              1.0, 1e-3);
 }
+
+QUASI_ON_EVERY_DEVICE(BeamElasticOn);
 
 }  // namespace
 }  // namespace quasi::mosfet

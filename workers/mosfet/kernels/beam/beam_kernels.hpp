@@ -17,7 +17,7 @@ struct BeamProblem {
   std::vector<int> level_of;    ///< level of a state, its index in `overlap` [n_states]
   std::vector<double> filling;  ///< f̄ of every cell of H, around which blocking is linearised
                                 ///< [n_states][nx][n_h]; empty: no blocking
-  /// Roughness and relaxation as BeamCellTables has them. Kernels of CUDA devices lack both.
+  /// Roughness and relaxation as BeamCellTables has them.
   std::vector<double> roughness, relaxation_fs;
   BeamInflow inflow;
   BeamOrder order = BeamOrder::kThird;
@@ -37,8 +37,7 @@ class BeamKernels {
  public:
   virtual ~BeamKernels() = default;
 
-  /// Computes volumes, areas and rates of a problem. @throws InvalidInput if the device lacks the
-  /// scattering of the problem
+  /// Computes volumes, areas and rates of a problem.
   virtual void load(const BeamProblem& problem) = 0;
   /// Returns the norm in which solve() measures its residual.
   virtual BeamNorm norm() const { return BeamNorm::kOccupation; }
@@ -59,7 +58,8 @@ std::unique_ptr<BeamKernels> make_beam_kernels(const Device& device);
 std::unique_ptr<BeamKernels> make_beam_kernels_cuda(const Device& device);
 
 /// Returns the bytes that the kernels of one bias point hold. @param cells  number of cells of one
-/// branch @param rows  number of cells of H of all states and columns
-double beam_bytes(double cells, double rows);
+/// branch @param rows  number of cells of H of all states and columns @param elastic_tables  number
+/// of values of each row in the tables of roughness and relaxation
+double beam_bytes(double cells, double rows, double elastic_tables);
 
 }  // namespace quasi::mosfet

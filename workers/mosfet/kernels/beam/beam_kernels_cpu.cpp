@@ -56,10 +56,10 @@ std::unique_ptr<BeamKernels> make_beam_kernels(const Device& device) {
   return std::make_unique<CpuBeamKernels>();
 }
 
-double beam_bytes(double cells, double rows) {
+double beam_bytes(double cells, double rows, double elastic_tables) {
   // Each cell has V, A, g of two branches and the work of its line. Each cell of H has rates, gain,
   // and the 40 directions of GMRES.
-  return 8.0 * ((4.0 + kBeamLineWork) * cells + 60.0 * rows);
+  return 8.0 * ((4.0 + kBeamLineWork) * cells + (60.0 + elastic_tables) * rows);
 }
 
 }  // namespace quasi::mosfet

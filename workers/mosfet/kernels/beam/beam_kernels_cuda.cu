@@ -3,7 +3,6 @@
 
 #include "workers/backend/device/device_buffer.cuh"
 #include "workers/backend/device/stream.cuh"
-#include "workers/backend/error.hpp"
 #include "workers/mosfet/kernels/beam/beam_kernels.hpp"
 #include "workers/mosfet/kernels/beam/beam_kernels_cuda.cuh"
 #include "workers/mosfet/kernels/beam/beam_vectors_cuda.cuh"
@@ -52,11 +51,11 @@ struct LossOfRows {
 };
 struct GainOfRows {
   BeamTables t;
-  const double* weight;
+  const double *weight, *mean;
   const double* source;  ///< added to the gain; null: none
   double* gain;
   __device__ void operator()(std::int64_t row) const {
-    gain[row] = beam_gain_of_row(t, weight, row) + (source != nullptr ? source[row] : 0.0);
+    gain[row] = beam_gain_of_row(t, weight, mean, row) + (source != nullptr ? source[row] : 0.0);
   }
 };
 /// Computes the power of every process and row [processes][rows].
@@ -71,32 +70,12 @@ struct PowerOfRows {
   }
 };
 
-/// The links of a problem as lists of ends, state by state: low ends first.
-struct EndLists {
-  std::vector<BeamEnd> ends;
-  std::vector<int> first_low, first_high;
-
-  EndLists(const std::vector<BeamLink>& links, int n_states) {
-    for (int state = 0; state < n_states; ++state)
-      for (const bool low : {true, false}) {
-        (low ? first_low : first_high).push_back(static_cast<int>(ends.size()));
-        for (const BeamLink& link : links)
-          if ((low ? link.low : link.high) == state)
-            ends.push_back({low ? link.high : link.low, link.shift, link.overlap, link.process,
-                            link.strength, link.rise});
-      }
-    first_low.push_back(static_cast<int>(ends.size()));
-  }
-};
-
 class CudaBeamKernels : public BeamKernels {
  public:
   // The device is chosen before the members, because library handles belong to the current device.
   explicit CudaBeamKernels(const Device& device) : device_((use_device(device), device)) {}
 
   void load(const BeamProblem& problem) override {
-    if (!problem.roughness.empty() || !problem.relaxation_fs.empty())
-      throw InvalidInput("the beam scheme has roughness and impurities on the CPU alone");
     grid_ = problem.grid;
     n_processes_ = static_cast<int>(problem.processes.size());
     tables_ = {.n_states = problem.levels.n_states(),
@@ -282,10 +261,11 @@ class CudaBeamKernels : public BeamKernels {
   }
 
   void upload_links(const BeamProblem& problem) {
-    const EndLists lists(make_beam_links(grid_, tables_.n_states, problem.levels.subbands,
-                                         problem.processes, problem.level_of),
-                         tables_.n_states);
-    tables_.scatters = !lists.ends.empty();
+    const int subbands = problem.levels.subbands;
+    const cuda::BeamEndLists lists(
+        make_beam_links(grid_, tables_.n_states, subbands, problem.processes, problem.level_of),
+        tables_.n_states, subbands);
+    tables_.scatters = !lists.ends.empty() || !problem.relaxation_fs.empty();
     if (!tables_.scatters) return;
     send(lists.ends, &ends_);
     send(lists.first_low, &first_low_);
@@ -295,6 +275,8 @@ class CudaBeamKernels : public BeamKernels {
     tables_.first_low = first_low_.data();
     tables_.first_high = first_high_.data();
     upload(problem.overlap, &tables_.overlap);
+    if (!problem.roughness.empty()) upload(problem.roughness, &tables_.roughness);
+    if (!problem.relaxation_fs.empty()) upload(problem.relaxation_fs, &tables_.relaxation);
     if (!problem.filling.empty()) upload(problem.filling, &tables_.filling);
   }
 
@@ -321,8 +303,9 @@ class CudaBeamKernels : public BeamKernels {
   void gain(const double* mean, const double* source) {
     for_each_index(tables_.rows(), Multiply{weight_.data(), mean, weighted_.data()}, "gain",
                    stream_.get());
-    for_each_index(tables_.rows(), GainOfRows{tables_, weighted_.data(), source, gain_.data()},
-                   "gain", stream_.get());
+    for_each_index(tables_.rows(),
+                   GainOfRows{tables_, weighted_.data(), mean, source, gain_.data()}, "gain",
+                   stream_.get());
   }
 
   void lines(const double* feed, bool has_inflow) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "workers/mosfet/kernels/beam/beam_scattering.hpp"
 #include "workers/mosfet/physics/beam/beam_cell.hpp"
 
 namespace quasi::mosfet::cuda {
@@ -12,8 +14,28 @@ struct BeamEnd {
   int shift = 0;    ///< cells of H from the low to the high end
   int overlap = 0;  ///< index of the two levels in the overlap matrix
   int process = 0;
+  int rough = -1;       ///< index of the two states in the table of roughness; −1: overlap
   double strength = 0;  ///< c_μ Z N_μ b_h/ħ²
   double rise = 1;      ///< e^{(H_h−H_k)/kT}
+};
+
+/// The links of a problem as lists of ends, state by state: low ends first.
+struct BeamEndLists {
+  std::vector<BeamEnd> ends;
+  std::vector<int> first_low, first_high;  ///< see BeamTables
+
+  BeamEndLists(const std::vector<BeamLink>& links, int n_states, int subbands) {
+    for (int state = 0; state < n_states; ++state)
+      for (const bool low : {true, false}) {
+        (low ? first_low : first_high).push_back(static_cast<int>(ends.size()));
+        for (const BeamLink& link : links)
+          if ((low ? link.low : link.high) == state)
+            ends.push_back({low ? link.high : link.low, link.shift, link.overlap, link.process,
+                            link.rough ? link.low * subbands + link.high % subbands : -1,
+                            link.strength, link.rise});
+      }
+    first_low.push_back(static_cast<int>(ends.size()));
+  }
 };
 
 /// Tables of a transport problem on the device (BeamGeometry, BeamScattering). A row is a cell of H
@@ -36,7 +58,9 @@ struct BeamTables {
   const double* states_factor = nullptr;
   const double* inflow_source = nullptr;  ///< [nk]
   const double* inflow_drain = nullptr;
-  const double* filling = nullptr;  ///< f̄ [rows]; null: no blocking
+  const double* filling = nullptr;     ///< f̄ [rows]; null: no blocking
+  const double* roughness = nullptr;   ///< as BeamCellTables has it; null: smooth interfaces
+  const double* relaxation = nullptr;  ///< rate of relaxation to ḡ [rows], 1/fs; null: none
   const BeamEnd* ends = nullptr;
   const int* first_low = nullptr;   ///< first low end of a state, then its high ends [n_states+1]
   const int* first_high = nullptr;  ///< [n_states]
@@ -73,6 +97,13 @@ struct BeamRowNumber {
         k(static_cast<int>(number % t.nk)) {}
 };
 
+/// Returns the matrix element of a link in column i, that of the steps of rough interfaces or the
+/// overlap. @param k  cell of H of the low end
+QUASI_HD inline double beam_coupling(const BeamTables& t, const BeamEnd& end, int i, int k) {
+  if (end.rough < 0) return t.overlap[static_cast<std::int64_t>(end.overlap) * t.nx + i];
+  return t.roughness[(static_cast<std::int64_t>(end.rough) * t.nx + i) * t.nk + k];
+}
+
 /// Calls action(end, is_low, partner, rate) for every end of a row, in a fixed order. `partner` is
 /// the row at the other end. With `weight` = 4√(m_x m_y) D the rate is the one per electron of the
 /// own row without blocking (BeamScattering). Further factors of the partner may be multiplied into
@@ -88,9 +119,9 @@ QUASI_HD inline void for_each_end(const BeamTables& t, const BeamRowNumber& own,
     const int other = is_low ? own.k + end.shift : own.k - end.shift;
     if (other < 0 || other >= t.nk) continue;
     const std::int64_t partner = t.row(end.partner, own.i, other);
-    const double overlap = t.overlap[static_cast<std::int64_t>(end.overlap) * t.nx + own.i];
+    const double coupling = beam_coupling(t, end, own.i, is_low ? own.k : other);
     const double rate =
-        end.strength * overlap * t.h_inverse[is_low ? other : own.k] * weight[partner];
+        end.strength * coupling * t.h_inverse[is_low ? other : own.k] * weight[partner];
     action(end, is_low, partner, is_low ? rate : rate * end.rise);
   }
 }
@@ -101,12 +132,13 @@ QUASI_HD inline double beam_blocking(const BeamEnd& end, bool is_low, double fil
   return is_low ? 1.0 + (end.rise - 1.0) * filling : 1.0 - (1.0 - 1.0 / end.rise) * filling;
 }
 
-/// Computes λ of a row, and its gain that depends on the filling alone. @param weight  4√(m_x m_y)
+/// Computes λ of a row, with the rate of its relaxation, and its gain that depends on the filling
+/// alone. @param weight  4√(m_x m_y)
 /// D
 QUASI_HD inline void beam_loss_of_row(const BeamTables& t, const double* weight,
                                       std::int64_t number) {
   const BeamRowNumber own(t, number);
-  double loss = 0.0, source = 0.0;
+  double loss = t.relaxation != nullptr ? t.relaxation[number] : 0.0, source = 0.0;
   const double filled = t.filling != nullptr ? t.filling[number] : 0.0;
   for_each_end(t, own, weight,
                [&](const BeamEnd& end, bool is_low, std::int64_t partner, double rate) {
@@ -120,12 +152,13 @@ QUASI_HD inline void beam_loss_of_row(const BeamTables& t, const double* weight,
   if (t.source != nullptr) t.source[number] = open ? source / t.boltzmann[own.k] : 0.0;
 }
 
-/// Returns the gain of a row. @param weight  4√(m_x m_y) D ḡ
+/// Returns the gain of a row by its links and by relaxation. @param weight  4√(m_x m_y) D ḡ
+/// @param mean  ḡ
 QUASI_HD inline double beam_gain_of_row(const BeamTables& t, const double* weight,
-                                        std::int64_t number) {
+                                        const double* mean, std::int64_t number) {
   if (!(t.states[number] > 0.0)) return 0.0;
   const double filled = t.filling != nullptr ? t.filling[number] : 0.0;
-  double gain = 0.0;
+  double gain = t.relaxation != nullptr ? t.relaxation[number] * mean[number] : 0.0;
   for_each_end(t, BeamRowNumber(t, number), weight,
                [&](const BeamEnd& end, bool is_low, std::int64_t, double rate) {
                  gain += rate * beam_blocking(end, !is_low, filled);

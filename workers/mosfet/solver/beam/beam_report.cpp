@@ -199,7 +199,9 @@ double beam_cells(const Deck& deck, const Structure& s) {
 double beam_point_bytes(const Deck& deck, const Structure& s) {
   constexpr int kDirections = 60;  // of GMRES; six subbands take 30 to 50
   const double cells = 0.5 * beam_cells(deck, s), rows = cells / deck.mesh.n_kappa;
-  double bytes = beam_bytes(cells, rows);
+  const double elastic_tables = (deck.scattering.roughness.height_nm > 0.0 ? s.subbands : 0.0) +
+                                (deck.scattering.impurities ? 1.0 : 0.0);
+  double bytes = beam_bytes(cells, rows, elastic_tables);
   // Volumes at nodes, faces and edges and areas, at two levels, and g of two stages.
   constexpr double kValuesOfTransient = 12.0;
   if (deck.run.mode == RunMode::kTransient) bytes += 8.0 * kValuesOfTransient * cells;

@@ -111,10 +111,9 @@ void run_beam_on_device(SweepState* sweep, const Device& device, std::size_t n_b
   use_device(device);
   const ElasticTables elastic(deck, sweep->structure);
   const bool is_transient = deck.run.mode == RunMode::kTransient;
-  const bool needs_host = device.backend == Backend::kCuda && (!elastic.empty() || is_transient);
+  const bool needs_host = device.backend == Backend::kCuda && is_transient;
   if (needs_host)
-    sweep->log((is_transient ? "transients" : "roughness and impurities") +
-               std::string(" of the beam scheme run on the CPU, not on ") + device.name());
+    sweep->log("transients of the beam scheme run on the CPU, not on " + device.name());
   const Device processor = needs_host ? find_device("cpu") : device;
   const std::unique_ptr<BeamKernels> kernels = make_beam_kernels(processor);
   const BeamDevice shared{.model = deck,

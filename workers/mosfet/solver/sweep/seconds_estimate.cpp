@@ -39,8 +39,7 @@ double seconds_of_beam_point(const Deck& deck, const Structure& structure, const
                              const Contacts& contacts) {
   const TransportProblem problem = make_transport_problem(deck, structure);
   const ElasticTables elastic(deck, structure);
-  const bool on_host =
-      device.backend == Backend::kCpu || !elastic.empty() || deck.run.mode == RunMode::kTransient;
+  const bool on_host = device.backend == Backend::kCpu || deck.run.mode == RunMode::kTransient;
   const auto kernels = make_beam_kernels(on_host ? find_device("cpu") : device);
   const BeamStepSeconds step = time_beam_step({.model = deck,
                                                .structure = structure,

@@ -168,6 +168,9 @@ std::vector<double> FieldResponse::mean_on(const Device& processor,
                  .processes = device_.problem.processes,
                  .overlap = tables_.overlap,
                  .level_of = level_of_,
+                 .filling = {},
+                 .roughness = tables_.roughness,
+                 .relaxation_fs = relaxation_fs_,
                  .inflow = inflow_,
                  .order = order_});
   return kernels->solve(kTolerance, kMaxSweeps, start).mean;
@@ -186,8 +189,7 @@ void FieldResponse::solve_base(const BiasPoint& bias, const BeamSteadyState& sta
   for (std::size_t at = 0; at < g_.size(); ++at) g_[at] = state.mean[at % (g_.size() / 2) / nj];
   std::vector<double> mean = state.mean;
   const bool blocks = grid_.shape.fermi && !device_.problem.processes.empty();
-  if (processor.backend == Backend::kCuda && !blocks && device_.elastic.empty())
-    mean = mean_on(processor, mean);
+  if (processor.backend == Backend::kCuda && !blocks) mean = mean_on(processor, mean);
   for (int step = 0;; ++step) {
     base_ = std::make_unique<Frame>(*this, tables_, cells, g_);
     const BeamSolution steady = solve_beam(base_->transport, base_->scattering,
