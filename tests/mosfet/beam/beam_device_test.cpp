@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "tests/mosfet/beam/beam_fixture.hpp"
 #include "tests/support/every_device.hpp"
@@ -70,6 +72,13 @@ void expect_close(const std::vector<double>& found, const std::vector<double>& e
     ASSERT_NEAR(found[k], expected[k], tolerance * scale) << k;
 }
 
+double largest_error(const std::vector<double>& found, const std::vector<double>& expected) {
+  double error = 0.0;
+  for (std::size_t k = 0; k < found.size(); ++k)
+    error = std::max(error, std::fabs(found[k] - expected[k]));
+  return error / test::largest(expected);
+}
+
 /// Holds the tables of rates as a device has them, in the memory of the host.
 struct RowTables {
   RowTables(const BeamProblem& p, const BeamGeometry& geometry, const BeamScattering& scattering)
@@ -109,38 +118,100 @@ struct RowTables {
 
 class BeamDevices : public test::OnEveryDevice {};
 
-// GMRES ends at a residual of 1e-13, and this problem enlarges a residual some hundred times. On an
-// H200 distributions differ by up to 1.2e-11 of their largest value. Densities and currents weight
-// them with e^{−H/kT}, up to e^12 here, which does not favour the largest value. They differ by
-// 1.1e-10 of the largest one.
-TEST_P(BeamDevices, AgreeWithTheOperatorsOfTheHost) {
-  constexpr double kTolerance = 5e-11, kSumTolerance = 1e-9;
+/// A test problem with its operators on the host.
+struct HostProblem {
+  explicit HostProblem(const BeamProblem& p)
+      : geometry(make_beam_geometry(p.grid, p.levels)),
+        scattering(geometry, p.levels, p.processes, p.overlap, p.level_of,
+                   {p.filling, p.roughness, p.relaxation_fs}),
+        inflow(p.inflow),
+        transport(geometry, scattering, inflow, p.order) {}
+  BeamGeometry geometry;
+  BeamScattering scattering;
+  BeamInflow inflow;
+  BeamOperator transport;
+};
+
+/// The largest deviations of the results of a device from those of the host, over the largest value
+/// of each result.
+using Deviations = std::map<std::string, double>;
+
+void compare(BeamKernels& kernels, const BeamMean& found, const HostProblem& host,
+             const BeamSolution& expected, Deviations* largest) {
+  const BeamFluxes own = kernels.fluxes(),
+                   fluxes = beam_fluxes(host.geometry, host.scattering, host.transport, expected.g);
+  const auto add = [&](const char* name, const std::vector<double>& a,
+                       const std::vector<double>& b) {
+    ASSERT_EQ(a.size(), b.size()) << name;
+    const double deviation = b.empty() ? 0.0 : largest_error(a, b);
+    (*largest)[name] = std::max((*largest)[name], deviation);
+  };
+  add("mean", found.mean, expected.mean);
+  add("distribution", kernels.distribution(), expected.g);
+  add("sheet", kernels.sheet_density(), fluxes.sheet_nm2);
+  add("current", own.current, fluxes.current);
+  add("energy_flux", own.energy_flux, fluxes.energy_flux);
+  if (test::largest(fluxes.phonon_power) > 0.0)
+    add("phonon_power", own.phonon_power, fluxes.phonon_power);
+}
+
+// Calls action(problem) for all kinds of scattering, both statistics and both orders.
+template <typename Action>
+void for_each_problem(const Action& action) {
   for (const Scattering kind : {Scattering::kPhonons, Scattering::kElasticToo, Scattering::kNone})
     for (const bool fermi : {false, true})
       for (const BeamOrder order : {BeamOrder::kFirst, BeamOrder::kThird}) {
         SCOPED_TRACE(testing::Message()
                      << static_cast<int>(kind) << fermi << (order == BeamOrder::kFirst));
-        const BeamProblem p = problem_of(kind, fermi, order);
-        const BeamGeometry geometry = make_beam_geometry(p.grid, p.levels);
-        const BeamScattering scattering(geometry, p.levels, p.processes, p.overlap, p.level_of,
-                                        {p.filling, p.roughness, p.relaxation_fs});
-        const BeamOperator problem(geometry, scattering, p.inflow, order);
-        const auto kernels = make_beam_kernels(GetParam());
-        const BeamSolution expected =
-            solve_beam(problem, scattering, {1e-13, 200, kernels->norm()});
-        const BeamFluxes fluxes = beam_fluxes(geometry, scattering, problem, expected.g);
-        kernels->load(p);
-        const BeamMean found = kernels->solve(1e-13, 200, {});
-        EXPECT_EQ(found.converged, expected.converged);
-        EXPECT_NEAR(found.sweeps, expected.sweeps, 2);
-        expect_close(found.mean, expected.mean, kTolerance);
-        expect_close(kernels->distribution(), expected.g, kTolerance);
-        expect_close(kernels->sheet_density(), fluxes.sheet_nm2, kSumTolerance);
-        const BeamFluxes own = kernels->fluxes();
-        expect_close(own.current, fluxes.current, kSumTolerance);
-        expect_close(own.energy_flux, fluxes.energy_flux, kSumTolerance);
-        expect_close(own.phonon_power, fluxes.phonon_power, kSumTolerance);
+        action(problem_of(kind, fermi, order));
       }
+}
+
+// One application of all operators to random means: volumes, areas, rates, gain, the solution of
+// all lines, and the sums that give densities, currents and powers. Both sides add the same
+// products in another order, so that they differ by rounding alone.
+TEST_P(BeamDevices, AgreeWithTheOperatorsOfTheHost) {
+  constexpr double kTolerance = 1e-12;
+  Deviations largest;
+  const auto kernels = make_beam_kernels(GetParam());
+  for_each_problem([&](const BeamProblem& p) {
+    const HostProblem host(p);
+    const std::vector<double> start = test::random_values(p.rows(), 0.1, 0.9, 11);
+    kernels->load(p);
+    const BeamMean found = kernels->solve(1e-13, 0, start);
+    compare(*kernels, found, host,
+            solve_beam(host.transport, host.scattering, {1e-13, 0, kernels->norm()}, start),
+            &largest);
+  });
+  for (const auto& [name, deviation] : largest) {
+    EXPECT_LT(deviation, kTolerance) << name;
+    RecordProperty(name, testing::PrintToString(deviation));
+  }
+}
+
+// GMRES ends at a residual of 1e-13, and this problem enlarges a residual some hundred times. On an
+// H200 distributions differ by up to 1.2e-11 of their largest value. Densities and currents weight
+// them with e^{−H/kT}, up to e^12 here, which does not favour the largest value. They differ by
+// 1.1e-10 of the largest one.
+TEST_P(BeamDevices, AgreeWithTheSolutionsOfTheHost) {
+  constexpr double kTolerance = 5e-11, kSumTolerance = 1e-9;
+  Deviations largest;
+  const auto kernels = make_beam_kernels(GetParam());
+  for_each_problem([&](const BeamProblem& p) {
+    const HostProblem host(p);
+    const BeamSolution expected =
+        solve_beam(host.transport, host.scattering, {1e-13, 200, kernels->norm()});
+    kernels->load(p);
+    const BeamMean found = kernels->solve(1e-13, 200, {});
+    EXPECT_EQ(found.converged, expected.converged);
+    EXPECT_NEAR(found.sweeps, expected.sweeps, 2);
+    compare(*kernels, found, host, expected, &largest);
+  });
+  for (const auto& [name, deviation] : largest) {
+    EXPECT_LT(deviation, name == "mean" || name == "distribution" ? kTolerance : kSumTolerance)
+        << name;
+    RecordProperty(name, testing::PrintToString(deviation));
+  }
 }
 
 // The gain and the loss of every cell come from sums over partners, and net_number() visits the
@@ -202,13 +273,6 @@ TEST(BeamRates, OfRowsAreThoseOfTheOperatorsOfTheHost) {
     expect_close(power, scattering.phonon_power(mean), 1e-13);
     if (fermi) expect_close(rows.source, scattering.source(), 1e-13);
   }
-}
-
-double largest_error(const std::vector<double>& found, const std::vector<double>& expected) {
-  double error = 0.0;
-  for (std::size_t k = 0; k < found.size(); ++k)
-    error = std::max(error, std::fabs(found[k] - expected[k]));
-  return error / test::largest(expected);
 }
 
 // In the norm of electrons a residual of 1e-12 leaves errors of fluxes below 1e-9. In the norm of
