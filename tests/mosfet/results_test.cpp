@@ -352,5 +352,32 @@ TEST_F(Results, MeansAreWeightedWithTheDensity) {
   }
 }
 
+// With --converge the summary has the time of all points and that of the other meshes, and the
+// table has the time of a point with its error.
+TEST(MeshStudyTime, IsStatedInSummaryAndTable) {
+  const test::TemporaryDirectory directory;
+  std::ofstream(directory.path() / "deck.toml")
+      << "[mesh]\nnx = 33\nnz = 17\nsubbands = 1\ndh_ev = 0.05\nnkappa = 4\n"
+         "[bias]\npoints = [[0.2, 0.2], [0.3, 0.2]]\n"
+         "[run]\nscheme = \"beam\"\nconverge = true\n";
+  RunOptions options;
+  options.deck.path = directory.path() / "deck.toml";
+  options.devices = {find_device("cpu")};
+  options.output_directory = directory.path();
+  SilentProgress silent;
+  const nlohmann::json summary = make_mosfet_task()->run(options, silent);
+  const double points_s = summary.at("seconds").at("points"),
+               errors_s = summary.at("seconds").at("mesh_errors");
+  EXPECT_GT(points_s, 0.0);
+  EXPECT_GT(errors_s, 0.0);
+  char line[100];
+  std::snprintf(line, sizeof line, "2 points with mesh errors: %.3g s, of which %.3g s",
+                points_s + errors_s, errors_s);
+  const std::string table = make_mosfet_task()->table(summary);
+  EXPECT_NE(table.find(line), std::string::npos) << table;
+  std::snprintf(line, sizeof line, "; %.3g s a point", 0.5 * (points_s + errors_s));
+  EXPECT_NE(table.find(line), std::string::npos) << table;
+}
+
 }  // namespace
 }  // namespace quasi::mosfet

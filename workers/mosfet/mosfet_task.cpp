@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "workers/backend/error.hpp"
+#include "workers/backend/stopwatch.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/model/run_names.hpp"
 #include "workers/mosfet/output/iv_csv.hpp"
@@ -32,8 +33,15 @@ std::vector<PointResult> mobility_points(const Deck& deck, Progress& progress) {
   return points;
 }
 
+/// Times of one attempt of a job, s.
+struct SweepSeconds {
+  double points = 0;       ///< all points on the mesh of the deck
+  double mesh_errors = 0;  ///< all points on the other meshes of `--converge`
+};
+
 std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& options,
-                                      Progress& progress) {
+                                      Progress& progress, SweepSeconds* seconds) {
+  const Stopwatch clock;
   IvCsv csv(options.output_directory);
   SweepOptions sweep;
   sweep.devices = options.devices;
@@ -45,6 +53,7 @@ std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& option
   // iv.csv always lists all finished points. The checkpoint keeps them for a restart.
   sweep.on_finished = [&](const std::map<int, PointResult>& points) { csv.add(points); };
   std::vector<PointResult> points = run_sweep(deck, sweep, progress);
+  seconds->points = clock.seconds();
   if (!deck.run.mesh_study) return points;
   const auto points_of = [&](const Deck& other, const std::filesystem::path& directory) {
     SweepOptions own = sweep;
@@ -55,11 +64,12 @@ std::vector<PointResult> sweep_points(const Deck& deck, const RunOptions& option
   };
   StudyRunner runner(options.checkpoint_directory, *options.ranks, progress);
   add_mesh_study(deck, points_of, runner, progress, &points);
+  seconds->mesh_errors = clock.seconds() - seconds->points;
   return points;
 }
 
 std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& options,
-                                      Progress& progress) {
+                                      Progress& progress, SweepSeconds* seconds) {
   const bool sweeps =
       has_currents(deck.run) && deck.run.transport != TransportModel::kDriftDiffusion;
   if (options.devices.size() > 1 && !sweeps)
@@ -76,7 +86,7 @@ std::vector<PointResult> solve_points(const Deck& deck, const RunOptions& option
   if (deck.run.mode == RunMode::kMobility) return mobility_points(deck, progress);
   if (deck.run.transport == TransportModel::kDriftDiffusion)
     return drift_diffusion_points(deck, progress);
-  return sweep_points(deck, options, progress);
+  return sweep_points(deck, options, progress, seconds);
 }
 
 /// Returns true for runs that move a pdf. The others solve Schrödinger and Poisson alone.
@@ -143,10 +153,14 @@ class MosfetTask : public Task {
     const Deck deck = read_deck(options.deck.path, options.deck.settings);
     for (const std::string& note : deck.notes) progress.log(note);
     use_threads(deck.common);
-    const std::vector<PointResult> points = solve_in_memory(deck, options, progress);
+    SweepSeconds seconds;
+    const std::vector<PointResult> points = solve_in_memory(deck, options, progress, &seconds);
     if (!options.ranks->leads()) return {};
     write_results(deck, options.output_directory, points, options.inputs);
-    return summary_of(deck, points);
+    nlohmann::json summary = summary_of(deck, points);
+    if (seconds.points > 0.0) summary["seconds"]["points"] = seconds.points;
+    if (seconds.mesh_errors > 0.0) summary["seconds"]["mesh_errors"] = seconds.mesh_errors;
+    return summary;
   }
 
   std::vector<std::string> deck_file_patterns() const override {
@@ -161,7 +175,7 @@ class MosfetTask : public Task {
  private:
   /// Calls solve_points(). @throws OutOfMemory with the memory of the run
   static std::vector<PointResult> solve_in_memory(const Deck& deck, const RunOptions& options,
-                                                  Progress& progress) {
+                                                  Progress& progress, SweepSeconds* seconds) {
     const Device& device = options.devices.front();
     const Structure s = make_structure(deck);
     const std::int64_t planned = planned_bytes(deck, s, phase_space_points(deck, s), device);
@@ -169,7 +183,7 @@ class MosfetTask : public Task {
     if (device.backend == Backend::kCpu && planned > free_memory_bytes(device))
       throw memory_refusal(planned, device);
     try {
-      return solve_points(deck, options, progress);
+      return solve_points(deck, options, progress, seconds);
     } catch (const std::bad_alloc&) {
       throw memory_refusal(planned, device);
     }

@@ -147,6 +147,21 @@ std::string unsteady_line(const json& summary) {
          "run.steady_floor_a_per_m); raise run.t_end_fs or the tolerance\n";
 }
 
+// Formats the time of all points with the errors of their mesh, or nothing without these errors.
+std::string mesh_study_line(const json& summary) {
+  if (!summary.contains("seconds") || !summary["seconds"].contains("mesh_errors")) return {};
+  const double points_s = summary["seconds"]["points"].get<double>(),
+               errors_s = summary["seconds"]["mesh_errors"].get<double>();
+  const std::size_t count = summary["points"].size();
+  char line[160];
+  std::snprintf(line, sizeof line,
+                "%zu point%s with mesh errors: %.3g s, of which %.3g s for the errors; %.3g s a "
+                "point\n",
+                count, count == 1 ? "" : "s", points_s + errors_s, errors_s,
+                (points_s + errors_s) / static_cast<double>(count));
+  return line;
+}
+
 std::string current_table(const json& summary) {
   std::string text =
       "  V_GS (V)  V_DS (V)       I (A/m)    spread     drift  I/I_bal   t (fs)   steps  "
@@ -162,7 +177,7 @@ std::string current_table(const json& summary) {
                   point["steps"].get<int>(), point["status"].get<std::string>().c_str());
     text += line + small_signal_line(point) + remark_lines(point) + mesh_error_line(point);
   }
-  text += unsteady_line(summary);
+  text += unsteady_line(summary) + mesh_study_line(summary);
   return summary.contains("derived") ? text + derived_lines(summary["derived"]) : text;
 }
 
