@@ -9,7 +9,7 @@ import time
 GOAL_S = {"hl-gpp": 60.0, "contour": 600.0}
 DECKS = pathlib.Path(__file__).resolve().parents[3] / "examples" / "gw"
 NAMES = {
-    (0.25, 0.25, 0.25): "half of ΓL",
+    (0.25, 0.25, 0.25): "Λ",
     (0.5, 0.5, 0.5): "L",
     (0.5, 0.5, 0.0): "X",
     (0.0, 0.0, 0.0): "Γ",
@@ -63,7 +63,7 @@ def main():
             if status != 0:
                 print(f"the job ended with status {status}")
                 continue
-            print("| q | modes | ħω (meV) | g | ⟨∂Σ⟩ | g^GW | g^GW/g |")
+            print("| q | modes | ħω (meV) | g (meV) | ⟨∂Σ⟩ (meV) | g^GW (meV) | g^GW/g |")
             print("| --- | --- | --- | --- | --- | --- | --- |")
             table_of(folder)
     return 1 if missed else 0

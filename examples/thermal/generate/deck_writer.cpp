@@ -59,7 +59,7 @@ bool polar(const Structure& s) {
   return false;
 }
 
-/// A crystal, its potential and the mesh of its deck.
+/// Holds a crystal, its potential and the q-mesh of its deck.
 struct MeshedCrystal {
   StillingerWeber potential;
   Structure structure;
@@ -74,8 +74,9 @@ std::optional<MeshedCrystal> stillinger_weber_crystal(const std::string& name) {
   if (name == "silicon-4h-sw") return MeshedCrystal{silicon, polytype(silicon, 2), {5, 5, 2}};
   if (name == "silicon-6h-sw") return MeshedCrystal{silicon, polytype(silicon, 3), {5, 5, 2}};
   if (name == "silicon-12h-sw") return MeshedCrystal{silicon, polytype(silicon, 6), {5, 5, 1}};
-  // The bonds are those of the built-in crystals of GW, with lattice constants of 10.693 and 10.677
-  // Bohr. The energies give the optical phonons at Γ 37.3 meV (germanium) and 33.2 meV.
+  // The bond lengths follow from the lattice constants of the built-in crystals of GW, 10.693 Bohr
+  // (germanium) and 10.677 Bohr (GaAs). The depths ε give the measured optical phonons at Γ, 37.3
+  // and 33.2 meV.
   if (name == "germanium-sw") {
     const StillingerWeber scaled = scaled_potential(2.450199, 1.557);
     return MeshedCrystal{scaled, germanium(scaled), {8, 8, 8}};

@@ -35,10 +35,10 @@ void write_espresso_second_order(const std::filesystem::path& file, const Struct
 void write_anharmonic(const std::filesystem::path& file, const Structure& structure,
                       const ForceConstants& fc);
 
-/// Writes one of the project's decks by name: CONTROL, the second order in the requested layout (or
-/// in both where they are equivalent), FORCE_CONSTANTS_3RD and FORCE_CONSTANTS_4TH. Names that end
-/// with "-sw" get both layouts, "rocksalt" the requested one, "quartic-cubic" FORCE_CONSTANTS_2ND.
-/// @throws std::invalid_argument for another name.
+/// Writes one of the project's decks by name: CONTROL, the force constants of second order,
+/// FORCE_CONSTANTS_3RD and FORCE_CONSTANTS_4TH. A name that ends with "-sw" gets the second order
+/// in both layouts, "rocksalt" gets the layout `second_order`, and "quartic-cubic" gets
+/// FORCE_CONSTANTS_2ND. @throws std::invalid_argument for another name
 void write_deck(const std::string& name, const std::filesystem::path& directory,
                 SecondOrder second_order = SecondOrder::kSupercell);
 

@@ -29,17 +29,20 @@ struct StillingerWeber {
   std::vector<EnergyTerm> terms(const Structure& structure) const;
 };
 
-/// Returns the potential with other units of length and energy: bonds of the given length and
-/// wells of the given depth. All angles and ratios are those of silicon, so that phonon frequencies
-/// change by √(ε/M)/σ.
+/// Returns the potential of silicon with other units of length and energy. Angles and ratios of
+/// lengths stay, so that phonon frequencies scale with √(ε/M)/σ. Here ε is the depth of the
+/// pair energy, M the mass of an atom and σ the unit of length.
+/// @param bond_length_angstrom  bond length of the scaled crystal
+/// @param epsilon_ev            ε of the scaled crystal
 StillingerWeber scaled_potential(double bond_length_angstrom, double epsilon_ev);
 
 /// Diamond, two silicon atoms.
 Structure diamond(const StillingerWeber& potential);
-/// Diamond, two germanium atoms.
+/// Returns the diamond structure with two germanium atoms.
 Structure germanium(const StillingerWeber& potential);
-/// Zinc blende with gallium at the origin and arsenic at a quarter of the diagonal. The ions carry
-/// no charge, so that its longitudinal and transverse optical phonons at Γ have one frequency.
+/// Returns the zinc-blende structure with gallium at the origin and arsenic at a quarter of the
+/// diagonal. The ions carry no charge, so that longitudinal and transverse optical phonons at Γ
+/// have one frequency.
 Structure gallium_arsenide(const StillingerWeber& potential);
 /// Ideal wurtzite with four atoms: the same bonds in hexagonal stacking. It has two masses (silicon
 /// and germanium) so that the two sublattices differ. It is a model without a real counterpart.
