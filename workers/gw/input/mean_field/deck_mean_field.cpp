@@ -1,5 +1,6 @@
 #include "workers/gw/input/mean_field/deck_mean_field.hpp"
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -12,7 +13,8 @@ namespace {
 Vec3 vector_of(TableReader& reader, const std::string& key, const Vec3& fallback) {
   const auto values = reader.numbers(key, -1e3, 1e3);
   if (!values) return fallback;
-  if (values->size() != 3) reader.fail(key, "must hold 3 numbers");
+  if (values->size() != 3)
+    reader.fail(key, "holds " + std::to_string(values->size()) + " numbers; give 3");
   return {(*values)[0], (*values)[1], (*values)[2]};
 }
 
@@ -20,11 +22,13 @@ IVec3 grid_of(TableReader& reader, const std::string& key, const IVec3& fallback
   const auto values = reader.numbers(key, 1, 1000);
   if (!values) return fallback;
   IVec3 grid{};
-  if (values->size() != 3) reader.fail(key, "must hold 3 whole numbers");
+  if (values->size() != 3)
+    reader.fail(key, "holds " + std::to_string(values->size()) + " numbers; give 3 whole ones");
   for (int i = 0; i < 3; ++i) {
     grid[i] = static_cast<int>((*values)[static_cast<std::size_t>(i)]);
     if (grid[i] != (*values)[static_cast<std::size_t>(i)])
-      reader.fail(key, "must hold 3 whole numbers");
+      reader.fail(
+          key, "holds " + shown((*values)[static_cast<std::size_t>(i)]) + "; give 3 whole numbers");
   }
   return grid;
 }
@@ -39,7 +43,7 @@ void read_crystal(TableReader& reader, EmpiricalCrystal& c) {
       reader.fail(
           "stretch",
           "holds " + std::to_string(stretch[axis]) +
-              ", outside 0.8 … 1.25; the form factors hold near the undeformed crystal alone");
+              ", outside 0.8 … 1.25, where the form factors hold; choose a value in this range");
     c.deformation[axis][axis] = stretch[axis];
   }
   c.cubic_cell = reader.choice("cell", 0, {"primitive", "cubic"}) == 1;
@@ -83,16 +87,21 @@ void check_file_keys(TableReader& reader, const MeanFieldOptions& m, std::size_t
   for (const char* key : {"crystal", "lattice_bohr", "stretch", "cell", "supercell", "origin_shift",
                           "disorder_bohr", "disorder_seed", "cutoff_ry", "k_grid", "bands"})
     if (reader.has(key))
-      reader.fail(key, "belongs to source = \"epm\"; with files it follows from WFN");
+      reader.fail(key, "belongs to source = \"epm\"; with files it follows from WFN, so remove it");
   const bool own = m.long_wave != LongWave::kStates;
   if (reader.has("q0") && !own)
-    reader.fail("q0", "follows from WFNq; without it, long_wave = \"dense\" or \"kp\" choose it");
-  if (limit == kStates && m.wfnq.empty()) reader.fail("long_wave", "= \"states\" needs wfnq");
+    reader.fail(
+        "q0", "follows from WFNq; remove q0, or set long_wave = \"dense\" or \"kp\" without wfnq");
+  if (limit == kStates && m.wfnq.empty())
+    reader.fail("long_wave",
+                "= \"states\" needs wfnq; add it, or use \"dense\" or \"kp\" with vsc and vkb");
   if (own && !m.wfnq.empty())
     reader.fail("wfnq",
-                "is not allowed with long_wave = \"dense\" or \"kp\", which need no second file");
+                "is not allowed with long_wave = \"dense\" or \"kp\", which need no second file; "
+                "remove it");
   if (own && m.vkb.empty())
-    reader.fail("long_wave", "needs vsc and vkb, which make the Hamiltonian between the k-points");
+    reader.fail("long_wave",
+                "needs vsc and vkb, which make the Hamiltonian between the k-points; add both");
   if (!m.wfn.empty() && m.wfn == m.rho) return;  // Both are the folder meanfield.save.
   for (const char* key : {"wfn", "rho"})
     if (!reader.has(key) && (needs_density || key[0] == 'w'))
@@ -108,7 +117,7 @@ void read_eigensolver(TableReader& reader, MeanFieldOptions& m) {
   if (e.method == Eigensolver::kDense && reader.has("residual_ry"))
     reader.fail("residual_ry", "belongs to solver = \"operator\"; remove it or set that");
   if (e.method == Eigensolver::kOperator && !m.empirical && m.vsc.empty())
-    reader.fail("solver", "= \"operator\" needs vsc and vkb, which make the Hamiltonian");
+    reader.fail("solver", "= \"operator\" needs vsc and vkb, which make the Hamiltonian; add both");
   m.crystal.eigensolver = e;
 }
 
@@ -137,8 +146,9 @@ void read_save(TableReader& reader, const std::filesystem::path& folder, bool wa
     reader.fail("save", "is missing: name the folder PREFIX.save that pw.x writes in its outdir");
   m.vxc_core_charge = reader.boolean("vxc_core_charge", false);
   if (!wanted && reader.has("vxc_core_charge"))
-    reader.fail("vxc_core_charge",
-                "belongs to source = \"quantum-espresso\"; a file VXC is taken as it is");
+    reader.fail(
+        "vxc_core_charge",
+        "belongs to source = \"quantum-espresso\"; a file VXC is taken as it is, so remove it");
   if (!wanted) return;
   for (std::filesystem::path* part : {&m.wfn, &m.rho, &m.vxc, &m.vsc, &m.vkb}) *part = folder;
 }
@@ -165,7 +175,8 @@ void read_mean_field(TableReader reader, const std::filesystem::path& directory,
   read_crystal(reader, m.crystal);
   m.q0 = m.crystal.q0;
   if (dot(m.q0, m.q0) < 1e-12 || dot(m.q0, m.q0) > 1e-2)
-    reader.fail("q0", "must be short but not 0, e.g. [0.001, 0, 0]");
+    reader.fail("q0", "has the length " + shown(std::sqrt(dot(m.q0, m.q0))) +
+                          ", outside 1e-6 … 0.1; choose a short vector such as [0.001, 0, 0]");
   const std::size_t limit = reader.choice("long_wave", 0, {"auto", "states", "dense", "kp"});
   m.crystal.by_velocity = limit == kVelocity || (limit == kAutomatic && !deck->compatible);
   if (limit != kAutomatic)
@@ -182,7 +193,7 @@ void read_mean_field(TableReader reader, const std::filesystem::path& directory,
     check_file_keys(reader, m, limit, !deck->stop_after_epsilon);
   if (m.vsc.empty() != m.vkb.empty())
     reader.fail(m.vsc.empty() ? "vsc" : "vkb",
-                "is missing: bands beyond WFN need both vsc and vkb");
+                "is missing: bands beyond WFN need both vsc and vkb; add it, or remove the other");
   reader.finish();
 }
 
