@@ -56,8 +56,8 @@ class BeamTransient {
   /// Drops the factorised matrices of the field, because a restored state has none.
   void begin_batch();
 
-  /// Divides the time until `stop_fs` into equal steps and returns their length, fs. A step holds
-  /// as many stable steps along x as fit into settings.step_fs, and at least one.
+  /// Divides the time until `stop_fs` into equal steps and returns their length, fs. They are no
+  /// longer than the stable steps along x that fit into settings.step_fs, or than one of them.
   double step_until(double stop_fs) const;
   /// Advances by dt_fs. @throws NotConverged if the levels leave the cells of H
   BeamTransientStep step(double dt_fs);
