@@ -124,9 +124,6 @@ TEST_F(SpinorFiles, OptionsThatAreNotBuiltAreRefused) {
     expect_refusal(vsc + solver + kSums, {"meanfield.vsc", "wfnq"});
   const std::string crystal =
       "kind = \"gw\"\n[meanfield]\nsource = \"epm\"\ncutoff_ry = 4.0\nbands = 24\n";
-  const std::string coupled = crystal + "spin_orbit_ry_bohr2 = 0.002\n";
-  expect_refusal(coupled + kSums + "[perturbation]\nstate_response = \"sternheimer\"\n",
-                 {"spin_orbit_ry_bohr2", "perturbation.state_response"});
   expect_refusal(kFiles + kSums + "[perturbation]\ndisplaced = [\".\", \".\"]\n",
                  {"[perturbation]", "nspinor = 2", "meanfield.source = \"epm\""});
   expect_refusal(kFiles + "[epsilon]\ncutoff_ry = 2.0\n[pseudobands]\nvectors = 3\n",
