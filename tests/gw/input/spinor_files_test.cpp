@@ -199,11 +199,6 @@ TEST_F(SpinorFiles, OptionsThatAreNotBuiltAreRefused) {
                    {"meanfield.vsc", "VKB", "no D between both components", "wfnq"});
   const std::string crystal =
       "kind = \"gw\"\n[meanfield]\nsource = \"epm\"\ncutoff_ry = 4.0\nbands = 24\n";
-  expect_refusal(crystal +
-                     "spin_orbit_ry_bohr2 = 0.002\nsolver = \"operator\"\n"
-                     "[epsilon]\ncutoff_ry = 2.0\n[pseudobands]\nvectors = 2\n[perturbation]\n"
-                     "state_response = \"sternheimer\"\n",
-                 {"spin_orbit_ry_bohr2", "[perturbation]", "pseudobands.vectors"});
   expect_refusal(kFiles + kSums + "[perturbation]\ndisplaced = [\".\", \".\"]\n",
                  {"[perturbation]", "nspinor = 2", "no D between both components",
                   "meanfield.source = \"epm\""});

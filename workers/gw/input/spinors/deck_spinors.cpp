@@ -30,10 +30,6 @@ void check_spin_orbit(const Deck& deck, const std::string& where) {
   if (!deck.mean_field.empirical)
     throw InvalidInput(where + ": meanfield." + kKey +
                        " belongs to source = \"epm\"; with files it follows from WFN");
-  if (deck.perturbation.wanted && deck.pseudobands.wanted())
-    throw InvalidInput(where + ": meanfield." + kKey +
-                       " is not allowed with [perturbation] and pseudobands.vectors together, "
-                       "whose first order is built for one component; remove one of the three");
 }
 
 }  // namespace quasi::gw

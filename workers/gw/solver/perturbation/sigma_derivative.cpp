@@ -202,10 +202,6 @@ std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
     const SigmaOptions& options, const DerivativeRequest& wanted, const StepContext& context) {
   const std::vector<Perturbation>& perturbations = wanted.perturbations;
   check(field, options, wanted);
-  if (wanted.pseudobands != nullptr && field.n_spinor() == 2)
-    throw InvalidInput(
-        "the first order of pseudobands is built for states of one component, but the states are "
-        "spinors; leave the pseudobands out");
   DerivativeProblem problem{
       field,
       epsilon,

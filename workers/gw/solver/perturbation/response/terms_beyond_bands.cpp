@@ -145,7 +145,7 @@ std::vector<Cplx> TermsBeyondBands::applied(std::span<const Perturbation> pertur
   for (const Perturbation& perturbation : perturbations) {
     std::vector<Cplx> one = applied_potential(perturbation.elements, states, kets);
     if (perturbation.spin_orbit != nullptr)
-      perturbation.spin_orbit->add_applied(spinors, one.data());
+      perturbation.spin_orbit->add_applied(1.0, spinors, one.data());
     all.insert(all.end(), one.begin(), one.end());
   }
   return all;
@@ -156,12 +156,11 @@ std::vector<Cplx> TermsBeyondBands::responses(std::span<const Perturbation> pert
   const PseudobandPlan* const plan = states_.pseudobands;
   if (plan == nullptr || kets.begin < plan->kept)
     return equation_.solve(applied(perturbations, kets), kets);
-  std::vector<const PotentialElements*> potentials;
-  for (const Perturbation& perturbation : perturbations)
-    potentials.push_back(&perturbation.elements);
-  return pseudoband_response({*plan, states_.inner.waves.g, states_.kept.waves.coefficients,
-                              states_.factors.waves.coefficients},
-                             *loaded_, potentials, equation_.solve(potentials, {0, plan->kept}));
+  const BandRange kept{0, plan->kept};
+  return pseudoband_response({*plan, states_.k, states_.inner.waves.g,
+                              states_.kept.waves.coefficients, states_.factors.waves.coefficients},
+                             *loaded_, perturbations,
+                             equation_.solve(applied(perturbations, kept), kept));
 }
 
 std::vector<Cplx> TermsBeyondBands::products(const LoadedBands& right, BandRange range,

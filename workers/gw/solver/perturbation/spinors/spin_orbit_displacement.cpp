@@ -95,13 +95,15 @@ SeparableElements SpinOrbitDisplacement::elements(const SpinorsAtPoint& bra,
   return made;
 }
 
-void SpinOrbitDisplacement::add_applied(const SpinorsAtPoint& states, Cplx* to) const {
+void SpinOrbitDisplacement::add_applied(double factor, const SpinorsAtPoint& states,
+                                        Cplx* to) const {
   const std::int64_t n_pw = std::ssize(states.g);
   const std::vector<Cplx> of_waves = functions(states), factors = coupled_projections(states);
   zgemm({.transpose_b = CblasConjTrans,
          .m = 2 * states.coefficients.extent[0],
          .n = n_pw,
          .k = 6,
+         .alpha = factor,
          .beta = 1.0},
         {factors.data(), 6}, {of_waves.data(), 6}, {to, n_pw});
 }
