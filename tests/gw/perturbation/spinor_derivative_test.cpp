@@ -127,12 +127,14 @@ TEST(SpinorDerivative, WithoutCouplingIsThatOfOneComponent) {
 
 /// Returns the largest deviation of ∂Σ from displacements of ±h of an atom of GaAs and of its
 /// spin–orbit term, with all plane waves as bands, eV/Bohr.
-double largest_deviation_ev(const std::string& sigma, const std::string& step_bohr) {
+/// @param table  further keys of the table [perturbation]
+double largest_deviation_ev(const std::string& sigma, const std::string& step_bohr,
+                            const std::string& table = "") {
   const Calculation run = run_deck(
       "[meanfield]\nsource = \"epm\"\ncrystal = \"gaas\"\ncutoff_ry = 3.0\n"
       "spin_orbit_ry_bohr2 = [0.0125, 0.0223]\nbands = 54\n" +
       sigma + "[perturbation]\natoms = [2]\ndirections = [\"z\"]\ncheck_step_bohr = " + step_bohr +
-      "\n");
+      "\n" + table);
   return largest_deviation_ry(run.displacements->at[0][0]) * kRydberg_ev;
 }
 
@@ -150,6 +152,22 @@ TEST(SpinorDerivative, FiniteDisplacementsGiveTheFirstOrder) {
     EXPECT_GT(coarse, 3.5 * fine) << method;
     EXPECT_LT(coarse, 4.5 * fine) << method;
   }
+}
+
+// A sum over 30 of the 54 bands has the first order of finite displacements if the Sternheimer
+// equation of spinors adds the other states. The tolerance is 1e-5 eV/Bohr, and
+// the deviation falls as h².
+TEST(SpinorDerivative, StatesBeyondTheBandsCompleteATruncatedSum) {
+  const std::string sigma =
+      "[epsilon]\ncutoff_ry = 3.0\n[sigma]\nbands = 30\nband_max = 8\npole_half_width_ev = 0\n"
+      "sx_cut = 1e6\n";
+  const std::string beyond = "state_response = \"sternheimer\"\n";
+  const double fine = largest_deviation_ev(sigma, "0.005", beyond),
+               coarse = largest_deviation_ev(sigma, "0.01", beyond);
+  EXPECT_LT(fine, 1e-5);
+  EXPECT_GT(coarse, 3.5 * fine);
+  EXPECT_LT(coarse, 4.5 * fine);
+  EXPECT_GT(largest_deviation_ev(sigma, "0.005"), 1e-3);
 }
 
 // Contour deformation gives the same at the energies of the outer states. The chord of the real

@@ -11,7 +11,9 @@
 
 #include "tests/gw/support/coupled_crystal.hpp"
 #include "tests/support/every_device.hpp"
+#include "workers/gw/solver/mean_field/empirical_structure.hpp"
 #include "workers/gw/solver/perturbation/atom_displacement.hpp"
+#include "workers/gw/solver/perturbation/response/sternheimer.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -216,6 +218,40 @@ TEST_P(SpinorDerivativeOn, IsThatOfTheProcessor) {
             EXPECT_LT(std::abs(a.at(0, l, m) - b.at(0, l, m)), 1e-11);
           }
   }
+}
+
+// States beyond the bands follow from H as an operator on spinors on every device. The
+// tolerance of 1e-10 Ry/Bohr is the residual of 1e-13 over the smallest energy difference of 0.01
+// Ry, and rounding.
+TEST_P(SpinorDerivativeOn, WithStatesBeyondTheBandsIsThatOfTheProcessor) {
+  const EmpiricalCrystal crystal = coupled_crystal();
+  const SmallSilicon made(crystal);
+  const auto kernels = make_gw_kernels(GetParam());
+  SigmaOptions options = made.options(10);
+  options.slope = false;
+  const std::vector<Perturbation> list{
+      atom_displacement(crystal, made.field.crystal(), 1, {1.0, 0.0, 0.0})};
+  const std::vector<double> energies_ry{0.3};
+  const StateResponse response{empirical_potential(crystal), 1e-13, made.field.spin_orbit};
+  SilentProgress silent;
+  const auto on = [&](GwKernels& device) {
+    DeviceTeam team(device);
+    Checkpoint none;
+    return sigma_derivatives(made.field, made.epsilon, options,
+                             DerivativeRequest{list, energies_ry, nullptr, &response},
+                             StepContext{made.coulomb, team, none, silent})[0][0];
+  };
+  const SigmaDerivativeAtK found = on(*kernels), expected = on(*made.kernels),
+                           of_bands = sigma_derivatives(made.field, made.epsilon, options, list,
+                                                        energies_ry,
+                                                        {made.coulomb, *kernels, silent})[0][0];
+  double beyond = 0.0;
+  for (std::int64_t l = 0; l < expected.n; ++l)
+    for (std::int64_t m = 0; m < expected.n; ++m) {
+      EXPECT_LT(std::abs(found.at(0, l, m) - expected.at(0, l, m)), 1e-10);
+      beyond = std::max(beyond, std::abs(found.at(0, l, m) - of_bands.at(0, l, m)));
+    }
+  EXPECT_GT(beyond, 1e-4);
 }
 
 }  // namespace

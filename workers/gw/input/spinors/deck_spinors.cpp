@@ -30,13 +30,6 @@ void check_spin_orbit(const Deck& deck, const std::string& where) {
   if (!deck.mean_field.empirical)
     throw InvalidInput(where + ": meanfield." + kKey +
                        " belongs to source = \"epm\"; with files it follows from WFN");
-  const auto refuse_if = [&](bool condition, const char* key, const char* why) {
-    if (condition)
-      throw InvalidInput(where + ": meanfield." + kKey + " is not allowed with " + key + ", " +
-                         why + "; remove one of them");
-  };
-  refuse_if(deck.perturbation.sternheimer, "perturbation.state_response = \"sternheimer\"",
-            "which applies H to states of one component");
 }
 
 }  // namespace quasi::gw

@@ -82,16 +82,12 @@ void add_eigensolver_to_plan(const Deck& deck, const Device& device, Calculation
 
 void require_support_of_spinors(const Deck& deck, const MeanField& field) {
   if (field.n_spinor() == 1) return;
-  if (deck.pseudobands.wanted() && !deck.mean_field.empirical)
-    throw InvalidInput(
-        "pseudobands.vectors is not allowed with the spinors of WFN (nspinor = 2), because random "
-        "vectors replace spinors of built-in crystals alone; leave [pseudobands] out, or set "
-        "meanfield.source = \"epm\" with meanfield.spin_orbit_ry_bohr2");
   if (deck.perturbation.wanted && !deck.mean_field.empirical)
     throw InvalidInput(
-        "[perturbation] is not allowed with the spinors of WFN (nspinor = 2): VSC and VKB of "
-        "spinors are not read, so that files hold no first order of H; remove that table, or set "
-        "meanfield.source = \"epm\" with meanfield.spin_orbit_ry_bohr2");
+        "[perturbation] is not allowed with the spinors of WFN (nspinor = 2): VKB has no D "
+        "between both components, so that displaced files hold no first order of spin–orbit "
+        "coupling; remove that table, or set meanfield.source = \"epm\" with "
+        "meanfield.spin_orbit_ry_bohr2");
 }
 
 std::string leave_out_forgotten_states(const MeanField& field, Deck& deck) {

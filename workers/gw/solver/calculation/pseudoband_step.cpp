@@ -260,22 +260,28 @@ std::string vectors_of_sigma(const PseudobandPlan& p) {
   return " (" + std::to_string(p.sigma_factor * p.vectors) + " in Σ)";
 }
 
-/// Notes in the plan how pseudobands replace states.
-void note_pseudobands(const Deck& deck, Calculation& run) {
+/// Says which bands the pseudobands stand for. @param n_bands  bands of the mean field
+std::string range_of(const PseudobandPlan& p, int n_bands) {
+  if (p.given == n_bands) return std::to_string(p.given) + " bands";
+  return std::to_string(p.given) + " of " + std::to_string(n_bands) +
+         " bands, since the rest may cut a multiplet";
+}
+
+/// Notes in the plan how pseudobands replace states. @param n_bands  bands of the mean field
+void note_pseudobands(const Deck& deck, int n_bands, Calculation& run) {
   const PseudobandPlan& p = *run.pseudobands;
   note_choice(deck.pseudobands, run);
   if (!deck.stop_after_epsilon) require_protected(run.plan.sigma.band_max, p);
   run.plan.notes.push_back(
       p.keeps_all()
-          ? "pseudobands: all " + std::to_string(p.given) +
-                " bands are kept, because there would be no fewer random vectors"
+          ? "pseudobands: there would be no fewer random vectors than states; the job keeps " +
+                range_of(p, n_bands)
           : "pseudobands: " + std::to_string(p.kept) + " protected bands and " +
                 std::to_string(p.used.size()) + " windows of " + std::to_string(p.vectors) +
                 " random vectors" + vectors_of_sigma(p) + " stand for " +
-                (p.filter != nullptr
-                     ? stand_for(*p.filter, deck.pseudobands.windows)
-                     : std::to_string(p.given) + " bands; the windows add up to 1 within " +
-                           shown(p.identity_error)) +
+                (p.filter != nullptr ? stand_for(*p.filter, deck.pseudobands.windows)
+                                     : range_of(p, n_bands) + "; the windows add up to 1 within " +
+                                           shown(p.identity_error)) +
                 (deck.pseudobands.blocks > 0
                      ? "; " + std::to_string(deck.pseudobands.blocks) +
                            " blocks of vectors give the statistical error of the energies" +
@@ -337,7 +343,7 @@ void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, int d
                            .first_order = takes_first_order(deck, run),
                            .random_bands = run.pseudobands->bands() - run.pseudobands->kept};
   plan_bands_of_sigma(run);
-  note_pseudobands(deck, run);
+  note_pseudobands(deck, given.n_bands, run);
   plan_closed_sum(deck, given, run);
   std::int64_t of_first_order = 0;
   if (deck.perturbation.wanted && !deck.stop_after_epsilon)

@@ -191,8 +191,9 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
   Wavefunctions waves = load_states(source.wfn, demand.states);
   if (waves.header.n_spinor == 2 && !source.vsc.empty())
     throw InvalidInput("meanfield.vsc = '" + source.vsc.filename().string() +
-                       "' is not allowed with the spinors of WFN, whose Hamiltonian is not made "
-                       "from files; remove vsc and vkb, and give wfnq for the limit q → 0");
+                       "' is not allowed with the spinors of WFN (nspinor = 2): VKB has no D "
+                       "between both components, and so no spin–orbit coupling; remove vsc and "
+                       "vkb, and give wfnq for the limit q → 0");
   add_bands(source, demand, waves, kernels, progress);
   std::shared_ptr<const RadialProjectors> nonlocal;
   if ((source.long_wave != LongWave::kStates && demand.screening) || demand.shifts) {

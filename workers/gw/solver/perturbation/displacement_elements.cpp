@@ -263,8 +263,9 @@ void check_displacements(const PerturbationRequest& request, const Crystal& crys
 void check_response(const PerturbationRequest& request, const MeanField& field, int bands) {
   if (!request.sternheimer) return;
   const auto& waves = field.waves.waves;
-  if (std::all_of(waves.begin(), waves.end(),
-                  [&](const KPointWaves& at) { return std::ssize(at.g) <= bands; }))
+  if (std::all_of(waves.begin(), waves.end(), [&](const KPointWaves& at) {
+        return std::ssize(at.g) * field.n_spinor() <= bands;
+      }))
     throw InvalidInput(
         "perturbation.state_response = \"sternheimer\" changes nothing here: the " +
         std::to_string(bands) +
@@ -301,7 +302,7 @@ DisplacementElements displacement_elements(const DisplacedCrystal& displaced,
                             .pseudobands = displaced.pseudobands};
   if (displaced.request.sternheimer)
     perturbed.response = {empirical_potential(displaced.crystal),
-                          displaced.request.response_residual};
+                          displaced.request.response_residual, field.spin_orbit};
   const auto vxc = vxc_changes(displaced, perturbed.perturbations, field, context.team.first());
   found.at.resize(found.displacements.size());
   StepTimes times;

@@ -202,10 +202,6 @@ std::vector<std::vector<SigmaDerivativeAtK>> sigma_derivatives(
     const SigmaOptions& options, const DerivativeRequest& wanted, const StepContext& context) {
   const std::vector<Perturbation>& perturbations = wanted.perturbations;
   check(field, options, wanted);
-  if (wanted.response != nullptr && field.n_spinor() == 2)
-    throw InvalidInput(
-        "perturbation.state_response = \"sternheimer\" applies H to states of one component, but "
-        "the states are spinors; set it to \"sum\"");
   DerivativeProblem problem{
       field,
       epsilon,

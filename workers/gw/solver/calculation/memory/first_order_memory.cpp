@@ -41,10 +41,14 @@ FirstOrderBytes bytes_of_first_order(const Deck& deck, const MeanField& field, c
     bytes.kernel = std::min(kScratch_bytes, n_e * kKetsOfPart * (z + 16.0 * n_l * n_screened));
   }
   if (deck.perturbation.sternheimer) {
-    // Right sides solved together, five vectors of each, and their products on host and device.
-    const double columns = std::min(kRightSides, n_p * kKetsOfPart);
-    bytes.kernel +=
-        80.0 * columns * n_pw + (plan.on_cpu ? 32.0 : 16.0) * columns * n_l * (n_screened + n_bare);
+    // Right sides solved together, five vectors of each, and their products on host and device. H
+    // on spinors has three projectors of each atom.
+    const double columns = std::min(kRightSides, n_p * kKetsOfPart),
+                 projectors = field.n_spinor() == 2
+                                  ? 3.0 * static_cast<double>(field.crystal().atoms.size())
+                                  : 0.0;
+    bytes.kernel += 32.0 * projectors * n_pw + 80.0 * columns * row +
+                    (plan.on_cpu ? 32.0 : 16.0) * columns * n_l * (n_screened + n_bare);
   }
   if (random != nullptr) {
     // Three perturbations at a time: windows and their first orders, four sets of vectors of the

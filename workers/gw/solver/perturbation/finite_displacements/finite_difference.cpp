@@ -52,7 +52,7 @@ void add_windows(const MeanField& field, const HamiltonianOperator& h, const Wav
   const RotatedWaves vectors = rotated_waves(random.factors, field.zone.operations(),
                                              at_rest.rotation, 0, 0, random.factors.n_bands);
   const std::vector<Cplx> windows = windows_of_vectors(
-      plan, view<const Cplx>(states.coefficients, plan.kept, std::ssize(at_rest.waves.g)),
+      plan, view<const Cplx>(states.coefficients, plan.kept, at_rest.waves.coefficients.extent[1]),
       vectors.coefficients, *kernels.hamiltonian().load(h));
   states.coefficients.insert(states.coefficients.end(), windows.begin(), windows.end());
   for (int band = plan.kept; band < plan.bands(); ++band)
@@ -143,7 +143,9 @@ class SigmaOfDisplacedStates {
     DisplacedStates states =
         displaced_states(field_, potential, at_rest, k, n_bands, context_.kernels);
     if (pseudobands_ == nullptr) return states;
-    const HamiltonianOperator h(local_parts(field_.crystal(), k, at_rest.waves.g, potential.local));
+    HamiltonianParts parts = local_parts(field_.crystal(), k, at_rest.waves.g, potential.local);
+    if (potential.spin_orbit != nullptr) potential.spin_orbit->add_to(k, at_rest.waves.g, parts);
+    const HamiltonianOperator h(std::move(parts));
     add_windows(field_, h, at_rest, *pseudobands_, context_.kernels, states);
     return states;
   }

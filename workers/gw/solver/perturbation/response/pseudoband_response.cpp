@@ -6,6 +6,7 @@
 #include "workers/gw/kernels/dense/zgemm_cpu.hpp"
 #include "workers/gw/physics/g_sphere.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
+#include "workers/gw/solver/perturbation/spinors/spin_orbit_displacement.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -29,55 +30,63 @@ void subtract_projection(View<const Cplx, 2> a, View<const Cplx, 2> b, View<cons
         {overlap.data(), n}, {a.data, n_pw}, {to.data(), n_pw});
 }
 
-/// Applies one local potential to plane-wave coefficients of several vectors.
-class AppliedPotential {
+/// Applies one perturbation to the coefficients of several vectors.
+class AppliedPerturbation {
  public:
-  AppliedPotential(const PotentialElements& potential, const GIndex& index,
-                   const std::vector<IVec3>& g)
-      : n_pw_(std::ssize(g)) {
-    for (const auto& [difference, value] : potential) {
+  AppliedPerturbation(const Perturbation& perturbation, const FilteredStates& states,
+                      const GIndex& index)
+      : states_(states),
+        n_pw_(std::ssize(states.g)),
+        n_(states.factors.extent[1]),
+        spin_orbit_(perturbation.spin_orbit) {
+    for (const auto& [difference, value] : perturbation.elements) {
       value_.push_back(value);
-      for (const IVec3& at : g) source_.push_back(index.find(at - difference));
+      for (const IVec3& at : states.g) source_.push_back(index.find(at - difference));
     }
   }
 
-  /// Adds factor · ∂V x to `to`. @param x, to  [n_x][n_pw]
+  /// Adds factor · ∂H x to `to`. @param x, to  [n_x][n]
   void add(double factor, const Cplx* x, std::int64_t n_x, Cplx* to) const {
+    const std::int64_t components = n_x * n_ / n_pw_;
 #pragma omp parallel for schedule(static)
-    for (std::int64_t n = 0; n < n_x; ++n)
+    for (std::int64_t n = 0; n < components; ++n)
       for (std::size_t d = 0; d < value_.size(); ++d) {
         const Cplx value = factor * value_[d];
         const std::int32_t* const source = source_.data() + static_cast<std::int64_t>(d) * n_pw_;
         for (std::int64_t i = 0; i < n_pw_; ++i)
           if (source[i] >= 0) to[n * n_pw_ + i] += value * x[n * n_pw_ + source[i]];
       }
+    if (spin_orbit_ != nullptr)
+      spin_orbit_->add_applied(factor, {states_.k, states_.g, {x, {n_x, n_}}}, to);
   }
 
  private:
-  std::int64_t n_pw_;
-  std::vector<Cplx> value_;           ///< ∂V(ΔG), [n_d]
+  const FilteredStates& states_;
+  std::int64_t n_pw_, n_;
+  std::shared_ptr<const SpinOrbitDisplacement> spin_orbit_;  ///< null: ∂H acts on no spin
+  std::vector<Cplx> value_;                                  ///< ∂V(ΔG), [n_d]
   std::vector<std::int32_t> source_;  ///< position of G − ΔG, or −1; [n_d][n_pw]
 };
 
 /// Calculates T_l(H̃) x and its first orders in n_p perturbations by their recursion. An array of
 /// the recursion holds T_l x, followed by ∂(T_l x) of every perturbation, [1 +
-/// n_p][vectors][n_pw].
+/// n_p][vectors][n].
 class DifferentiatedRecursion {
  public:
   DifferentiatedRecursion(const FilteredStates& states, LoadedHamiltonian& h,
-                          std::span<const PotentialElements* const> potentials)
+                          std::span<const Perturbation> perturbations)
       : filter_(*states.plan.filter),
         h_(h),
         n_x_(states.factors.extent[0]),
         n_pw_(states.factors.extent[1]) {
     const GIndex index(states.g);
-    for (const PotentialElements* potential : potentials)
-      potentials_.emplace_back(*potential, index, states.g);
+    for (const Perturbation& perturbation : perturbations)
+      perturbations_.emplace_back(perturbation, states, index);
   }
 
   /// Runs the recursion from (1 − P) θ and its first orders.
   /// @param now  (1 − P) θ, followed by its first order in every perturbation
-  /// @return Σ_l c_kl ∂T_l of every window, [windows][n_p][vectors][n_pw]
+  /// @return Σ_l c_kl ∂T_l of every window, [windows][n_p][vectors][n]
   std::vector<Cplx> run(std::vector<Cplx> now) const {
     const auto windows = filter_.size(), degree = static_cast<std::size_t>(filter_.degree());
     const auto n = static_cast<std::int64_t>(now.size()), first = n_x_ * n_pw_;
@@ -110,15 +119,15 @@ class DifferentiatedRecursion {
           factor * (image[static_cast<std::size_t>(i)] -
                     filter_.centre_ry() * now[static_cast<std::size_t>(i)]) -
           kept * before[static_cast<std::size_t>(i)];
-    for (std::size_t p = 0; p < potentials_.size(); ++p)
-      potentials_[p].add(factor, now.data(), n_x_,
-                         image.data() + static_cast<std::int64_t>(p + 1) * of_set);
+    for (std::size_t p = 0; p < perturbations_.size(); ++p)
+      perturbations_[p].add(factor, now.data(), n_x_,
+                            image.data() + static_cast<std::int64_t>(p + 1) * of_set);
     return image;
   }
 
   const WindowPolynomials& filter_;
   LoadedHamiltonian& h_;
-  std::vector<AppliedPotential> potentials_;
+  std::vector<AppliedPerturbation> perturbations_;
   std::int64_t n_x_, n_pw_;
 };
 
@@ -137,9 +146,10 @@ Wavefunctions vectors_of_filter(const MeanField& field, const PseudobandPlan& pl
     const bool real =
         HamiltonianOperator(field.hamiltonian(given, spin, ik)).is_real() && is_real(states);
     const RandomFactors factors(plan.seed, static_cast<std::uint32_t>(use), spin, ik, real);
+    const std::size_t row = at.g.size() * static_cast<std::size_t>(field.n_spinor());
     std::vector<Cplx> vectors;
     for (const int r : plan.chosen)
-      for (std::size_t i = 0; i < at.g.size(); ++i)
+      for (std::size_t i = 0; i < row; ++i)
         vectors.push_back(factors.at(r, static_cast<int>(i)) /
                           std::sqrt(static_cast<double>(n_vectors)));
     at.coefficients.push_back(std::move(vectors));
@@ -148,10 +158,11 @@ Wavefunctions vectors_of_filter(const MeanField& field, const PseudobandPlan& pl
 }
 
 std::vector<Cplx> pseudoband_response(const FilteredStates& states, LoadedHamiltonian& h,
-                                      std::span<const PotentialElements* const> potentials,
+                                      std::span<const Perturbation> perturbations,
                                       const std::vector<Cplx>& responses) {
   const View<const Cplx, 2> theta = states.factors;
-  const std::int64_t n_pw = theta.extent[1], kept = states.plan.kept, n_p = std::ssize(potentials);
+  const std::int64_t n_pw = theta.extent[1], kept = states.plan.kept,
+                     n_p = std::ssize(perturbations);
   std::vector<Cplx> sets(theta.data, theta.data + theta.size());
   subtract_projection(states.kept, states.kept, theta, sets);
   for (std::int64_t p = 0; p < n_p; ++p) {
@@ -162,7 +173,7 @@ std::vector<Cplx> pseudoband_response(const FilteredStates& states, LoadedHamilt
     sets.insert(sets.end(), dx.begin(), dx.end());
   }
   const std::vector<Cplx> of_windows =
-      DifferentiatedRecursion(states, h, potentials).run(std::move(sets));
+      DifferentiatedRecursion(states, h, perturbations).run(std::move(sets));
   const PseudobandPlan& plan = states.plan;
   const auto n_x = static_cast<std::int64_t>(plan.chosen.size());
   std::vector<Cplx> made;

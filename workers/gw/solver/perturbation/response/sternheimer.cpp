@@ -50,7 +50,7 @@ struct Column {
   double product = 0.0;      ///< ⟨r|K r⟩
   bool degenerate = false;   ///< the operator is singular along a direction
   std::vector<Cplx> r, d;    ///< residual and direction
-  std::vector<double> damp;  ///< preconditioner K, [n_pw]
+  std::vector<double> damp;  ///< preconditioner K, [n]
 
   Column(std::size_t position, std::int64_t band) : index(position), ket(band) {}
   double residual() const { return std::sqrt(real_product(r, r)) / norm; }
@@ -96,19 +96,30 @@ std::vector<Cplx> applied_potential(const PotentialElements& potential, const Wa
                                     BandRange kets) {
   const std::vector<IVec3>& g = states.waves.g;
   const GIndex index(g);
-  std::vector<Cplx> applied(static_cast<std::size_t>(kets.size()) * g.size());
+  const std::int64_t n_pw = std::ssize(g), row = states.waves.coefficients.extent[1];
+  std::vector<Cplx> applied(static_cast<std::size_t>(kets.size() * row));
   for (const auto& [difference, value] : potential) {
     std::vector<std::int32_t> source;
     for (const IVec3& at : g) source.push_back(index.find(at - difference));
 #pragma omp parallel for schedule(static)
     for (std::int64_t n = 0; n < kets.size(); ++n) {
-      const Cplx* c = &states.waves.coefficients(kets.begin + n, 0);
-      Cplx* to = applied.data() + n * std::ssize(g);
-      for (std::size_t i = 0; i < g.size(); ++i)
-        if (source[i] >= 0) to[i] += value * c[source[i]];
+      // The potential acts on each component alone.
+      for (std::int64_t first = 0; first < row; first += n_pw) {
+        const Cplx* c = &states.waves.coefficients(kets.begin + n, first);
+        Cplx* to = applied.data() + n * row + first;
+        for (std::size_t i = 0; i < g.size(); ++i)
+          if (source[i] >= 0) to[i] += value * c[source[i]];
+      }
     }
   }
   return applied;
+}
+
+HamiltonianParts StateResponse::parts(const Crystal& crystal, const Vec3& k,
+                                      const std::vector<IVec3>& g) const {
+  HamiltonianParts made = local_parts(crystal, k, g, potential);
+  if (spin_orbit != nullptr) spin_orbit->add_to(k, g, made);
+  return made;
 }
 
 SternheimerEquation::SternheimerEquation(HamiltonianParts parts, const WavesAtPoint& states,
@@ -116,25 +127,30 @@ SternheimerEquation::SternheimerEquation(HamiltonianParts parts, const WavesAtPo
                                          GwKernels& kernels)
     : states_(states),
       energy_ry_(std::move(energy_ry)),
-      kinetic_ry_(parts.kinetic_ry),
       residual_(residual),
       // 1 Ry above the range of the states: all E_m − E_n + α are at least that.
       shift_ry_(energy_ry_.back() - energy_ry_.front() + 1.0),
       h_(std::make_unique<const HamiltonianOperator>(std::move(parts))),
-      loaded_(kernels.hamiltonian().load(*h_)) {}
+      loaded_(kernels.hamiltonian().load(*h_)) {
+  kinetic_ry_ = h_->kinetic_ry();
+}
 
 std::vector<Cplx> SternheimerEquation::solve(std::span<const PotentialElements* const> potentials,
                                              BandRange kets) const {
-  const auto n_pw = static_cast<std::int64_t>(kinetic_ry_.size());
-  const std::int64_t n_columns = std::ssize(potentials) * kets.size();
-  const auto width = static_cast<std::size_t>(n_pw);
-  std::vector<Cplx> b;
+  std::vector<Cplx> applied;
   for (const PotentialElements* potential : potentials) {
     const std::vector<Cplx> one = applied_potential(*potential, states_, kets);
-    b.insert(b.end(), one.begin(), one.end());
+    applied.insert(applied.end(), one.begin(), one.end());
   }
+  return solve(std::move(applied), kets);
+}
+
+std::vector<Cplx> SternheimerEquation::solve(std::vector<Cplx> b, BandRange kets) const {
+  const auto n_row = static_cast<std::int64_t>(kinetic_ry_.size());
+  const std::int64_t n_columns = std::ssize(b) / n_row;
+  const auto width = static_cast<std::size_t>(n_row);
   const View<const Cplx, 2>& states = states_.waves.coefficients;
-  loaded_->remove(states, view<Cplx>(b, n_columns, n_pw));
+  loaded_->remove(states, view<Cplx>(b, n_columns, n_row));
   std::vector<Column> active;
   for (std::int64_t i = 0; i < n_columns; ++i) {
     Column c(static_cast<std::size_t>(i), kets.begin + i % kets.size());
@@ -152,21 +168,21 @@ std::vector<Cplx> SternheimerEquation::solve(std::span<const PotentialElements* 
     if (iteration == kMaxIterations)
       report_slow(active.front().ket, active.front().residual(), residual_);
     const std::int64_t n = std::ssize(active);
-    std::vector<Cplx> outside, image(static_cast<std::size_t>(n * n_pw));
+    std::vector<Cplx> outside, image(static_cast<std::size_t>(n * n_row));
     for (const Column& c : active) outside.insert(outside.end(), c.d.begin(), c.d.end());
-    loaded_->apply(view<const Cplx>(outside, n, n_pw), view<Cplx>(image, n, n_pw));
-    loaded_->remove(states, view<Cplx>(outside, n, n_pw));
+    loaded_->apply(view<const Cplx>(outside, n, n_row), view<Cplx>(image, n, n_row));
+    loaded_->remove(states, view<Cplx>(outside, n, n_row));
 #pragma omp parallel for schedule(static)
     for (std::int64_t i = 0; i < n; ++i) {
       Column& c = active[static_cast<std::size_t>(i)];
-      take_step(shift_ry_, outside.data() + i * n_pw, image.data() + i * n_pw,
+      take_step(shift_ry_, outside.data() + i * n_row, image.data() + i * n_row,
                 x.data() + c.index * width, c);
     }
     for (const Column& c : active)
       if (c.degenerate) report_degenerate(c.ket);
     std::erase_if(active, [&](const Column& c) { return c.residual() <= residual_; });
   }
-  loaded_->remove(states, view<Cplx>(x, n_columns, n_pw));
+  loaded_->remove(states, view<Cplx>(x, n_columns, n_row));
   return x;
 }
 

@@ -6,6 +6,7 @@
 
 #include "workers/gw/kernels/gw_kernels.hpp"
 #include "workers/gw/solver/mean_field/eigensolver/operator_states.hpp"
+#include "workers/gw/solver/mean_field/spinors/spin_orbit.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 
 // This folder completes first orders of Σ by the states beyond its bands. Begin with
@@ -17,11 +18,18 @@ namespace quasi::gw {
 struct StateResponse {
   PotentialElements potential;  ///< V(G) of H = |k+G|² + V(G − G'), Ry
   double residual = 1e-11;      ///< largest ‖b − A x‖/‖b‖ of a solution
+  /// Spin–orbit term of H; null: the states have one component.
+  std::shared_ptr<const SpinOrbitTerm> spin_orbit = {};
+
+  /// Makes the parts of H on the plane waves `g` at one k. @param k  reduced
+  HamiltonianParts parts(const Crystal& crystal, const Vec3& k, const std::vector<IVec3>& g) const;
 };
 
-/// Applies a local potential that has the period of the lattice to some states:
+/// Applies a local potential that has the period of the lattice to each component of some states:
 ///
-///   (∂V ψ_n)(G) = Σ_ΔG ∂V(ΔG) c_n(G − ΔG), [kets.size()][n_pw]
+///   (∂V ψ_n)(G) = Σ_ΔG ∂V(ΔG) c_n(G − ΔG), [kets.size()][n]
+///
+/// n is the number of coefficients of a state, here and below.
 std::vector<Cplx> applied_potential(const PotentialElements& potential, const WavesAtPoint& states,
                                     BandRange kets);
 
@@ -40,17 +48,19 @@ class SternheimerEquation {
   /// @param residual  largest ‖b − A x‖/‖b‖ of a solution
   SternheimerEquation(HamiltonianParts parts, const WavesAtPoint& states,
                       std::vector<double> energy_ry, double residual, GwKernels& kernels);
-  /// Returns ψ'_n of some perturbations and kets n, 1/Bohr, [n_p][kets.size()][n_pw].
-  /// @param potentials  ∂V(G) of each perturbation, Ry/Bohr
+  /// Returns ψ'_n of some perturbations and kets n, 1/Bohr, [n_p][kets.size()][n].
+  /// @param applied  ∂V ψ_n of each perturbation, Ry/Bohr, [n_p][kets.size()][n]
   /// @throws NotConverged if a state outside of P has nearly the energy of n, or the residual
   /// stays too large
+  std::vector<Cplx> solve(std::vector<Cplx> applied, BandRange kets) const;
+  /// Returns ψ'_n of local potentials ∂V(G). @throws NotConverged as the function above does
   std::vector<Cplx> solve(std::span<const PotentialElements* const> potentials,
                           BandRange kets) const;
 
  private:
   const WavesAtPoint& states_;
   std::vector<double> energy_ry_;
-  std::vector<double> kinetic_ry_;  ///< |k+G|², [n_pw]
+  std::vector<double> kinetic_ry_;  ///< |k+G|², [n]
   double residual_;
   double shift_ry_;  ///< α
   std::unique_ptr<const HamiltonianOperator> h_;

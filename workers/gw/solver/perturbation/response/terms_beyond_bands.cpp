@@ -8,6 +8,7 @@
 #include "workers/gw/solver/perturbation/contour_differences.hpp"
 #include "workers/gw/solver/perturbation/coupling_parts.hpp"
 #include "workers/gw/solver/perturbation/response/pseudoband_response.hpp"
+#include "workers/gw/solver/perturbation/spinors/spin_orbit_displacement.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -124,22 +125,42 @@ TermsBeyondBands::TermsBeyondBands(const std::vector<Perturbation>& perturbation
     : perturbations_(require_local(perturbations)),
       states_(std::move(states)),
       kernels_(kernels),
-      equation_(local_parts(crystal, states_.k, states_.inner.waves.g, response.potential),
-                eigenstates(states_), energies_of_eigenstates(states_), response.residual,
-                kernels) {
+      equation_(response.parts(crystal, states_.k, states_.inner.waves.g), eigenstates(states_),
+                energies_of_eigenstates(states_), response.residual, kernels) {
   if (states_.pseudobands == nullptr) return;
   h_ = std::make_unique<const HamiltonianOperator>(
-      local_parts(crystal, states_.k, states_.inner.waves.g, response.potential));
+      response.parts(crystal, states_.k, states_.inner.waves.g));
   loaded_ = kernels.hamiltonian().load(*h_);
 }
 
-std::vector<Cplx> TermsBeyondBands::responses(std::span<const PotentialElements* const> potentials,
+// Returns ∂V ψ_n of eigenstates, [n_p][kets.size()][n].
+std::vector<Cplx> TermsBeyondBands::applied(std::span<const Perturbation> perturbations,
+                                            BandRange kets) const {
+  const WavesAtPoint& states = eigenstates(states_);
+  const SpinorsAtPoint spinors{states_.k,
+                               states.waves.g,
+                               {&states.waves.coefficients(kets.begin, 0),
+                                {kets.size(), states.waves.coefficients.extent[1]}}};
+  std::vector<Cplx> all;
+  for (const Perturbation& perturbation : perturbations) {
+    std::vector<Cplx> one = applied_potential(perturbation.elements, states, kets);
+    if (perturbation.spin_orbit != nullptr)
+      perturbation.spin_orbit->add_applied(1.0, spinors, one.data());
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+
+std::vector<Cplx> TermsBeyondBands::responses(std::span<const Perturbation> perturbations,
                                               BandRange kets) const {
   const PseudobandPlan* const plan = states_.pseudobands;
-  if (plan == nullptr || kets.begin < plan->kept) return equation_.solve(potentials, kets);
-  return pseudoband_response({*plan, states_.inner.waves.g, states_.kept.waves.coefficients,
-                              states_.factors.waves.coefficients},
-                             *loaded_, potentials, equation_.solve(potentials, {0, plan->kept}));
+  if (plan == nullptr || kets.begin < plan->kept)
+    return equation_.solve(applied(perturbations, kets), kets);
+  const BandRange kept{0, plan->kept};
+  return pseudoband_response({*plan, states_.k, states_.inner.waves.g,
+                              states_.kept.waves.coefficients, states_.factors.waves.coefficients},
+                             *loaded_, perturbations,
+                             equation_.solve(applied(perturbations, kept), kept));
 }
 
 std::vector<Cplx> TermsBeyondBands::products(const LoadedBands& right, BandRange range,
@@ -155,16 +176,15 @@ std::vector<Cplx> TermsBeyondBands::products(const LoadedBands& right, BandRange
 
 TermsBeyondBands::Part TermsBeyondBands::part_of(BandRange kets) const {
   const View<const Cplx, 2>& c = states_.inner.waves.coefficients;
-  const std::int64_t n_kets = kets.size(), n_pw = c.extent[1];
+  const std::int64_t n_kets = kets.size(), row = c.extent[1];
   Part part{.n_kets = n_kets};
   const auto first = static_cast<std::ptrdiff_t>(kets.begin), last = first + n_kets;
   part.energy_ry.assign(states_.bands.energy_ry.begin() + first,
                         states_.bands.energy_ry.begin() + last);
   part.occupation.assign(states_.bands.occupation.begin() + first,
                          states_.bands.occupation.begin() + last);
-  const auto loaded =
-      kernels_.pair_products().load_bands(states_.box, {c.data + kets.begin * n_pw, {n_kets, n_pw}},
-                                          view<const std::int32_t>(states_.inner.box_index, n_pw));
+  const auto loaded = kernels_.pair_products().load_bands(
+      states_.box, {c.data + kets.begin * row, {n_kets, row}}, box_index());
   part.screened = products(*loaded, {0, n_kets}, *states_.screened, part.n_screened);
   part.bare = products(*loaded, {0, n_kets}, *states_.bare, part.n_bare);
   return part;
@@ -176,19 +196,18 @@ void TermsBeyondBands::add(BandRange kets, BandRange perturbations,
   Part part = part_of(kets);
   const PseudobandPlan* const plan = states_.pseudobands;
   const bool are_random = plan != nullptr && kets.begin >= plan->kept;
-  const std::int64_t n_p = perturbations.size(), n_pw = states_.inner.waves.coefficients.extent[1],
+  const std::int64_t n_p = perturbations.size(), row = states_.inner.waves.coefficients.extent[1],
                      at_once =
                          are_random ? n_p : std::max<std::int64_t>(1, kRightSides / part.n_kets);
-  const auto index = view<const std::int32_t>(states_.inner.box_index, n_pw);
   for (std::int64_t begin = 0; begin < n_p; begin += at_once) {
     part.n_p = std::min(at_once, n_p - begin);
-    std::vector<const PotentialElements*> potentials;
-    for (std::int64_t p = begin; p < begin + part.n_p; ++p)
-      potentials.push_back(
-          &perturbations_[static_cast<std::size_t>(perturbations.begin + p)].elements);
-    const std::vector<Cplx> response = responses(potentials, kets);
+    const std::vector<Cplx> response =
+        responses(std::span(perturbations_)
+                      .subspan(static_cast<std::size_t>(perturbations.begin + begin),
+                               static_cast<std::size_t>(part.n_p)),
+                  kets);
     const auto loaded = kernels_.pair_products().load_bands(
-        states_.box, view<const Cplx>(response, part.n_p * part.n_kets, n_pw), index);
+        states_.box, view<const Cplx>(response, part.n_p * part.n_kets, row), box_index());
     part.screened_response.clear();
     part.bare_response.clear();
     for (std::int64_t p = 0; p < part.n_p; ++p) {

@@ -78,9 +78,12 @@ class TermsBeyondBands {
   struct Part;
   struct PoleTerms;
   Part part_of(BandRange kets) const;
-  void add_responses(std::span<const PotentialElements* const> potentials, Part& part) const;
-  std::vector<Cplx> responses(std::span<const PotentialElements* const> potentials,
-                              BandRange kets) const;
+  std::vector<Cplx> applied(std::span<const Perturbation> perturbations, BandRange kets) const;
+  std::vector<Cplx> responses(std::span<const Perturbation> perturbations, BandRange kets) const;
+  View<const std::int32_t, 1> box_index() const {
+    const auto& index = states_.inner.box_index;
+    return view<const std::int32_t>(index, std::ssize(index));
+  }
   std::vector<Cplx> products(const LoadedBands& right, BandRange range, const LoadedSphere& sphere,
                              std::int64_t& n_g) const;
   void add_poles(const Part& part, const InteractionOfPoint& interaction,

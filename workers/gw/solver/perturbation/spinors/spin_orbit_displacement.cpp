@@ -50,39 +50,62 @@ SpinOrbitDisplacement::SpinOrbitDisplacement(const Crystal& crystal, int atom,
     reciprocal_per_bohr_[i] = crystal.blat_per_bohr * crystal.bvec[i];
 }
 
-// Returns Σ_K B_a(K) c_nσ(K) and Σ_K (K·e) B_a(K) c_nσ(K), with B_a(K) = b(K) K_a
-// e^{iK·τ}. The list is [n_states][2 spins][2 kinds][3 directions a].
-std::vector<Cplx> SpinOrbitDisplacement::projections(const SpinorsAtPoint& states) const {
-  const std::int64_t n_pw = std::ssize(states.g), rows = 2 * states.coefficients.extent[0];
-  std::vector<Cplx> functions(static_cast<std::size_t>(6 * n_pw));
+// Returns B_a(K) = b(K) K_a e^{iK·τ} and (K·e) B_a(K), [n_pw][2 kinds][3 directions a].
+std::vector<Cplx> SpinOrbitDisplacement::functions(const SpinorsAtPoint& states) const {
+  std::vector<Cplx> made(6 * states.g.size());
   for (std::size_t i = 0; i < states.g.size(); ++i) {
     Vec3 wave{};
     for (int j = 0; j < 3; ++j)
       wave = wave + (states.k[j] + states.g[i][j]) * reciprocal_per_bohr_[j];
     const Cplx b = spin_orbit_form_factor(wave) * std::polar(1.0, dot(wave, position_bohr_));
     for (std::size_t a = 0; a < 3; ++a) {
-      functions[6 * i + a] = wave[a] * b;
-      functions[6 * i + 3 + a] = dot(wave, direction_) * wave[a] * b;
+      made[6 * i + a] = wave[a] * b;
+      made[6 * i + 3 + a] = dot(wave, direction_) * wave[a] * b;
     }
   }
+  return made;
+}
+
+// Returns the sums over K of these functions times c_nσ(K), [n_states][2 spins][2 kinds][3].
+std::vector<Cplx> SpinOrbitDisplacement::projections(const SpinorsAtPoint& states) const {
+  const std::int64_t n_pw = std::ssize(states.g), rows = 2 * states.coefficients.extent[0];
+  const std::vector<Cplx> of_waves = functions(states);
   std::vector<Cplx> found(static_cast<std::size_t>(6 * rows));
   zgemm({.transpose_b = CblasNoTrans, .m = rows, .n = 6, .k = n_pw},
-        {states.coefficients.data, n_pw}, {functions.data(), 6}, {found.data(), 6});
+        {states.coefficients.data, n_pw}, {of_waves.data(), 6}, {found.data(), 6});
   return found;
+}
+
+// Returns the factors of the conjugate functions of K' in ∂H ψ_n, of the shape of projections().
+// (K' × K)·σ = Σ_a K'_a (K × σ)_a, and (K' − K)·e gives one term with K·e on each side.
+std::vector<Cplx> SpinOrbitDisplacement::coupled_projections(const SpinorsAtPoint& states) const {
+  const std::vector<Cplx> right = projections(states);
+  std::vector<Cplx> made(right.size());
+  for (std::size_t n = 0; n < right.size(); n += static_cast<std::size_t>(kRank)) {
+    add_cross_sigma(strength_, &right[n + 3], 6, &made[n]);
+    add_cross_sigma(-strength_, &right[n], 6, &made[n + 3]);
+  }
+  return made;
 }
 
 SeparableElements SpinOrbitDisplacement::elements(const SpinorsAtPoint& bra,
                                                   const SpinorsAtPoint& ket) const {
-  // (K' × K)·σ = Σ_a K'_a (K × σ)_a, and (K' − K)·e gives one term with K·e on each side.
-  SeparableElements made{.bra = projections(bra), .ket = {}};
+  SeparableElements made{.bra = projections(bra), .ket = coupled_projections(ket)};
   for (Cplx& value : made.bra) value = std::conj(value);
-  const std::vector<Cplx> right = projections(ket);
-  made.ket.resize(right.size());
-  for (std::size_t n = 0; n < right.size(); n += static_cast<std::size_t>(kRank)) {
-    add_cross_sigma(strength_, &right[n + 3], 6, &made.ket[n]);
-    add_cross_sigma(-strength_, &right[n], 6, &made.ket[n + 3]);
-  }
   return made;
+}
+
+void SpinOrbitDisplacement::add_applied(double factor, const SpinorsAtPoint& states,
+                                        Cplx* to) const {
+  const std::int64_t n_pw = std::ssize(states.g);
+  const std::vector<Cplx> of_waves = functions(states), factors = coupled_projections(states);
+  zgemm({.transpose_b = CblasConjTrans,
+         .m = 2 * states.coefficients.extent[0],
+         .n = n_pw,
+         .k = 6,
+         .alpha = factor,
+         .beta = 1.0},
+        {factors.data(), 6}, {of_waves.data(), 6}, {to, n_pw});
 }
 
 }  // namespace quasi::gw

@@ -45,9 +45,13 @@ class SpinOrbitDisplacement {
 
   /// Calculates V_n'n between states at k + p and at k, where p is the difference of both points.
   SeparableElements elements(const SpinorsAtPoint& bra, const SpinorsAtPoint& ket) const;
+  /// Adds factor · ∂H ψ_n of states at p = 0 to a list of their shape, Ry/Bohr.
+  void add_applied(double factor, const SpinorsAtPoint& states, Cplx* to) const;
 
  private:
+  std::vector<Cplx> functions(const SpinorsAtPoint& states) const;
   std::vector<Cplx> projections(const SpinorsAtPoint& states) const;
+  std::vector<Cplx> coupled_projections(const SpinorsAtPoint& states) const;
 
   Mat3 reciprocal_per_bohr_{};  ///< rows: reciprocal lattice vectors, Cartesian
   Vec3 position_bohr_{};
