@@ -111,6 +111,7 @@ void Polarizability::PortionSum::load_occupied(const Unit& unit, const Rotation&
       rotated_waves(occupied_waves_, occupied_zone_.operations(), rotation, unit.spin,
                     static_cast<int>(unit.valence.begin), static_cast<int>(unit.valence.end));
   const auto index = positions(waves.g, box_);
+  occupied_bands_ = {};  // its memory is free before the next bands take as much
   occupied_bands_ = kernels_.pair_products().load_bands(
       box_, waves.coefficients, view<const std::int32_t>(index, index.size()));
 }
@@ -126,6 +127,7 @@ void Polarizability::PortionSum::load_empty(const Unit& unit, const Rotation& ro
                     static_cast<int>(first), static_cast<int>(first + unit.conduction.size()));
   const auto index = positions(waves.g, box_);
   if (!same_k) resident_.dipole.clear();
+  resident_.empty_bands = {};  // its memory is free before the next bands take as much
   resident_.empty_bands = kernels_.pair_products().load_bands(
       box_, waves.coefficients, view<const std::int32_t>(index, index.size()));
   resident_.orbit = unit.orbit;
