@@ -58,7 +58,8 @@ def main():
         return 75
     for name, job in (("whole", whole), ("slices on one", one), ("slices on two", two)):
         print(line(name, job))
-    departure = max(abs(a - b) / abs(a) for a, b in zip(sigma_ev(whole), sigma_ev(one)))
+    departure = max(abs(a - b) / abs(a)
+                    for a, b in zip(sigma_ev(whole["summary"]), sigma_ev(one["summary"])))
     same = digest(one) == digest(two)
     print(f"forced slicing, {8 * EDGE**3} atoms, {SLICES} slices: Σ departs by {departure:.1e} of "
           f"itself (limit 1e-11); one and two devices have "
