@@ -28,18 +28,6 @@ Cplx conjugate_product(const Cplx& a, const Cplx& b) {
   return {a.real() * b.real() + a.imag() * b.imag(), a.real() * b.imag() - a.imag() * b.real()};
 }
 
-/// Compares the flops of a matrix product with those of an FFT and its product on the box. The
-/// gather of the convolution matrix is divided among the bands that use it.
-bool convolution_is_cheaper(const CpuBands& right, const CpuSphere& sphere, std::int64_t n_right) {
-  constexpr double kProductOverTransformSpeed = 4.0;
-  constexpr double kGatherFlops = 40.0;
-  const double matrix =
-      static_cast<double>(right.n_pw * right.n_spinor) * static_cast<double>(sphere.n_g());
-  const double n = static_cast<double>(box_size(sphere.box));
-  const double transform = (5.0 * std::log2(n) + 8.0) * n * kProductOverTransformSpeed;
-  return matrix * (8.0 + kGatherFlops / static_cast<double>(n_right)) < transform;
-}
-
 /// The convolution matrix of one left band: row G holds c*_l(G'+G) times the factor of G, for each
 /// component of the band.
 ///
@@ -115,6 +103,15 @@ void fill_by_convolution(const BandSelection& left, const BandSelection& right,
 
 }  // namespace
 
+bool convolution_is_cheaper(const PairSizes& sizes, double n_right) {
+  constexpr double kProductOverTransformSpeed = 4.0;
+  constexpr double kGatherFlops = 40.0;
+  const double matrix = sizes.n_row * sizes.n_g;
+  const double transform =
+      (5.0 * std::log2(sizes.n_r) + 8.0) * sizes.n_r * kProductOverTransformSpeed;
+  return matrix * (8.0 + kGatherFlops / n_right) < transform;
+}
+
 std::unique_ptr<const LoadedBands> CpuPairProductKernels::load_bands(
     const FftBox& box, View<const Cplx, 2> coefficients, View<const std::int32_t, 1> box_index) {
   auto bands = std::make_unique<CpuBands>();
@@ -149,7 +146,11 @@ void CpuPairProductKernels::fill(const BandSelection& left, const BandSelection&
     throw std::logic_error("a pair product of a spinor with a state of one component");
   Cplx* products =
       dynamic_cast<CpuPairBlock&>(block).resize(left.range.size(), right.range.size(), kept.n_g());
-  if (convolution_is_cheaper(bands_of(right), kept, right.range.size())) {
+  const CpuBands& bands = bands_of(right);
+  const PairSizes sizes{.n_row = static_cast<double>(bands.n_pw * bands.n_spinor),
+                        .n_g = static_cast<double>(kept.n_g()),
+                        .n_r = static_cast<double>(box_size(kept.box))};
+  if (convolution_is_cheaper(sizes, static_cast<double>(right.range.size()))) {
     fill_by_convolution(left, right, kept, products);
   } else {
     use_box(kept.box);

@@ -33,6 +33,16 @@ struct CpuSphere final : LoadedSphere {
   std::int64_t n_g() const { return static_cast<std::int64_t>(box_index.size()); }
 };
 
+/// Counts the numbers that decide between both ways of CpuPairProductKernels.
+struct PairSizes {
+  double n_row = 0.0;  ///< coefficients of a band
+  double n_g = 0.0;    ///< plane waves of the products
+  double n_r = 0.0;    ///< points of the box
+};
+/// Compares the flops of a convolution with those of a transform of the product on the box. The
+/// gather of the convolution matrix is divided among the `n_right` bands that use it.
+bool convolution_is_cheaper(const PairSizes& sizes, double n_right);
+
 /// Computes M_ln(G) = 1/N_r Σ_r conj(u_l) u_n e^{iGr} on the CPU, in the cheaper of two ways
 /// (docs/theory/gw.md 3):
 ///

@@ -75,9 +75,9 @@ void add_eigensolver_to_plan(const Deck& deck, const Device& device, Calculation
           ? memory_of_operator_states(operator_work_of_crystal(deck.mean_field.crystal), device)
           : memory_of_dense_states(dense_work_of(deck.mean_field, demand_of(deck), run.field.waves),
                                    device);
-  run.plan.memory_bytes = std::max(run.plan.memory_bytes, memory.device_bytes);
+  run.plan.device.mean_field = static_cast<double>(memory.device_bytes);
   run.plan.host.mean_field = static_cast<double>(memory.host_bytes);
-  run.plan.host_bytes = run.plan.host.peak();
+  run.plan.set_peaks();
 }
 
 void require_support_of_spinors(const Deck& deck, const MeanField& field) {

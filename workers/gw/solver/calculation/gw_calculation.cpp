@@ -169,7 +169,7 @@ void plan_job(const Deck& deck, const MeanField* outer, const Wavefunctions* giv
       add_pseudobands_to_plan(cut, *given, static_cast<int>(place.team.members().size()), run);
     if (!place.checkpoint_directory.empty() && !run.plan.stored && !shares_blocks(cut, run)) {
       run.plan.host.states += static_cast<double>(run.plan.screening_bytes);  // its copy of ε⁻¹
-      run.plan.host_bytes = run.plan.host.peak();
+      run.plan.set_peaks();
     }
     add_eigensolver_to_plan(cut, place.team.first().device(), run);
   };

@@ -1,11 +1,14 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <span>
 
 #include "workers/backend/error.hpp"
 #include "workers/gw/model/column_slices.hpp"
+#include "workers/gw/solver/calculation/memory/band_memory.hpp"
 #include "workers/gw/solver/calculation/memory/first_order_memory.hpp"
+#include "workers/gw/solver/calculation/memory/sigma_memory.hpp"
 #include "workers/gw/solver/calculation/plan.hpp"
 #include "workers/gw/solver/calculation/slices/slices_plan.hpp"
 #include "workers/gw/solver/mean_field/pseudobands.hpp"
@@ -57,13 +60,6 @@ double numbers_of_w(const Sizes& n, const SigmaOptions& s, const CoulombOptions&
   return n.n_f * n.n_g * n.n_g;
 }
 
-double bytes_of_states(const Wavefunctions& waves) {
-  double bytes = 0.0;
-  for (const KPointWaves& at : waves.waves)
-    for (const auto& spin : at.coefficients) bytes += spin.memory_bytes();
-  return bytes;
-}
-
 bool is_static(const Plan& plan) { return plan.epsilon.frequencies_ry.size() == 1; }
 
 /// True if a device keeps χ and ε as real numbers. A CPU keeps them as complex ones.
@@ -72,36 +68,29 @@ bool has_real_matrices(const Plan& plan) {
 }
 
 /// Bytes of the sums of a static χ on a device: the sum that grows, and those that wait beside it
-/// if they stay there. Complex sums have a real matrix beside the last one, which takes the terms
-/// of real states.
-double bytes_of_static_matrices(const Plan& plan, double matrix, bool stay) {
-  const double sums = stay ? kChiSums : 1.0;
+/// if they stay there. A complex sum has a real one beside it, which takes the terms of real
+/// states.
+/// @param sums  number of sums
+double bytes_of_static_matrices(const Plan& plan, double matrix, double sums) {
   return (has_real_matrices(plan) ? 8.0 * sums : 16.0 * sums + 8.0) * matrix;
 }
 
-/// Bytes of one band on the box of pair products on a sphere.
-double box_bytes_of(const MeanField& field, const GSphere& sphere) {
-  const auto box = sum_box(field, sphere.g);
-  return 16.0 * box[0] * box[1] * box[2] * field.n_spinor();
-}
-double box_bytes_of(const MeanField& screening, const Plan& plan) {
-  return box_bytes_of(screening,
-                      make_g_sphere(screening.crystal().bdot, {}, plan.epsilon.epsilon_cutoff_ry));
+/// Returns the bytes of an inversion. A static ε that is larger than a block of the inversion is
+/// inverted in its place, beside χ and one block. An interaction truncated to a wire or box may
+/// be negative, and ε is then not definite.
+/// @param whole  bytes of all matrices of an inversion by the library
+double bytes_of_inversion(const Plan& plan, Truncation truncation, double n_g, double whole) {
+  constexpr double kBlock = 4096.0;
+  const bool definite = truncation == Truncation::kNone || truncation == Truncation::kSlab;
+  if (plan.on_cpu || !is_static(plan) || !definite || n_g <= kBlock) return whole;
+  return (has_real_matrices(plan) ? 8.0 : 16.0) * (2.0 * n_g * n_g + kBlock * kBlock);
 }
 
-/// Bytes of a device that sums Σ: exchange before W is made, then A, ω̃ and one matrix beside
-/// them, with the products of the bands of one part.
-/// @param poles  bytes of A, ω̃ and the matrix, or of a slice of A and ω̃
-double bytes_of_sigma(const MeanField& field, const SigmaOptions& s, double n_screened,
-                      double poles) {
-  const double parts = 32.0 / std::max(1, s.column_slices);  // of the inner bands at one q
-  const GSphere bare = make_g_sphere(field.crystal().bdot, {}, s.bare_cutoff_ry);
-  const double n_l = s.band_max - s.band_min + 1, box = box_bytes_of(field, bare),
-               exchange = std::min(
-                   field.n_occupied * (16.0 * n_l * static_cast<double>(bare.size()) + box),
-                   static_cast<double>(kExchangeBlock_bytes)),
-               products = s.bands / parts * (32.0 * n_l * n_screened + box) + n_l * box;
-  return std::max(exchange, poles + products);
+/// Returns the bytes of one band on the box of pair products of ε.
+double box_bytes_of(const MeanField& screening, const Plan& plan) {
+  const auto box = sum_box(
+      screening, make_g_sphere(screening.crystal().bdot, {}, plan.epsilon.epsilon_cutoff_ry).g);
+  return 16.0 * box[0] * box[1] * box[2] * screening.n_spinor();
 }
 
 /// Returns true if the plane-wave coefficients are real, so that χ is real. The function examines
@@ -117,16 +106,13 @@ bool has_real_states(const Wavefunctions& waves) {
 }
 
 /// Bytes of the matrices of a CPU while it sums and inverts χ, and while it sums Σ. A kernel has
-/// A, ω̃ and four planes of a pole model, and blocks of products with their weighted copy.
+/// A, ω̃ and four planes of a pole model.
 struct CpuMatrices {
   double sums, inversion, poles;
 };
-/// @param pairs  of bands in a portion of χ
-CpuMatrices matrices_of_cpu(const Sizes& n, bool real, double pairs) {
-  constexpr double kBlock_bytes = 268435456.0;
+CpuMatrices matrices_of_cpu(const Sizes& n, bool real) {
   const double matrix = n.n_g * n.n_g * n.n_f;
-  return {.sums = (16.0 * kChiSums + (real ? 8.0 : 0.0)) * matrix +
-                  1.5 * std::min(16.0 * pairs * n.n_g, kBlock_bytes),
+  return {.sums = (16.0 * kChiSums + (real ? 8.0 : 0.0)) * matrix,
           .inversion = 16.0 * matrix,
           .poles = 56.0 * n.n_screened * n.n_screened};
 }
@@ -134,13 +120,10 @@ CpuMatrices matrices_of_cpu(const Sizes& n, bool real, double pairs) {
 /// Returns the bytes of the matrices of a CPU while they are cut into slices. The device has one
 /// slice of χ or of the poles, and four planes of the poles beside A and ω̃. The inversion has a
 /// panel and its product.
-CpuMatrices sliced_matrices_of_cpu(const Sizes& n, const Plan& plan, double pairs) {
-  constexpr double kBlock_bytes = 268435456.0;
+CpuMatrices sliced_matrices_of_cpu(const Sizes& n, const Plan& plan) {
   const SliceBytes slice =
       bytes_of_slices(n.n_g, n.n_screened, plan.epsilon.column_slices, plan.real_states);
-  return {.sums = slice.chi + 1.5 * std::min(16.0 * pairs * n.n_g, kBlock_bytes),
-          .inversion = slice.inversion,
-          .poles = 56.0 / 24.0 * slice.poles};
+  return {.sums = slice.chi, .inversion = slice.inversion, .poles = 56.0 / 24.0 * slice.poles};
 }
 
 /// True if sums of portions of χ stay on the device. @param numbers  complex numbers of one sum
@@ -150,24 +133,25 @@ bool sums_stay_on_device(double box_bytes, double numbers, const Plan& plan) {
                       plan.epsilon.memory_budget_bytes);
 }
 
-/// Returns the bytes that a device needs to sum the polarizability χ. They hold bands on the FFT
-/// box, a batch of transforms, and products of pairs of bands. Products come in blocks: a static χ
-/// needs two at a time, and χ at several frequencies takes as many as the budget allows.
-/// @param matrix  number of elements of χ, n_g² @param sums  bytes of the sums
-/// @param n_c     empty bands that it holds at a time
-double bytes_of_summing(const MeanField& screening, const Plan& plan, double matrix, double sums,
-                        double n_c) {
-  const double n_v = screening.n_occupied, box_bytes = box_bytes_of(screening, plan),
-               products = 16.0 * n_v * n_c * std::sqrt(matrix);
+/// Returns the bytes of bands and products of pairs while a device sums χ. Products come in
+/// blocks: a static χ needs two at a time, and χ at several frequencies takes as many as the
+/// budget allows.
+/// @param n_c  empty bands that it holds at a time
+double bytes_of_pairs(const MeanField& screening, const Plan& plan, double n_g, double n_c) {
+  const double n_v = screening.n_occupied, n_k = static_cast<double>(screening.zone.size()),
+               budget = static_cast<double>(plan.epsilon.memory_budget_bytes);
+  const GSphere sphere =
+      make_g_sphere(screening.crystal().bdot, {}, plan.epsilon.epsilon_cutoff_ry);
+  const BandArrays arrays = band_arrays(screening, sphere.g, plan.on_cpu);
   // If there are fewer k-points than portions, the occupied bands of each k are cut into blocks, so
-  // that every portion has one.
-  const double n_k = static_cast<double>(screening.zone.size()),
-               at_once = n_c + std::ceil(n_v / std::ceil(kChiPortions / n_k));
-  return sums + box_bytes * at_once +
-         std::min(box_bytes * n_c, static_cast<double>(kTransformBatch_bytes)) +
-         (is_static(plan)
-              ? std::min(products, 2.0 * kChiBlock_bytes)
-              : std::min(3.0 * products, static_cast<double>(plan.epsilon.memory_budget_bytes)));
+  // that every portion has one. Half of the budget is for empty bands on the box.
+  const PairShape shape{.left = std::ceil(n_v / std::ceil(kChiPortions / n_k)),
+                        .right = std::clamp(std::floor(0.5 * budget / (16.0 * arrays.points)), 1.0,
+                                            std::max(1.0, n_c)),
+                        .n_g = n_g,
+                        .real = plan.real_states};
+  if (is_static(plan)) return bytes_of_chi_pairs(arrays, shape);
+  return bytes_of_bands(arrays, shape) + std::min(48.0 * n_v * shape.right * n_g, budget);
 }
 
 /// Adds the step of first orders to the memory of the host.
@@ -183,7 +167,7 @@ std::int64_t add_first_order(const Deck& deck, const MeanField& field, const Pse
                read = plan->sigma.method == SigmaMethod::kGodbyNeeds ? 2.0 : 1.0;
   // The poles of one q are made from a copy of its ε⁻¹. Products take the place of the copy.
   const double loading = poles ? 16.0 * read * n.n_g * n.n_g + of_poles : 0.0,
-               of_device = poles ? matrices_of_cpu(n, plan->real_states, 0.0).poles : 0.0;
+               of_device = poles ? matrices_of_cpu(n, plan->real_states).poles : 0.0;
   plan->host.sigma = std::max(
       plan->host.sigma, static_cast<double>(plan->screening_bytes) + first.results +
                             (plan->on_cpu ? of_device + std::max(loading, summing) : loading));
@@ -193,14 +177,15 @@ std::int64_t add_first_order(const Deck& deck, const MeanField& field, const Pse
 /// Adds the step of first orders if the job has it and has no pseudobands.
 void add_first_order_of_eigenstates(const Deck& deck, const MeanField& field, Plan* plan) {
   if (!deck.perturbation.wanted || deck.stop_after_epsilon || deck.pseudobands.wanted()) return;
-  plan->memory_bytes = std::max(plan->memory_bytes, add_first_order(deck, field, nullptr, plan));
+  plan->device.first_order = static_cast<double>(add_first_order(deck, field, nullptr, plan));
 }
 
 /// Holds numbers on which the memory of the host depends.
 struct HostWork {
-  double states;   ///< bytes of all states
-  double pairs;    ///< number of pairs of bands in a portion of χ
-  bool sums_stay;  ///< true if sums of portions of χ stay on the device
+  double states;     ///< bytes of all states
+  double pairs;      ///< bytes of bands and products of χ, which a CPU holds
+  SigmaBytes sigma;  ///< bytes of the steps of Σ on a device
+  bool sums_stay;    ///< true if sums of portions of χ stay on the device
 };
 /// Sets the memory of the host in its phases.
 void set_host_phases(const Deck& deck, const Sizes& n, const HostWork& of, Plan* plan) {
@@ -215,8 +200,8 @@ void set_host_phases(const Deck& deck, const Sizes& n, const HostWork& of, Plan*
   const double whole = 16.0 * matrix * n_f, triangle = (plan->real_states ? 4.0 : 8.0) * matrix,
                on_host = static_cast<double>(plan->screening_bytes),
                read = s.method == SigmaMethod::kGodbyNeeds ? 2.0 : 1.0;
-  const CpuMatrices cpu = sliced ? sliced_matrices_of_cpu(n, *plan, of.pairs)
-                                 : matrices_of_cpu(n, plan->real_states, of.pairs);
+  const CpuMatrices cpu =
+      sliced ? sliced_matrices_of_cpu(n, *plan) : matrices_of_cpu(n, plan->real_states);
   // Slices wait in packed form until the last one is there.
   double host_sums = sliced && !plan->stored ? triangle
                      : of.sums_stay || plan->stored
@@ -228,27 +213,42 @@ void set_host_phases(const Deck& deck, const Sizes& n, const HostWork& of, Plan*
              on_host + (deck.self_test ? triangle : 0.0) +
              (wants_poles ? 16.0 * read * matrix + 24.0 * n.n_screened * n.n_screened : 0.0);
   if (plan->on_cpu && !plan->stored) {
-    host_sums += cpu.sums;
+    host_sums += cpu.sums + of.pairs;
     host_inversion += cpu.inversion;
   }
   if (plan->on_cpu && wants_poles) host_sigma += cpu.poles;
-  plan->host = {
-      .states = of.states, .epsilon = std::max(host_sums, host_inversion), .sigma = host_sigma};
+  if (plan->on_cpu && !deck.stop_after_epsilon)
+    host_sigma = std::max(host_sigma + of.sigma.products, on_host + of.sigma.exchange);
+  plan->host = {.libraries = plan->on_cpu ? 0.0 : kHostLibraries_bytes,
+                .states = of.states,
+                .density = plan->on_cpu ? plan->device.density : 0.0,
+                .epsilon = std::max(host_sums, host_inversion),
+                .sigma = host_sigma};
 }
 
 }  // namespace
 
-std::int64_t bytes_of_static_sums(const MeanField& screening, const Plan& plan, double n_c) {
+double bytes_of_states(const Wavefunctions& waves) {
+  double bytes = 0.0;
+  for (const KPointWaves& at : waves.waves)
+    for (const auto& spin : at.coefficients) bytes += spin.memory_bytes();
+  return bytes;
+}
+
+std::int64_t bytes_of_static_sums(const MeanField& screening, const Plan& plan, double n_c,
+                                  std::int64_t portions) {
   const Sizes n = sizes_of(screening, plan);
-  const double matrix = n.n_g * n.n_g;
-  if (plan.epsilon.column_slices > 0)
-    return static_cast<std::int64_t>(bytes_of_summing(
-        screening, plan, matrix,
-        bytes_of_slices(n.n_g, n.n_screened, plan.epsilon.column_slices, plan.real_states).chi,
-        n_c));
+  const double matrix = n.n_g * n.n_g, pairs = bytes_of_pairs(screening, plan, n.n_g, n_c);
+  if (plan.epsilon.column_slices > 0) {
+    const SliceBytes slice =
+        bytes_of_slices(n.n_g, n.n_screened, plan.epsilon.column_slices, plan.real_states);
+    return static_cast<std::int64_t>(slice.chi + pairs);
+  }
   const bool stay = sums_stay_on_device(box_bytes_of(screening, plan), matrix, plan);
-  return static_cast<std::int64_t>(
-      bytes_of_summing(screening, plan, matrix, bytes_of_static_matrices(plan, matrix, stay), n_c));
+  // Of the sums of 2^k portions, one grows and k wait for others.
+  const double sums =
+      stay ? std::min<double>(kChiSums, std::bit_width(static_cast<std::uint64_t>(portions))) : 1.0;
+  return static_cast<std::int64_t>(bytes_of_static_matrices(plan, matrix, sums) + pairs);
 }
 
 void estimate_memory(const Deck& deck, const MeanField& screening, const MeanField& field,
@@ -292,19 +292,27 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
                            (&field != &screening ? bytes_of_states(field.waves) : 0.0);
   const bool sums_stay = sums_stay_on_device(box_bytes_of(screening, *plan),
                                              matrix * (n.in_subspace ? 1.0 : n_f), *plan);
-  const double sums = sliced             ? slice.chi
-                      : is_static(*plan) ? bytes_of_static_matrices(*plan, matrix, sums_stay)
+  const double pairs = bytes_of_pairs(screening, *plan, n_g, n_c),
+               sums = sliced             ? slice.chi
+                      : is_static(*plan) ? bytes_of_static_matrices(
+                                               *plan, matrix, sums_stay ? 1.0 * kChiSums : 1.0)
                                          : of_chi;
-  const double summing = bytes_of_summing(screening, *plan, matrix, sums, n_c);
-  const double inverting = plan->stored ? 0.0 : sliced ? slice.inversion : of_chi;
-  const double poles = sliced ? slice.poles : 40.0 * n.n_screened * n.n_screened;
-  const double of_poles =
-      deck.stop_after_epsilon ? 0.0 : bytes_of_sigma(field, s, n.n_screened, poles);
-  plan->memory_bytes =
-      static_cast<std::int64_t>(std::max({plan->stored ? 0.0 : summing, inverting, of_poles}));
-  set_host_phases(deck, n, {of_states, n_v * n_c / kChiPortions, sums_stay}, plan);
+  const SigmaBytes of_sigma = bytes_of_sigma(field, *plan, n_q);
+  plan->device = {
+      .libraries = plan->on_cpu ? 0.0 : kLibraries_bytes,
+      .density = deck.mean_field.empirical || deck.self_test
+                     ? std::max(bytes_of_density(screening, plan->on_cpu),
+                                bytes_of_overlaps(screening, screening.waves.n_bands,
+                                                  s.memory_budget_bytes, plan->on_cpu))
+                     : 0.0,
+      .sums = plan->stored ? 0.0 : sums + pairs,
+      .inversion = plan->stored ? 0.0
+                   : sliced     ? slice.inversion
+                                : bytes_of_inversion(*plan, deck.coulomb.truncation, n_g, of_chi),
+      .sigma = deck.stop_after_epsilon ? 0.0 : of_sigma.peak()};
+  set_host_phases(deck, n, {of_states, pairs, of_sigma, sums_stay}, plan);
   add_first_order_of_eigenstates(deck, field, plan);
-  plan->host_bytes = plan->host.peak();
+  plan->set_peaks();
 }
 
 std::int64_t add_first_order_of_pseudobands(const Deck& deck, const MeanField& field,

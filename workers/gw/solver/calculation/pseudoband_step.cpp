@@ -8,12 +8,11 @@
 #include <utility>
 
 #include "workers/backend/error.hpp"
-#include "workers/gw/kernels/polarizability/partial_chi.hpp"
-#include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
-#include "workers/gw/model/column_slices.hpp"
+#include "workers/gw/solver/calculation/memory/error_bar_memory.hpp"
+#include "workers/gw/solver/calculation/memory/sigma_memory.hpp"
 #include "workers/gw/solver/mean_field/filtered_pseudobands.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
-#include "workers/gw/solver/pseudoband_errors/first_order_blocks.hpp"
+#include "workers/gw/solver/pseudoband_errors/block_energies.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
 #include "workers/io/table_reader.hpp"
 
@@ -38,174 +37,10 @@ double bytes_of_complement(const Calculation& run) {
          run.pseudobands->vectors * run.pseudobands->sigma_factor;
 }
 
-/// Returns the number of elements of a matrix between the plane waves of W.
-double elements_of_w(const Calculation& run) {
-  const auto n_g = static_cast<double>(
-      make_g_sphere(run.field.crystal().bdot, {}, run.plan.sigma.screened_cutoff_ry).size());
-  return n_g * n_g;
-}
-
-/// Returns the memory of the coefficients of all states, bytes.
-double bytes_of(const Wavefunctions& waves) {
-  double bytes = 0.0;
-  for (const KPointWaves& at : waves.waves)
-    for (const auto& spin : at.coefficients) bytes += spin.memory_bytes();
-  return bytes;
-}
-
-/// Returns the bytes of χ by groups of bands (grouped_screening.hpp).
-double bytes_of_groups(const Deck& deck, const Calculation& run) {
-  const EpsilonOptions& e = run.plan.epsilon;
-  const auto n_g =
-      static_cast<double>(make_g_sphere(run.field.crystal().bdot, {}, e.epsilon_cutoff_ry).size());
-  // A triangle of χ(0) and whole χ(ω).
-  const double matrices = static_cast<double>(e.frequencies_ry.size()) - 0.5;
-  return n_g * n_g * (deck.pseudobands.blocks + 2) * run.field.waves.n_k() * matrices *
-         (run.plan.real_states ? 8.0 : 16.0);
-}
-
-/// Returns true if devices calculate the changes of the poles (screened_elements_at_q.hpp). Slices
-/// of ε⁻¹ meet in the memory of the host, which makes the changes then.
-bool devices_make_changes(const Deck& deck, const Calculation& run) {
-  return run.plan.sigma.column_slices == 0 && deck.coulomb.truncation == Truncation::kNone &&
-         run.plan.sigma.method == SigmaMethod::kHybertsenLouie &&
-         run.field.transfers().operations().size() == 1;
-}
-/// Returns true if a device keeps real matrices and poles while it makes changes.
-bool has_real_changes(const Calculation& run) { return run.plan.real_states && !run.plan.on_cpu; }
-/// Returns the number of changes that a device may keep while it makes them; 0: the host has them.
-std::int64_t changes_on_device(const Deck& deck, const Calculation& run) {
-  const auto n_g = std::llround(std::sqrt(elements_of_w(run)));
-  const std::int64_t all = (deck.pseudobands.blocks + 1) * std::int64_t{run.field.waves.n_k()};
-  return devices_make_changes(deck, run) &&
-                 devices_keep_changes(n_g, all, has_real_changes(run), run.plan.sigma)
-             ? all
-             : 0;
-}
-/// Returns the bytes of the products of one block of bands with the outer states, and of the bands
-/// on the box of transforms (bands_at_a_time()).
-double bytes_of_products(const Calculation& run) {
-  const SigmaOptions& s = run.plan.sigma;
-  const GSphere sphere = make_g_sphere(run.field.crystal().bdot, {}, s.screened_cutoff_ry);
-  const auto box = sum_box(run.field, sphere.g);
-  const double on_box = 16.0 * box[0] * box[1] * box[2] * run.field.n_spinor(),
-               products = 16.0 * (s.band_max - s.band_min + 1) * static_cast<double>(sphere.size()),
-               room = 0.25 * static_cast<double>(s.memory_budget_bytes);
-  return std::min<double>(s.bands, std::max(64.0, room / (2.0 * products + on_box))) *
-         (products + on_box);
-}
-/// Returns the bytes of a device for the first order of Σ in slices: the poles of one slice, its
-/// rows of all changes, and the products of a block of bands.
-double slice_bytes_of_changes(const Deck& deck, const Calculation& run) {
-  const auto n_g = std::llround(std::sqrt(elements_of_w(run)));
-  const int slices = run.plan.sigma.column_slices;
-  std::int64_t elements = 0;
-  for (const ElementRows& rows : slices_of_lower_triangle(n_g, slices))
-    elements = std::max(elements, triangle_size(rows.end) - triangle_size(rows.begin));
-  return 24.0 * static_cast<double>(largest_pole_slice(n_g, slices)) +
-         12.0 * (deck.pseudobands.blocks + 1) * static_cast<double>(elements) +
-         bytes_of_products(run);
-}
-/// Returns the bytes of a device for the first order of Σ. They are those of making changes, or of
-/// summing bands with all changes or with one range of their rows.
-double device_bytes_of_changes(const Deck& deck, const Calculation& run, int devices) {
-  const double matrix = elements_of_w(run);
-  const auto n_g = std::llround(std::sqrt(matrix));
-  const std::int64_t n_changes = deck.pseudobands.blocks + 1, kept = changes_on_device(deck, run),
-                     // A device may take a change that another one has left.
-      kept_here = devices > 1 ? std::min(kept, kept / devices + 1) : kept;
-  if (run.plan.sigma.column_slices > 0) return slice_bytes_of_changes(deck, run);
-  const bool folded = deck.coulomb.truncation == Truncation::kNone, real = has_real_changes(run);
-  const std::int64_t ranges =
-      count_of_ranges({n_g, n_changes, folded, real && folded}, run.plan.sigma);
-  const double changes = ranges == 1
-                             ? static_cast<double>(n_changes)
-                             : static_cast<double>(n_changes) / static_cast<double>(ranges) +
-                                   static_cast<double>(kept_here),
-               summed = static_cast<double>(bytes_of_model(n_g, real && folded)) +
-                        (real && folded ? 4.0 : 6.0) * changes * matrix + bytes_of_products(run);
-  if (!devices_make_changes(deck, run)) return summed;
-  return std::max(summed, static_cast<double>(
-                              bytes_of_change(n_g, std::max<std::int64_t>(1, kept_here), real)));
-}
-
-/// Returns the bytes of a device that Σ with a closed sum cannot do without. These are the poles,
-/// the matrix of the closed sum and its products. Where Σ shares the sum of its error bars, they
-/// are the bytes of one change of the poles.
-std::int64_t least_of_closed_sum(const Deck& deck, const Calculation& run) {
-  const auto n_g = std::llround(std::sqrt(elements_of_w(run)));
-  const bool sums_once = run.plan.error_bars.first_order && devices_make_changes(deck, run) &&
-                         run.plan.sigma.offsets_ry.size() == 1;
-  return sums_once && has_real_changes(run) ? bytes_of_change(n_g, 1, true) : 48 * n_g * n_g;
-}
-
-/// Returns the bytes of the host for poles of all q and their changes by blocks, and of what it
-/// holds while devices make changes: a weighted χ each, or whole matrices of some devices
-/// (screened_elements_at_q.hpp).
-double bytes_of_changes(const Deck& deck, const Calculation& run, int devices) {
-  const double matrix = elements_of_w(run);
-  const bool hermitian = deck.coulomb.truncation == Truncation::kNone,
-             by_device = devices_make_changes(deck, run);
-  // W of plasmon poles is Hermitian without a truncation; changes are triangles then.
-  const bool in_host = run.plan.on_cpu || changes_on_device(deck, run) == 0;
-  const double of_change = !hermitian                           ? 12.0
-                           : has_real_changes(run) && by_device ? 4.0
-                                                                : 6.0,
-               changes = in_host ? of_change * matrix * (deck.pseudobands.blocks + 1) : 0.0,
-               making = by_device ? (run.plan.real_states ? 4.0 : 16.0) * devices
-                        : run.plan.sigma.column_slices > 0
-                            ? 72.0
-                            : 72.0 * std::min(devices, kChangesAtATime);
-  return run.field.waves.n_k() * (24.0 * matrix + changes) + making * matrix;
-}
-
-/// Sets the memory of the error bars, whose last phase has the groups of χ beside the rest.
-/// @param given  bytes of the given states, which remain unless solves_once()
-void plan_memory_of_blocks(const Deck& deck, double given, int devices, Calculation& run) {
-  Plan& plan = run.plan;
-  const auto of_epsilon = static_cast<double>(plan.screening_bytes);
-  if (!solves_once(deck)) plan.host.states += given;
-  if (!shares_blocks(deck, run)) {
-    // The job is repeated while the results of the first one are there.
-    plan.host.error_bars = of_epsilon + std::max(plan.host.epsilon, plan.host.sigma);
-    return;
-  }
-  const double groups = bytes_of_groups(deck, run), matrix = elements_of_w(run),
-               // A kernel's poles, and χ and ε̃⁻¹ of a change.
-      of_cpu = !plan.on_cpu ? 0.0
-               : plan.sigma.column_slices > 0
-                   ? 56.0 * static_cast<double>(largest_pole_slice(std::llround(std::sqrt(matrix)),
-                                                                   plan.sigma.column_slices))
-                   : (56.0 + 32.0) * matrix;
-  plan.host.error_bars =
-      groups + of_epsilon +
-      (takes_first_order(deck, run)
-           ? bytes_of_changes(deck, run, devices) + of_cpu
-           : std::max(plan.host.epsilon, plan.host.sigma) + bytes_of(run.field.waves));
-  plan.host.epsilon += groups;
-  plan.host.sigma += groups;
-  // A device sums protected bands, or all random ones, at a time.
-  if (plan.epsilon.frequencies_ry.size() > 1) return;
-  const PseudobandPlan& p = *run.pseudobands;
-  const double n_c = std::max(p.kept - run.field.n_occupied, p.bands() - p.kept);
-  const double changes =
-      takes_first_order(deck, run) ? device_bytes_of_changes(deck, run, devices) : 0.0;
-  if (plan.sigma.column_slices > 0) {
-    plan.memory_bytes = std::max({plan.memory_bytes, bytes_of_static_sums(run.field, plan, n_c),
-                                  static_cast<std::int64_t>(changes)});
-    plan.least_memory_bytes = std::max(plan.least_memory_bytes,
-                                       static_cast<std::int64_t>(changes - bytes_of_products(run)));
-    return;
-  }
-  plan.memory_bytes =
-      std::max({bytes_of_static_sums(run.field, plan, n_c), static_cast<std::int64_t>(changes),
-                static_cast<std::int64_t>((has_real_changes(run) ? 16.0 : 48.0) * matrix)});
-}
-
 /// Sets the bands of Σ, whose vectors may be more than those of χ, and their memory.
 void plan_bands_of_sigma(Calculation& run) {
   run.plan.sigma.bands = plan_of_sigma(*run.pseudobands).bands();
-  run.plan.host.states += bytes_of(run.field.waves) *
+  run.plan.host.states += bytes_of_states(run.field.waves) *
                           (run.plan.sigma.bands - run.field.waves.n_bands) /
                           run.field.waves.n_bands;
 }
@@ -324,6 +159,31 @@ void plan_closed_sum(const Deck& deck, const Wavefunctions& given, Calculation& 
       std::max(run.plan.least_memory_bytes, least_of_closed_sum(deck, run));
 }
 
+/// Sets the memory of a device while it filters the vectors of Σ, and while it sums Σ with them.
+/// @param before  bytes of Σ with the vectors of χ
+void plan_random_vectors(const Deck& deck, const SigmaBytes& before, Calculation& run) {
+  Plan& plan = run.plan;
+  const PseudobandPlan p = plan_of_sigma(*run.pseudobands);
+  if (p.filter != nullptr) {
+    double row = 0.0;  // coefficients of a state
+    for (const KPointWaves& at : run.field.waves.waves)
+      row = std::max(row, static_cast<double>(at.g.size()) * run.field.n_spinor());
+    // A batch of vectors passes through the recursion with a block for each window and those of
+    // its terms. Then the vectors of all windows are made orthogonal to the protected states.
+    constexpr double kTerms = 24.0;
+    const auto vectors = static_cast<double>(p.chosen.size());
+    const double number = plan.real_states ? 8.0 : 16.0,
+                 batch = 2.0 * number * row * vectors * (kTerms + 1.0 * p.filter->size()),
+                 all = number * row * (p.bands() + vectors);
+    plan.device.pseudobands =
+        std::max(all, std::min(batch, static_cast<double>(kTransformBatch_bytes)));
+  }
+  if (deck.stop_after_epsilon) return;
+  const SigmaBytes now = bytes_of_sigma(run.field, plan, run.field.waves.n_k());
+  plan.device.sigma = now.peak();
+  if (plan.on_cpu) plan.host.sigma += std::max(0.0, now.products - before.products);
+}
+
 }  // namespace
 
 Wavefunctions replace_by_pseudobands(const Deck& deck, GwKernels& kernels, Calculation& run) {
@@ -338,6 +198,7 @@ Wavefunctions replace_by_pseudobands(const Deck& deck, GwKernels& kernels, Calcu
 
 void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, int devices,
                              Calculation& run) {
+  const SigmaBytes before = bytes_of_sigma(run.field, run.plan, run.field.waves.n_k());
   if (shares_blocks(deck, run))
     run.plan.error_bars = {.blocks = deck.pseudobands.blocks,
                            .first_order = takes_first_order(deck, run),
@@ -345,14 +206,14 @@ void add_pseudobands_to_plan(const Deck& deck, const Wavefunctions& given, int d
   plan_bands_of_sigma(run);
   note_pseudobands(deck, given.n_bands, run);
   plan_closed_sum(deck, given, run);
-  std::int64_t of_first_order = 0;
+  plan_random_vectors(deck, before, run);
   if (deck.perturbation.wanted && !deck.stop_after_epsilon)
-    of_first_order =
-        add_first_order_of_pseudobands(deck, run.field, plan_of_sigma(*run.pseudobands), &run.plan);
-  if (deck.pseudobands.blocks > 0) plan_memory_of_blocks(deck, bytes_of(given), devices, run);
-  run.plan.memory_bytes = std::max(run.plan.memory_bytes, of_first_order);
-  run.plan.host.epsilon += bytes_of(given);  // until Σ takes its own vectors
-  run.plan.host_bytes = run.plan.host.peak();
+    run.plan.device.first_order = static_cast<double>(add_first_order_of_pseudobands(
+        deck, run.field, plan_of_sigma(*run.pseudobands), &run.plan));
+  if (deck.pseudobands.blocks > 0)
+    plan_memory_of_blocks(deck, bytes_of_states(given), devices, run);
+  run.plan.host.epsilon += bytes_of_states(given);  // until Σ takes its own vectors
+  run.plan.set_peaks();
 }
 
 void take_pseudobands_of_sigma(Wavefunctions given, GwKernels& kernels, Calculation& run) {

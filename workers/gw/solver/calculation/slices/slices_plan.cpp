@@ -32,9 +32,9 @@ void sum_several_at_once(const Workplace& place, Calculation& run) {
                free = kUsed * static_cast<double>(place.memory_limit_bytes) - summing;
   plan.epsilon.slices_at_once =
       1 + std::clamp(static_cast<int>(free / of_slice), 0, plan.epsilon.column_slices - 1);
-  plan.memory_bytes =
-      std::max(plan.memory_bytes,
-               static_cast<std::int64_t>(summing + (plan.epsilon.slices_at_once - 1) * of_slice));
+  plan.device.sums =
+      std::max(plan.device.sums, summing + (plan.epsilon.slices_at_once - 1) * of_slice);
+  plan.set_peaks();
 }
 
 }  // namespace
