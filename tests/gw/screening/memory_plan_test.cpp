@@ -124,8 +124,9 @@ void check_plan(const Deck& small, const Deck& large) {
                 grown / kMib, expected / kMib, less.*of / kMib, less_planned.*of / kMib,
                 used.*of / kMib, planned.*of / kMib);
     EXPECT_LE(grown, 1.2 * expected + slack) << phase;
-    if (expected > 0.5 * (planned.whole - less_planned.whole))
+    if (expected > 0.5 * (planned.whole - less_planned.whole)) {
       EXPECT_GE(grown, 0.8 * expected - slack) << phase;
+    }
   };
   check("mean field", &Peaks::mean_field, 8.0 * kMib);
   check("screening", &Peaks::screening, 8.0 * kMib);
