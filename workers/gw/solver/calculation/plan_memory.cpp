@@ -219,9 +219,12 @@ void set_host_phases(const Deck& deck, const Sizes& n, const HostWork& of, Plan*
   if (plan->on_cpu && wants_poles) host_sigma += cpu.poles;
   if (plan->on_cpu && !deck.stop_after_epsilon)
     host_sigma = std::max(host_sigma + of.sigma.products, on_host + of.sigma.exchange);
+  // The seconds of a CPU are estimated with a model of at most 2,000 plane waves, which its kernel
+  // has again in planes.
+  const double samples = wants_poles ? 80.0 * std::pow(std::min(n.n_screened, 2000.0), 2) : 0.0;
   plan->host = {.libraries = plan->on_cpu ? 0.0 : kHostLibraries_bytes,
                 .states = of.states,
-                .density = plan->on_cpu ? plan->device.density : 0.0,
+                .density = plan->on_cpu ? std::max(plan->device.density, samples) : 0.0,
                 .epsilon = std::max(host_sums, host_inversion),
                 .sigma = host_sigma};
 }

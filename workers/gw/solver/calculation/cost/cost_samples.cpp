@@ -10,6 +10,7 @@
 #include "workers/gw/kernels/pole_sums/pole_change_kernels.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
 #include "workers/gw/solver/screening/long_wave.hpp"
+#include "workers/gw/solver/self_energy/sigma_parts.hpp"
 
 namespace quasi::gw {
 namespace {
@@ -103,11 +104,11 @@ double CostSamples::scaled_to_sphere(double seconds) const {
          static_cast<double>(sum_pairs());
 }
 
-void CostSamples::load_sum_sample(std::int64_t n_left) {
+void CostSamples::load_sum_sample(std::int64_t n_left, std::int64_t n_right) {
   const bool real = is_real(field_.waves.waves[0].coefficients[0]);
-  const std::vector<Cplx> sample(static_cast<std::size_t>(sum_pairs() * sum_order()),
+  const std::vector<Cplx> sample(static_cast<std::size_t>(n_left * n_right * sum_order()),
                                  Cplx{0.5, real ? 0.0 : 0.25});
-  block_->load(view<const Cplx>(sample, n_left, sum_pairs() / n_left, sum_order()));
+  block_->load(view<const Cplx>(sample, n_left, n_right, sum_order()));
 }
 
 std::shared_ptr<const LoadedPoleModel> CostSamples::load_model() {
@@ -267,10 +268,24 @@ std::int64_t CostSamples::mean_run(std::int64_t first, std::int64_t end) const {
 }
 
 double CostSamples::response_seconds() {
-  // The bands of one part of Σ: its sums are multiplied with every change for each multiplet of
-  // outer states. Energies are equal in runs as long as those of the job are on the average.
-  const std::int64_t n_left = on_device_ ? 16 : 1, few = sum_pairs() / n_left;
-  load_sum_sample(n_left);
+  if (on_device_) return scaled_to_sphere(seconds_of_response(16, sum_pairs() / 16));
+  // The bands of one part of Σ: its sums are multiplied with every change once for each multiplet
+  // of outer states. A few pairs would count that product as their own, so that two samples are
+  // needed to tell them apart.
+  const std::int64_t few = sum_pairs(), many = 4 * few;
+  const double low = seconds_of_response(1, few), high = seconds_of_response(1, many),
+               of_pair = std::max(0.0, high - low) / static_cast<double>(many - few),
+               of_changes = std::max(0.0, low - static_cast<double>(few) * of_pair);
+  constexpr std::int64_t kParts = 8;  // of sigma_responses()
+  const PartAtK part =
+      parts_of_sigma(static_cast<std::size_t>(field_.waves.n_k()), plan_.sigma, kParts).front();
+  const auto pairs = static_cast<double>((part.band_end - part.band_begin) *
+                                         mean_run(plan_.sigma.band_min - 1, plan_.sigma.band_max));
+  return scaled_to_sphere(static_cast<double>(few) * (of_pair + of_changes / pairs));
+}
+
+double CostSamples::seconds_of_response(std::int64_t n_left, std::int64_t few) {
+  load_sum_sample(n_left, few);
   std::vector<double> occupation(static_cast<std::size_t>(few), 0.0), energy, other;
   const std::int64_t n_v = occupied_of(few),
                      first_random = field_.waves.n_bands - plan_.error_bars.random_bands,
@@ -279,6 +294,7 @@ double CostSamples::response_seconds() {
                      random_run = mean_run(first_random, field_.waves.n_bands) * of_sigma /
                                   plan_.error_bars.random_bands;
   std::fill_n(occupation.begin(), n_v, 1.0);
+  // Energies are equal in runs as long as those of the job are on the average.
   for (std::int64_t l = 0; l < n_left; ++l)
     for (std::int64_t n = 0; n < few; ++n) {
       const bool is_random = n >= few - random;
@@ -299,7 +315,7 @@ double CostSamples::response_seconds() {
   const auto changes = kernels_.pole_sums().load_changes(load_model(), list);
   std::vector<double> total(static_cast<std::size_t>(n_changes * n_left)), slope(total.size()),
       own(static_cast<std::size_t>(kOwnSums * n_left));
-  return scaled_to_sphere(seconds_when_warm([&] {
+  return seconds_when_warm([&] {
     changes->add_response(
         *block_,
         {.x_ry = view<const double>(energy, n_left, few),
@@ -311,7 +327,7 @@ double CostSamples::response_seconds() {
         {view<double>(total, n_changes, n_left),
          plan_.sigma.slope ? view<double>(slope, n_changes, n_left) : View<double, 2>{},
          view<double>(own, 1, kOwnSums, n_left)});
-  }));
+  });
 }
 
 double CostSamples::closed_form_seconds() {

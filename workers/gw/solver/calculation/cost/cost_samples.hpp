@@ -60,6 +60,8 @@ class CostSamples {
   double inversion_seconds();
   double pole_energy_seconds();
   double response_seconds();
+  /// Returns the seconds of the response of `n_left` outer states with `few` bands.
+  double seconds_of_response(std::int64_t n_left, std::int64_t few);
   double form_seconds();
   double closed_form_seconds();
   double bare_pair_seconds();
@@ -72,7 +74,8 @@ class CostSamples {
   /// of it.
   double scaled_to_sphere(double seconds) const;
   /// Loads products of sampled pairs, which are real where those of the job are.
-  void load_sum_sample(std::int64_t n_left = 1);
+  void load_sum_sample() { load_sum_sample(1, sum_pairs()); }
+  void load_sum_sample(std::int64_t n_left, std::int64_t n_right);
   /// Loads a model with equal elements.
   std::shared_ptr<const LoadedPoleModel> load_model();
   /// Returns the mean number of consecutive bands with equal energies among [first, end), counted

@@ -114,26 +114,6 @@ double device_bytes_of_changes(const Deck& deck, const Calculation& run, int dev
                               bytes_of_change(n_g, std::max<std::int64_t>(1, kept_here), real)));
 }
 
-/// Returns the bytes of the host for poles of all q and their changes by blocks, and of what it
-/// holds while devices make changes: a weighted χ each, or whole matrices of some devices
-/// (screened_elements_at_q.hpp).
-double bytes_of_changes(const Deck& deck, const Calculation& run, int devices) {
-  const double matrix = elements_of_w(run);
-  const bool hermitian = deck.coulomb.truncation == Truncation::kNone,
-             by_device = devices_make_changes(deck, run);
-  // W of plasmon poles is Hermitian without a truncation; changes are triangles then.
-  const bool in_host = run.plan.on_cpu || changes_on_device(deck, run) == 0;
-  const double of_change = !hermitian                           ? 12.0
-                           : has_real_changes(run) && by_device ? 4.0
-                                                                : 6.0,
-               changes = in_host ? of_change * matrix * (deck.pseudobands.blocks + 1) : 0.0,
-               making = by_device ? (run.plan.real_states ? 4.0 : 16.0) * devices
-                        : run.plan.sigma.column_slices > 0
-                            ? 72.0
-                            : 72.0 * std::min(devices, kChangesAtATime);
-  return run.field.waves.n_k() * (24.0 * matrix + changes) + making * matrix;
-}
-
 /// Returns the bytes of a CPU in the first order of Σ: a kernel's poles with χ and ε̃⁻¹ of a
 /// change, with exchange, or with a block of bands. The self-test has a triangle beside them.
 double bytes_of_cpu(const Deck& deck, const Calculation& run) {
@@ -148,6 +128,28 @@ double bytes_of_cpu(const Deck& deck, const Calculation& run) {
   return 56.0 * static_cast<double>(
                     largest_pole_slice(std::llround(std::sqrt(matrix)), plan.sigma.column_slices)) +
          summing + triangle;
+}
+
+/// Returns the bytes of the host for poles of all q and their changes by blocks. While devices make
+/// changes it also holds a weighted χ of each (screened_elements_at_q.hpp). Other changes pass
+/// through whole matrices before the first sum over bands.
+double bytes_of_changes(const Deck& deck, const Calculation& run, int devices) {
+  const double matrix = elements_of_w(run);
+  const bool hermitian = deck.coulomb.truncation == Truncation::kNone,
+             by_device = devices_make_changes(deck, run);
+  // W of plasmon poles is Hermitian without a truncation; changes are triangles then.
+  const bool in_host = run.plan.on_cpu || changes_on_device(deck, run) == 0;
+  const double of_change = !hermitian                           ? 12.0
+                           : has_real_changes(run) && by_device ? 4.0
+                                                                : 6.0,
+               changes = in_host ? of_change * matrix * (deck.pseudobands.blocks + 1) : 0.0,
+               making = by_device ? (run.plan.real_states ? 4.0 : 16.0) * devices
+                        : run.plan.sigma.column_slices > 0
+                            ? 72.0
+                            : 72.0 * std::min(devices, kChangesAtATime);
+  const double of_cpu = bytes_of_cpu(deck, run);
+  return run.field.waves.n_k() * (24.0 * matrix + changes) +
+         (by_device ? making * matrix + of_cpu : std::max(making * matrix, of_cpu));
 }
 
 /// Sets the memory of a device that sums χ of the groups of bands one after another: those of the
@@ -201,11 +203,10 @@ void plan_memory_of_blocks(const Deck& deck, double given, int devices, Calculat
   }
   const double groups = bytes_of_groups(deck, run);
   const bool first_order = takes_first_order(deck, run);
-  plan.host.error_bars =
-      groups + of_epsilon +
-      (first_order
-           ? bytes_of_changes(deck, run, devices) + bytes_of_cpu(deck, run)
-           : std::max(plan.host.epsilon, plan.host.sigma) + bytes_of_states(run.field.waves));
+  plan.host.error_bars = groups + of_epsilon +
+                         (first_order ? bytes_of_changes(deck, run, devices)
+                                      : std::max(plan.host.epsilon, plan.host.sigma) +
+                                            bytes_of_states(run.field.waves));
   plan.host.epsilon += groups;
   plan.host.sigma += groups;
   if (plan.epsilon.frequencies_ry.size() > 1) return;
