@@ -33,8 +33,9 @@ struct HostPhases {
   double libraries = 0.0;   ///< in every phase of a job on GPUs: kHostLibraries_bytes
   double mean_field = 0.0;  ///< while a solver makes the states, with these
   double states = 0.0;      ///< in every later phase
-  double density = 0.0;     ///< while the density of the states is summed
-  double epsilon = 0.0;     ///< matrices while χ is summed and ε inverted
+  /// While a CPU sums the density of the states, tests them, or estimates seconds from samples.
+  double density = 0.0;
+  double epsilon = 0.0;  ///< matrices while χ is summed and ε inverted
   double sigma = 0.0;
   double error_bars = 0.0;  ///< of pseudobands
   /// Returns the bytes of the phase that takes most.
