@@ -1,4 +1,4 @@
-"""``python3 -m quasi plot|report …``, the program behind ``quasi plot`` and ``quasi report``."""
+"""``python3 -m quasi plot|report|displacement-check …``, behind ``quasi plot`` and ``report``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import quasi
-from quasi import plot, report
+from quasi import displacement_check, plot, report
 from quasi.plot.style import PlotError
 from quasi.result import Result, ResultError
 
@@ -50,6 +50,13 @@ def _report(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _check(arguments: argparse.Namespace) -> int:
+    at_rest = quasi.open(arguments.at_rest) if arguments.at_rest else None
+    print(displacement_check.table(quasi.open(arguments.plus), quasi.open(arguments.minus),
+                                   at_rest))
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="quasi", description="Pictures and pages of results.")
     parser.add_argument("--version", action="version", version=f"quasi {quasi.__version__}")
@@ -65,6 +72,13 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("result", metavar="RESULT")
     page.add_argument("-o", "--output", metavar="FILE", help="default: report.html beside it")
     page.set_defaults(run=_report)
+    check = commands.add_parser("displacement-check",
+                                help="compare <dSigma> with Sigma of two displaced crystals")
+    check.add_argument("plus", metavar="PLUS", help="result of the job with +h")
+    check.add_argument("minus", metavar="MINUS", help="result of the job with -h")
+    check.add_argument("at_rest", metavar="AT_REST", nargs="?",
+                       help="result of the job with [perturbation]; without it, differences alone")
+    check.set_defaults(run=_check)
     return parser
 
 

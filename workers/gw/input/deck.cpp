@@ -230,6 +230,7 @@ Deck parse_deck(const std::string& text, const std::vector<Setting>& settings,
   check_perturbation(deck, where);
   check_spin_orbit(deck, where);
   check_column_slices(deck, where);
+  check_inner_states(deck, where);
   return deck;
 }
 

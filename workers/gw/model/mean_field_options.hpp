@@ -22,6 +22,9 @@ struct MeanFieldOptions {
                            ///< given. All but wfnq and wfn_outer may be one folder PREFIX.save,
                            ///< and these two may be folders of their own.
   std::filesystem::path wfn, wfnq, wfn_outer, rho, vxc, vsc, vkb;
+  /// Inner states of Σ where they are those of a displaced crystal, and its VSC and VKB for bands
+  /// that WFN_inner does not hold; empty: not given.
+  std::filesystem::path wfn_inner, vsc_inner, vkb_inner;
   /// True: the V_xc that Σ replaces is that of the density with the core charge of the
   /// pseudopotentials. It belongs to a folder PREFIX.save.
   bool vxc_core_charge = false;

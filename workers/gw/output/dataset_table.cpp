@@ -25,6 +25,7 @@ constexpr ResultAxis kAxes[] = {
     {"mode"},
     {"component"},
     {"atom"},
+    {"displaced_atom", "/inner_states/atom"},
     {"bra"},
     {"ket"},
 };
@@ -44,6 +45,10 @@ constexpr DatasetDescription kDatasets[] = {
     {"/quasiparticles/vxc_ev", "state", "exchange-correlation potential of the mean field"},
     {"/quasiparticles/qp0_ev", "state", "E_mf + Sigma - V_xc"},
     {"/quasiparticles/qp1_ev", "state", "quasiparticle energy by the chosen solution"},
+    {"/inner_states/atom", "displaced_atom",
+     "atoms that meanfield.wfn_inner displaces, counted from 1"},
+    {"/inner_states/displacement", "displaced_atom cartesian",
+     "displacement of each of these atoms from its place in meanfield.wfn"},
     {"/epsilon/q", "q reciprocal_vector", "q-points in units of the reciprocal vectors"},
     {"/epsilon/head", "q", "head of the static dielectric matrix"},
     {"/epsilon/head_inverse", "q", "head of the static inverse"},

@@ -10,6 +10,7 @@
 #include "workers/gw/output/sigma_results.hpp"
 #include "workers/gw/output/summary.hpp"
 #include "workers/gw/output/wave_vector_results.hpp"
+#include "workers/gw/solver/mean_field/displaced/inner_states.hpp"
 #include "workers/io/dataset_descriptions.hpp"
 
 namespace quasi::gw {
@@ -52,6 +53,19 @@ void write_states(const Calculation& run, H5Writer& file) {
     column("qp0_ev", "eV", [](const Quasiparticle& qp) { return *qp.qp0_ev; });
     column("qp1_ev", "eV", [](const Quasiparticle& qp) { return *qp.qp1_ev; });
   }
+}
+
+/// Writes the displaced atoms of the inner states of Σ.
+void write_inner_states(const InnerStates& inner, H5Writer& file) {
+  std::vector<std::int32_t> atom;
+  std::vector<double> by_bohr;
+  for (const DisplacedAtom& at : inner.displaced) {
+    atom.push_back(at.atom);
+    by_bohr.insert(by_bohr.end(), at.by_bohr.begin(), at.by_bohr.end());
+  }
+  const auto n = static_cast<std::int64_t>(atom.size());
+  file.write("/inner_states/atom", atom, {n}, "1");
+  file.write("/inner_states/displacement", by_bohr, {n, 3}, "Bohr");
 }
 
 /// Writes the short q that `coulomb.subsampling` adds, and ε⁻¹_00 at each of them,
@@ -120,6 +134,7 @@ void write_result(const std::filesystem::path& path, const Calculation& run,
                   const std::optional<ConvergenceStudy>& study, const InputRecord& inputs) {
   H5Writer file(path);
   write_states(run, file);
+  if (run.field.inner != nullptr) write_inner_states(*run.field.inner, file);
   write_screening(run, file);
   write_sigma_results(run, file);
   if (run.displacements) write_displacements(*run.displacements, run.field, file);

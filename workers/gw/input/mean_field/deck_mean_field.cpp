@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "workers/backend/error.hpp"
 #include "workers/gw/input/deck_sigma.hpp"
 #include "workers/gw/input/spinors/deck_spinors.hpp"
 
@@ -73,7 +74,8 @@ void check_crystal_keys(TableReader& reader, std::size_t limit) {
   if (limit == kDense)
     reader.fail("long_wave",
                 "= \"dense\" belongs to files; \"states\" does the same with source = \"epm\"");
-  for (const char* key : {"wfn", "wfnq", "wfn_outer", "rho", "vsc", "vkb", "state_memory_mib"})
+  for (const char* key : {"wfn", "wfnq", "wfn_outer", "wfn_inner", "vsc_inner", "vkb_inner", "rho",
+                          "vsc", "vkb", "state_memory_mib"})
     if (reader.has(key))
       reader.fail(key, "is not allowed with source = \"epm\", which needs no files; remove it");
 }
@@ -153,6 +155,26 @@ void read_save(TableReader& reader, const std::filesystem::path& folder, bool wa
   for (std::filesystem::path* part : {&m.wfn, &m.rho, &m.vxc, &m.vsc, &m.vkb}) *part = folder;
 }
 
+/// Checks the files of inner states of a displaced crystal against the others, and leaves out the
+/// V_xc of a folder `save`, which jobs with inner states do not use. @pre all files are read
+void check_inner_files(const TableReader& reader, MeanFieldOptions& m) {
+  if (m.vsc_inner.empty() != m.vkb_inner.empty())
+    reader.fail(m.vsc_inner.empty() ? "vsc_inner" : "vkb_inner",
+                "is missing: bands beyond WFN_inner need both vsc_inner and vkb_inner");
+  if (m.wfn_inner.empty() && !m.vsc_inner.empty())
+    reader.fail("vsc_inner", "belongs to wfn_inner; name that file too, or remove it");
+  if (m.wfn_inner.empty() || m.empirical) return;
+  if (reader.has("vxc"))
+    reader.fail("vxc",
+                "is not allowed with wfn_inner: Σ with inner states of a displaced crystal gives "
+                "no quasiparticle energies; remove vxc");
+  if (reader.has("wfn_outer"))
+    reader.fail("wfn_outer",
+                "is not allowed with wfn_inner, whose outer states are those of WFN; remove one "
+                "of them");
+  m.vxc.clear();
+}
+
 }  // namespace
 
 void read_mean_field(TableReader reader, const std::filesystem::path& directory, Deck* deck) {
@@ -166,12 +188,16 @@ void read_mean_field(TableReader reader, const std::filesystem::path& directory,
   m.wfn = path_of("wfn", "");
   m.wfnq = path_of("wfnq", "");
   m.wfn_outer = path_of("wfn_outer", "");
+  m.wfn_inner = path_of("wfn_inner", "");
+  m.vsc_inner = path_of("vsc_inner", "");
+  m.vkb_inner = path_of("vkb_inner", "");
   m.rho = path_of("rho", "");
   m.local_density = m.empirical && reader.choice("vxc", 0, {"none", "lda"}) == 1;
   if (!m.empirical) m.vxc = path_of("vxc", "");
   m.vsc = path_of("vsc", "");
   m.vkb = path_of("vkb", "");
   read_save(reader, path_of("save", ""), source == 2, m);
+  check_inner_files(reader, m);
   read_crystal(reader, m.crystal);
   m.q0 = m.crystal.q0;
   if (dot(m.q0, m.q0) < 1e-12 || dot(m.q0, m.q0) > 1e-2)
@@ -195,6 +221,27 @@ void read_mean_field(TableReader reader, const std::filesystem::path& directory,
     reader.fail(m.vsc.empty() ? "vsc" : "vkb",
                 "is missing: bands beyond WFN need both vsc and vkb; add it, or remove the other");
   reader.finish();
+}
+
+void check_inner_states(const Deck& deck, const std::string& where) {
+  if (deck.mean_field.wfn_inner.empty()) return;
+  const auto refuse_if = [&](bool wanted, const char* key, const char* why) {
+    if (wanted)
+      throw InvalidInput(where + ": meanfield.wfn_inner is not allowed with " + key + ", " + why +
+                         "; remove one of them");
+  };
+  refuse_if(deck.perturbation.wanted, "[perturbation]", "whose first orders start at rest");
+  refuse_if(deck.pseudobands.wanted(), "[pseudobands]", "which replace states of WFN alone");
+  refuse_if(deck.stop_after_epsilon, "stop_after = \"epsilon\"", "which calculates no Σ");
+  refuse_if(deck.study.wanted, "--converge", "which compares quasiparticle energies");
+  refuse_if(deck.sigma.outer.kind != OuterLoop::kNone, "sigma.outer_loop",
+            "whose energies go back into the states of WFN");
+  refuse_if(!deck.sigma.path.corners.empty(), "sigma.band_path",
+            "which interpolates quasiparticle energies");
+  refuse_if(deck.sigma.remainder, "sigma.static_remainder", "which sums over states of WFN");
+  refuse_if(deck.sigma.exact_ch, "sigma.exact_ch", "which depends on outer states alone");
+  refuse_if(deck.coulomb.subsampling > 0, "coulomb.subsampling",
+            "which makes further inner states at rest");
 }
 
 }  // namespace quasi::gw

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "workers/backend/error.hpp"
+#include "workers/gw/solver/mean_field/displaced/inner_states.hpp"
 #include "workers/gw/solver/perturbation/displaced_files/file_displacement.hpp"
 #include "workers/gw/solver/perturbation/wave_vector/wave_vector_elements.hpp"
 #include "workers/gw/solver/screening/long_wave_tensor.hpp"
@@ -276,6 +277,20 @@ void plan_energies(const SigmaRequest& wanted, const MeanField& field, Plan* pla
   }
 }
 
+/// Sets what Σ needs with inner states of a displaced crystal, which lacks the symmetry at rest.
+/// @pre the number of bands is planned
+void plan_inner_states(const MeanField& field, Plan* plan) {
+  if (field.inner == nullptr) return;
+  const int held = field.inner->waves.n_bands, wanted = plan->sigma.bands;
+  if (held < wanted)
+    throw InvalidInput("sigma.bands = " + std::to_string(wanted) +
+                       " but meanfield.wfn_inner holds " + std::to_string(held) +
+                       " bands; lower it, or give meanfield.vsc_inner and meanfield.vkb_inner so "
+                       "that the missing bands are made");
+  plan->sigma.reduce_q = false;
+  plan->notes.push_back(note_of_inner_states(*field.inner));
+}
+
 /// Reads the displaced crystals of a request, and checks that they suffice for its phonon modes and
 /// wave vectors.
 void check_displaced_files(const PerturbationRequest& request, const MeanField& field) {
@@ -307,6 +322,7 @@ Plan make_plan(const Deck& deck, const MeanField& screening, std::int64_t memory
   SigmaOptions& s = plan.sigma;
   s.method = deck.sigma.method;
   s.bands = band_count(field, deck.sigma.bands, top_is_whole(deck), "sigma.bands", &plan);
+  plan_inner_states(field, &plan);
   if (!deck.pseudobands.wanted()) check_response(deck.perturbation, field, s.bands);
   plan_cutoffs(deck, field, &plan);
   s.kpoints = plan_kpoints(deck.sigma.kpoints, field, &plan);

@@ -11,6 +11,7 @@
 #include "workers/gw/solver/calculation/memory/sigma_memory.hpp"
 #include "workers/gw/solver/calculation/plan.hpp"
 #include "workers/gw/solver/calculation/slices/slices_plan.hpp"
+#include "workers/gw/solver/mean_field/displaced/inner_states.hpp"
 #include "workers/gw/solver/mean_field/pseudobands.hpp"
 #include "workers/gw/solver/mean_field/random_factors.hpp"
 #include "workers/gw/solver/self_energy/sigma_sum.hpp"
@@ -292,7 +293,8 @@ void estimate_memory(const Deck& deck, const MeanField& screening, const MeanFie
       16.0 * (of_q * n_q + (wants_w ? numbers_of_w(n, s, deck.coulomb, screening) : 0.0)));
   const double of_states = bytes_of_states(screening.waves) +
                            (screening.shifted ? bytes_of_states(*screening.shifted) : 0.0) +
-                           (&field != &screening ? bytes_of_states(field.waves) : 0.0);
+                           (&field != &screening ? bytes_of_states(field.waves) : 0.0) +
+                           (field.inner ? bytes_of_states(field.inner->waves) : 0.0);
   const bool sums_stay = sums_stay_on_device(box_bytes_of(screening, *plan),
                                              matrix * (n.in_subspace ? 1.0 : n_f), *plan);
   const double pairs = bytes_of_pairs(screening, *plan, n_g, n_c),

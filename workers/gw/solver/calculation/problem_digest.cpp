@@ -1,6 +1,7 @@
 #include "workers/gw/solver/calculation/problem_digest.hpp"
 
 #include "workers/backend/checkpoint/checkpoint.hpp"
+#include "workers/gw/solver/mean_field/displaced/inner_states.hpp"
 
 namespace quasi::gw {
 
@@ -12,7 +13,8 @@ std::uint64_t digest_of(const MeanField& field, const Plan& plan, const CoulombO
                              1.0 * static_cast<int>(coulomb.zone_sum), 1.0 * coulomb.subsampling})
     d.add(value);
   d.add(coulomb.average_file.data(), coulomb.average_file.size());
-  for (const Wavefunctions* w : {&field.waves, outer}) {
+  const Wavefunctions* const inner = field.inner != nullptr ? &field.inner->waves : nullptr;
+  for (const Wavefunctions* w : {&field.waves, outer, inner}) {
     if (w == nullptr) continue;
     for (const Vec3& k : w->k) d.add(k.data(), sizeof k);
     d.add(w->energy_ry);

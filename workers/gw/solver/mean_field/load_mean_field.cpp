@@ -8,6 +8,7 @@
 #include "workers/gw/input/mean_field_files.hpp"
 #include "workers/gw/solver/mean_field/dense_hamiltonian.hpp"
 #include "workers/gw/solver/mean_field/density.hpp"
+#include "workers/gw/solver/mean_field/displaced/inner_states.hpp"
 #include "workers/gw/solver/mean_field/eigensolver/operator_memory.hpp"
 #include "workers/gw/solver/mean_field/empirical_pseudopotential.hpp"
 #include "workers/gw/solver/mean_field/espresso/file_or_save.hpp"
@@ -157,6 +158,41 @@ ShiftedStates shifted_states_of_files(const MeanFieldOptions& files,
   };
 }
 
+/// Makes the states of WFN_inner from its VSC and VKB if more bands are needed than it holds.
+void add_inner_bands(const MeanFieldOptions& files, const MeanFieldDemand& demand, int wanted,
+                     Wavefunctions& waves, GwKernels& kernels, Progress& progress) {
+  if (files.vsc_inner.empty() || wanted <= waves.n_bands) return;
+  if (waves.header.n_spinor == 2)
+    throw InvalidInput("meanfield.vsc_inner = '" + files.vsc_inner.filename().string() +
+                       "' is not allowed with the spinors of WFN_inner, whose Hamiltonian is not "
+                       "made from files; remove vsc_inner and vkb_inner");
+  if (files.eigensolver.method == Eigensolver::kDense)
+    require_room(dense_work_of_files(waves, wanted), "sigma.bands = " + std::to_string(wanted),
+                 demand, kernels.device());
+  const PlaneWaveField potential = load_field(files.vsc_inner, "VSC");
+  const Projectors projectors = load_projectors(files.vkb_inner);
+  for (const auto& [header, name] : {std::pair{&potential.header, "meanfield.vsc_inner"},
+                                     std::pair{&projectors.header, "meanfield.vkb_inner"}})
+    require_same_crystal(waves.header, "meanfield.wfn_inner", *header, name);
+  replace_by_dense_states(waves, wanted, {potential, projectors, files.eigensolver}, kernels,
+                          progress);
+}
+
+/// Loads the inner states of Σ of a displaced crystal, if the job has them.
+/// @param field  mean field at rest
+std::shared_ptr<const InnerStates> load_inner_states(const MeanFieldOptions& files,
+                                                     const MeanFieldDemand& demand,
+                                                     const MeanField& field, GwKernels& kernels,
+                                                     Progress& progress) {
+  if (files.wfn_inner.empty()) return {};
+  StateStorage storage = demand.states;
+  storage.name = "WFN_inner";
+  InnerStates inner = make_inner_states(field, load_states(files.wfn_inner, storage));
+  add_inner_bands(files, demand, std::max(demand.bands, field.waves.n_bands), inner.waves, kernels,
+                  progress);
+  return std::make_shared<const InnerStates>(std::move(inner));
+}
+
 }  // namespace
 
 DenseStatesWork dense_work_of(const MeanFieldOptions& source, const MeanFieldDemand& demand,
@@ -212,6 +248,7 @@ MeanField load_mean_field(const MeanFieldOptions& source, const MeanFieldDemand&
   PlaneWaveField density = density_of(source, demand.states.forget, waves, kernels);
   MeanField field = make_mean_field(std::move(waves), std::move(shifted), std::move(density));
   field.nonlocal = nonlocal;
+  field.inner = load_inner_states(source, demand, field, kernels, progress);
   if (demand.shifts) field.shifted_states = shifted_states_of_files(source, nonlocal);
   if (demand.hamiltonian) field.hamiltonian = hamiltonian_of_files(source);
   // The truncated interaction of a molecule is finite at q = 0, where ⟨v|c⟩ = 0. The head is then 1

@@ -25,8 +25,25 @@ std::int64_t grid_points(const IVec3& grid) {
   return std::int64_t{1} * std::max(1, grid[0]) * std::max(1, grid[1]) * std::max(1, grid[2]);
 }
 
-/// Returns the occupied bands of each spin, from ifmax and the occupations. They must be equal at
-/// every k.
+/// Returns q₀, the shift of the second list against the first. Every k of the second list lies on
+/// the first grid + q₀.
+Vec3 shift_between(const Wavefunctions& waves, const BrillouinZone& zone,
+                   const Wavefunctions& shifted) {
+  for (const ZonePoint& point : zone.points()) {
+    // The shift from this point to the first point of the shifted list is a candidate if it is
+    // short.
+    Vec3 q = shifted.k[0] - point.k;
+    for (double& x : q) x -= std::round(x);
+    if (metric_dot(waves.header.crystal.bdot, q, q) > 1e-3) continue;
+    return q;
+  }
+  throw InvalidInput(
+      "WFNq is not on the grid of WFN shifted by a small q₀: its first k-point is far from every "
+      "point");
+}
+
+}  // namespace
+
 std::vector<int> occupied_bands(const Wavefunctions& waves) {
   std::vector<int> counts;
   for (int spin = 0; spin < waves.header.n_spins; ++spin) {
@@ -49,25 +66,6 @@ std::vector<int> occupied_bands(const Wavefunctions& waves) {
   }
   return counts;
 }
-
-/// Returns q₀, the shift of the second list against the first. Every k of the second list lies on
-/// the first grid + q₀.
-Vec3 shift_between(const Wavefunctions& waves, const BrillouinZone& zone,
-                   const Wavefunctions& shifted) {
-  for (const ZonePoint& point : zone.points()) {
-    // The shift from this point to the first point of the shifted list is a candidate if it is
-    // short.
-    Vec3 q = shifted.k[0] - point.k;
-    for (double& x : q) x -= std::round(x);
-    if (metric_dot(waves.header.crystal.bdot, q, q) > 1e-3) continue;
-    return q;
-  }
-  throw InvalidInput(
-      "WFNq is not on the grid of WFN shifted by a small q₀: its first k-point is far from every "
-      "point");
-}
-
-}  // namespace
 
 double MeanField::n_electrons() const {
   double n = 0.0;

@@ -19,6 +19,7 @@
 namespace quasi::gw {
 
 struct HamiltonianParts;
+struct InnerStates;
 class SpinOrbitTerm;
 
 /// Makes the occupied states and one more on the grid of a list of states shifted by any q.
@@ -36,6 +37,9 @@ struct MeanField {
   /// pair products (complement_vectors()); Σ subtracts the closed sum with them. Absent: it does
   /// not.
   std::optional<Wavefunctions> complement;
+  /// Inner states of Σ where they are those of a displaced crystal (displaced/inner_states.hpp);
+  /// null: the states of `waves` are inner states too.
+  std::shared_ptr<const InnerStates> inner = {};
   /// The Γ-centred zone of q = k − k′, to which ε⁻¹ belongs, if the states lie on a shifted grid
   /// (WFN_outer). Absent if it is `zone`.
   std::optional<BrillouinZone> q_zone;
@@ -100,6 +104,10 @@ MeanField make_mean_field(Wavefunctions waves, std::optional<Wavefunctions> shif
 /// @throws InvalidInput if cell, cut-off, grid or occupied bands differ, or the points are no
 /// complete grid
 MeanField make_outer_mean_field(const MeanField& field, Wavefunctions outer);
+
+/// Returns the occupied bands of each spin, from ifmax and the occupations.
+/// @throws InvalidInput if they differ between k-points, or a band is occupied in part
+std::vector<int> occupied_bands(const Wavefunctions& waves);
 
 /// Returns the largest number ≤ wanted that splits no multiplet (|ΔE| < 1e-6 Ry) at any of the
 /// k-points `at` (empty: all).

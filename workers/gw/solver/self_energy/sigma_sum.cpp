@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "workers/gw/physics/coulomb.hpp"
+#include "workers/gw/solver/mean_field/displaced/inner_states.hpp"
 #include "workers/gw/solver/screening/polarizability/symmetry_of_chi.hpp"
 
 namespace quasi::gw {
@@ -62,6 +63,10 @@ std::array<int, 3> box_of_products(const MeanField& field, const Wavefunctions& 
       for (int i = 0; i < 3; ++i) sphere[i] = std::max(sphere[i], std::abs(rotated[i]) + 1);
     }
   IVec3 shifted = rotated_extent(right, field.zone);
+  if (field.inner != nullptr) {
+    const IVec3 inner = rotated_extent(field.inner->waves, field.inner->zone);
+    for (int i = 0; i < 3; ++i) shifted[i] = std::max(shifted[i], inner[i]);
+  }
   for (int& x : shifted) ++x;
   return product_box(rotated_extent(field.waves, field.zone), shifted, sphere);
 }
@@ -73,6 +78,19 @@ WavesAtPoint waves_at(const MeanField& field, const Vec3& k, int spin, int begin
   const Rotation rotation = field.zone.rotation_to(k);
   return placed(rotation,
                 rotated_waves(field.waves, field.zone.operations(), rotation, spin, begin, end),
+                box);
+}
+
+const Wavefunctions& inner_states(const MeanField& field) {
+  return field.inner != nullptr ? field.inner->waves : field.waves;
+}
+
+WavesAtPoint inner_waves_at(const MeanField& field, const Vec3& k, int spin, int begin, int end,
+                            const std::array<int, 3>& box) {
+  const BrillouinZone& zone = field.inner != nullptr ? field.inner->zone : field.zone;
+  const Rotation rotation = zone.rotation_to(k);
+  return placed(rotation,
+                rotated_waves(inner_states(field), zone.operations(), rotation, spin, begin, end),
                 box);
 }
 

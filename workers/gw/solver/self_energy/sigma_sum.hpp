@@ -32,6 +32,11 @@ struct WavesAtPoint {
 /// Rotates the wavefunctions of bands [begin, end) to k.
 WavesAtPoint waves_at(const MeanField& field, const Vec3& k, int spin, int begin, int end,
                       const std::array<int, 3>& box);
+/// Rotates inner states [begin, end) of Σ to k. They are those of MeanField::inner if it is set.
+WavesAtPoint inner_waves_at(const MeanField& field, const Vec3& k, int spin, int begin, int end,
+                            const std::array<int, 3>& box);
+/// Returns the list of states from which inner_waves_at() rotates.
+const Wavefunctions& inner_states(const MeanField& field);
 /// Brings the wavefunctions to the device of `kernels`.
 std::unique_ptr<const LoadedBands> load(GwKernels& kernels, const WavesAtPoint& at);
 

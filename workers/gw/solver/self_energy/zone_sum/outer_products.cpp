@@ -23,8 +23,8 @@ std::unique_ptr<const LoadedSphere> OuterProducts::load_sphere(const Vec3& q, co
 }
 
 BandBlock OuterProducts::load_inner(const Vec3& q, std::int64_t begin, std::int64_t end) {
-  const WavesAtPoint inner =
-      waves_at(field_, k_ - q, outer_.spin, static_cast<int>(begin), static_cast<int>(end), box_);
+  const WavesAtPoint inner = inner_waves_at(field_, k_ - q, outer_.spin, static_cast<int>(begin),
+                                            static_cast<int>(end), box_);
   right_ = {};  // its memory is free before the next bands take as much
   right_ = load(kernels_, inner);
   n_inner_ = end - begin;
@@ -32,9 +32,10 @@ BandBlock OuterProducts::load_inner(const Vec3& q, std::int64_t begin, std::int6
   for (int band = outer_.begin; band < outer_.end; ++band)
     block.outer_ry.push_back(field_.waves.energy(outer_.spin, outer_.k_index, band));
   const int n_v = field_.n_occupied_of_spin[static_cast<std::size_t>(outer_.spin)];
+  const Wavefunctions& from = inner_states(field_);
   for (std::int64_t n = begin; n < end; ++n) {
     block.inner_ry.push_back(
-        field_.waves.energy(outer_.spin, inner.rotation.irreducible, static_cast<int>(n)));
+        from.energy(outer_.spin, inner.rotation.irreducible, static_cast<int>(n)));
     block.occupation.push_back(n < n_v ? 1.0 : 0.0);
   }
   return block;
