@@ -32,7 +32,8 @@ struct SmallSignalTimes {
 };
 // Measured at V_GS = V_DS = 0.4 V: one core on coarse meshes, and an H200 on the standard mesh.
 constexpr SmallSignalTimes kOnHost{0.5, 2.0}, kByDifferences{1.0, 6.0}, kOnDevice{5.4, 0.16};
-constexpr double kNoiseSolution = 10.0;  ///< on the host
+// Time of a spectrum of the noise without tables. With tables it takes as long as a solution.
+constexpr double kNoiseSolution = 10.0;
 constexpr double kMostSolutions = 16.0;  ///< others are interpolated
 
 double seconds_of_beam_point(const Deck& deck, const Structure& structure, const Device& device,
@@ -101,8 +102,9 @@ double seconds_of_small_signal(const Deck& deck, const Structure& structure, con
   const SmallSignalTimes times = !has_tables                       ? kByDifferences
                                  : device.backend == Backend::kCpu ? kOnHost
                                                                    : kOnDevice;
-  return point_s * (times.tables + solutions * times.solution +
-                    (settings.noise ? solutions * kNoiseSolution : 0.0));
+  const double admittances = times.tables + solutions * times.solution;
+  const double noise = has_tables ? admittances : solutions * kNoiseSolution;
+  return point_s * (admittances + (settings.noise ? noise : 0.0));
 }
 
 double seconds_of_point(const Deck& deck, const Structure& structure, const Device& device) {
