@@ -170,7 +170,7 @@ TEST(WaveMachine, HoldsThePlannedBytesAndMayHaveAnyOrderAndAnyOldMemory) {
   }
 }
 
-// The same holds for the noise.
+// The kernels of the noise take a direction for every product, too.
 TEST(WaveMachine, HoldsThePlannedBytesOfTheNoiseAndMayHaveAnyOrderAndAnyOldMemory) {
   const SmallDevice small(film({{"mesh.subbands", "2"}}));
   const BiasPoint bias{0.4, 0.3};
