@@ -1,7 +1,8 @@
 // Times admittances Y(ω) of one steady point of the beam scheme on a device. One JSON line a
 // frequency has all entries of Y, so that two versions of the program, or two devices, can be
 // compared. With --count the program computes frequencies from 1 GHz to 10 THz in two ways: as a
-// deck does, by solutions at a few of them, and by a solution at each.
+// deck does, by solutions at a few of them, and by a solution at each. With --noise the program
+// also times the spectra of the current noise, at the same frequencies.
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -16,6 +17,7 @@
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/solver/beam/small_signal/rational_sweep.hpp"
 #include "workers/mosfet/solver/beam/small_signal/small_signal.hpp"
+#include "workers/mosfet/solver/beam/small_signal/small_signal_noise.hpp"
 #include "workers/mosfet/solver/transport/transport_setup.hpp"
 
 namespace quasi::mosfet {
@@ -29,7 +31,7 @@ struct Options {
   std::vector<double> frequencies_hz{1e12};
   std::string device = "cpu";
   int count = 0;
-  bool differences = false;
+  bool differences = false, noise = false;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -93,6 +95,44 @@ void run_many(const BeamSmallSignal& response, int count) {
          {"largest_error_of_interpolation", deviation}});
 }
 
+void run_admittances(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
+                     const Device& processor, double steady_s, const Options& options) {
+  const auto start = Clock::now();
+  const BeamSmallSignal response(device, bias, state,
+                                 {.device = processor, .takes_differences = options.differences});
+  print({{"case", "linearise"},
+         {"device", processor.model},
+         {"steady_seconds", steady_s},
+         {"seconds", seconds_since(start)},
+         {"n_h", state.grid.n_h}});
+  run_each(response, options.frequencies_hz);
+  if (options.count > 0) run_many(response, options.count);
+}
+
+// Times the spectra of the noise. With `differences` the host sums the transposed derivatives.
+void run_noise(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
+               const Device& processor, const Options& options) {
+  auto start = Clock::now();
+  const BeamFieldNoise noise(device, bias, state,
+                             {.device = processor, .sums_on_host = options.differences});
+  print({{"case", "linearise for noise"},
+         {"device", processor.model},
+         {"seconds", seconds_since(start)},
+         {"current_a_per_m", noise.current_a_per_m()}});
+  for (const double frequency_hz : options.frequencies_hz) {
+    start = Clock::now();
+    const NoiseSpectrum found = noise.at(frequency_hz);
+    nlohmann::json line{
+        {"case", "noise"}, {"frequency_hz", frequency_hz}, {"seconds", seconds_since(start)}};
+    for (const auto& row : found.s)
+      for (const Complex& value : row) {
+        line["real"].push_back(value.real());
+        line["imaginary"].push_back(value.imag());
+      }
+    print(line);
+  }
+}
+
 void run(const Options& options) {
   std::vector<Setting> all{{"run.scheme", "beam"}, {"parameters", "paper"}};
   for (const std::string& setting : options.settings) all.push_back(parse_setting(setting));
@@ -116,19 +156,11 @@ void run(const Options& options) {
   use_device(processor);
   const std::unique_ptr<BeamKernels> kernels = make_beam_kernels(processor);
   const BiasPoint bias = deck.points.front();
-  auto start = Clock::now();
+  const auto start = Clock::now();
   const BeamSteadyState state = solve_beam_point(device, bias, *kernels, silent);
   const double steady_s = seconds_since(start);
-  start = Clock::now();
-  const BeamSmallSignal response(device, bias, state,
-                                 {.device = processor, .takes_differences = options.differences});
-  print({{"case", "linearise"},
-         {"device", processor.model},
-         {"steady_seconds", steady_s},
-         {"seconds", seconds_since(start)},
-         {"n_h", state.grid.n_h}});
-  run_each(response, options.frequencies_hz);
-  if (options.count > 0) run_many(response, options.count);
+  run_admittances(device, bias, state, processor, steady_s, options);
+  if (options.noise) run_noise(device, bias, state, processor, options);
 }
 
 }  // namespace
@@ -142,7 +174,8 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device, "cpu or cuda:N");
   app.add_option("--count", options.count, "number of frequencies from 1 GHz to 10 THz");
   app.add_flag("--differences", options.differences,
-               "takes differences along each direction instead of tables, on the CPU");
+               "takes differences and sums on the host instead of tables");
+  app.add_flag("--noise", options.noise, "times the spectra of the current noise, too");
   CLI11_PARSE(app, argc, argv);
   quasi::use_one_blas_thread();
   try {

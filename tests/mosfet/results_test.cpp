@@ -352,8 +352,8 @@ TEST_F(Results, MeansAreWeightedWithTheDensity) {
   }
 }
 
-// With --converge the summary has the time of all points and that of the other meshes, and the
-// table has the time of a point with its error.
+// The summary of a job with --converge has the time of all points and that of the other meshes, and
+// the table has the time of a point with its error.
 TEST(MeshStudyTime, IsStatedInSummaryAndTable) {
   const test::TemporaryDirectory directory;
   std::ofstream(directory.path() / "deck.toml")

@@ -33,7 +33,7 @@ std::vector<PointResult> mobility_points(const Deck& deck, Progress& progress) {
   return points;
 }
 
-/// Times of one attempt of a job, s.
+/// Holds the times of one attempt of a job, s.
 struct SweepSeconds {
   double points = 0;       ///< all points on the mesh of the deck
   double mesh_errors = 0;  ///< all points on the other meshes of `--converge`

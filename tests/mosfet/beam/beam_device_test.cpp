@@ -198,6 +198,8 @@ TEST_P(BeamDevices, AgreeWithTheSolutionsOfTheHost) {
   Deviations largest;
   const auto kernels = make_beam_kernels(GetParam());
   for_each_problem([&](const BeamProblem& p) {
+    // The CPU has the operators of the host, so that one order is enough there.
+    if (GetParam().backend == Backend::kCpu && p.order == BeamOrder::kFirst) return;
     const HostProblem host(p);
     const BeamSolution expected =
         solve_beam(host.transport, host.scattering, {1e-13, 200, kernels->norm()});

@@ -9,12 +9,14 @@
 #include <memory>
 
 #include "tests/mosfet/beam/beam_fixture.hpp"
+#include "tests/mosfet/beam/small_device.hpp"
 #include "tests/mosfet/fixtures.hpp"
 #include "tests/support/every_device.hpp"
 #include "workers/mosfet/input/make_structure.hpp"
 #include "workers/mosfet/kernels/beam/beam_kernels.hpp"
 #include "workers/mosfet/kernels/transport/transport_cpu.hpp"
 #include "workers/mosfet/solver/beam/elastic_tables.hpp"
+#include "workers/mosfet/solver/sweep/sweep.hpp"
 #include "workers/mosfet/solver/transport/mobility.hpp"
 #include "workers/mosfet/solver/transport/transport_setup.hpp"
 
@@ -219,6 +221,26 @@ TEST_P(BeamElasticOn, ElectronsAndEnergyAreConserved) {
     EXPECT_NEAR(current, fluxes.current.front(), 1e-10 * fluxes.current.front());
   EXPECT_LT(fluxes.energy_defect, 1e-10 * fluxes.energy_flux.front());
   EXPECT_GT(test::largest(fluxes.phonon_power), 0.0);
+}
+
+// A whole point of a deck, its field and its small signal included, stays on the device. The point
+// ends at a step of 1e-9 V, which is 4e-8 of the current.
+TEST_P(BeamElasticOn, APointHasTheCurrentOfTheHost) {
+  if (GetParam().backend == Backend::kCpu) GTEST_SKIP() << "the host has the expected values";
+  const Deck deck = test::small_film({{"scattering.roughness.height_nm", "0.6"},
+                                      {"scattering.impurities", "true"},
+                                      {"bias.points", "[[0.4, 0.3]]"},
+                                      {"mesh.dh_ev", "0.05"},
+                                      {"mesh.nkappa", "3"},
+                                      {"run.tol_v", "1e-9"},
+                                      {"small_signal.frequencies_hz", "[0.0]"}});
+  SilentProgress silent;
+  const auto numbers_on = [&](const Device& device) {
+    return run_sweep(deck, {.devices = {device}}, silent)[0].numbers;
+  };
+  const auto host = numbers_on(find_device("cpu")), found = numbers_on(GetParam());
+  for (const char* name : {"current_a_per_m", "transconductance_s_per_m"})
+    EXPECT_NEAR(found.at(name) / host.at(name), 1.0, 1e-6) << name;
 }
 
 /// These acoustic phonons are so strong that electrons of all energies relax within a few nm.

@@ -46,24 +46,27 @@ inline mosfet::Deck coarse_film(const std::vector<Setting>& settings) {
 
 /// Returns the deviation of Y by the transposed equations from Y by the equations themselves. Ψ
 /// and Φ give the currents by the voltages of the terminals.
-inline double transposed_deviation(const std::vector<Setting>& settings, double frequency_hz) {
+inline double transposed_deviation(const std::vector<Setting>& settings, double frequency_hz,
+                                   const mosfet::NoiseMethod& method = {}) {
   const SmallDevice small(coarse_film(settings));
   const mosfet::BeamDevice device = small.device();
   const mosfet::BiasPoint bias{0.4, 0.3};
   const mosfet::BeamSteadyState state = small.steady(bias);
-  const mosfet::BeamFieldNoise noise(device, bias, state);
-  const mosfet::BeamSmallSignal forward(device, bias, state, {.order = mosfet::BeamOrder::kFirst});
+  const mosfet::BeamFieldNoise noise(device, bias, state, method);
+  const mosfet::BeamSmallSignal forward(
+      device, bias, state, {.order = mosfet::BeamOrder::kFirst, .device = method.device});
   return difference(noise.at(frequency_hz).y, forward.at(frequency_hz).y);
 }
 
 /// Returns the deviation of S from 2kT (Y + Y*ᵀ) without drain bias at frequency zero, with the
 /// field's feedback.
-inline double nyquist_deviation(const std::vector<Setting>& settings) {
+inline double nyquist_deviation(const std::vector<Setting>& settings,
+                                const mosfet::NoiseMethod& method = {}) {
   const SmallDevice small(coarse_film(settings));
   const mosfet::BeamDevice device = small.device();
   const mosfet::BiasPoint bias{0.4, 0.0};
   const mosfet::NoiseSpectrum found =
-      mosfet::BeamFieldNoise(device, bias, small.steady(bias)).at(0.0);
+      mosfet::BeamFieldNoise(device, bias, small.steady(bias), method).at(0.0);
   return difference(found.s, nyquist(found.y));
 }
 

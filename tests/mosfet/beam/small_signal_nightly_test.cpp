@@ -69,7 +69,7 @@ TEST(SmallSignalNightly, NoiseAtFixedLevelsIsThatOfTwoOppositeCurrents) {
       {{"scattering.roughness.height_nm", "0.6"}, {"scattering.impurities", "true"}}));
   const BeamDevice device = small.device();
   const BiasPoint bias{0.4, 0.1};
-  const BeamFieldNoise frozen(device, bias, small.steady(bias), BeamFieldNoise::Field::kFrozen);
+  const BeamFieldNoise frozen(device, bias, small.steady(bias), {.field_responds = false});
   const double shot = 2.0 * units::kElementaryCharge_c * frozen.current_a_per_m() /
                       std::tanh(0.5 * bias.vds_v / (units::kBoltzmann_ev_k * 300.0));
   EXPECT_NEAR(frozen.at(0.0).s[1][1].real() / shot, 1.0, 1e-6);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tests/mosfet/beam/noise_laws.hpp"
+#include "tests/support/every_device.hpp"
 #include "workers/mosfet/solver/beam/small_signal/field_response.hpp"
 #include "workers/mosfet/solver/sweep/sweep.hpp"
 #include "workers/units/constants.hpp"
@@ -53,26 +54,112 @@ TEST(SmallSignalNoise, IsNearThatOfNyquistAtOneTerahertz) {
   EXPECT_LT(difference(found.s, nyquist(found.y)), 1e-2);
 }
 
-// At fixed levels all noise is that of two opposite thermionic currents, S = 2qI coth(qV/2kT). The
-// field's feedback suppresses the noise of a biased device.
+/// Returns the noise of the current of a terminal over that of two opposite thermionic currents,
+/// S = 2qI coth(qV/2kT), which all noise is at fixed levels.
+double over_shot_noise(const BeamFieldNoise& frozen, double vds_v, Terminal terminal) {
+  const double shot =
+      2.0 * kElectron_c * frozen.current_a_per_m() / std::tanh(0.5 * vds_v / kKt_ev);
+  const auto at = static_cast<std::size_t>(terminal);
+  return frozen.at(0.0).s[at][at].real() / shot;
+}
+
 TEST(SmallSignalNoise, AtFixedLevelsIsThatOfTwoOppositeCurrents) {
   const SmallDevice small(small_film());
   const BeamDevice device = small.device();
   for (const double vds_v : {0.05, 0.3}) {
     const BiasPoint bias{0.4, vds_v};
     const BeamSteadyState state = small.steady(bias);
-    const BeamFieldNoise frozen(device, bias, state, BeamFieldNoise::Field::kFrozen);
-    const double shot =
-        2.0 * kElectron_c * frozen.current_a_per_m() / std::tanh(0.5 * vds_v / kKt_ev);
-    const NoiseSpectrum at_rest = frozen.at(0.0);
-    EXPECT_NEAR(at_rest.s[1][1].real() / shot, 1.0, 1e-6) << vds_v;
-    EXPECT_NEAR(at_rest.s[0][0].real() / shot, 1.0, 1e-6) << vds_v;
-    const NoiseSpectrum found = BeamFieldNoise(device, bias, state).at(0.0);
-    EXPECT_GT(found.s[1][1].real(), 0.0);
-    EXPECT_LT(found.s[1][1].real(), shot);
-    EXPECT_LT(std::abs(found.s[2][2]), 1e-6 * shot);
+    for (const bool sums_on_host : {false, true}) {
+      const BeamFieldNoise frozen(device, bias, state,
+                                  {.field_responds = false, .sums_on_host = sums_on_host});
+      EXPECT_NEAR(over_shot_noise(frozen, vds_v, Terminal::kDrain), 1.0, 1e-6) << vds_v;
+      EXPECT_NEAR(over_shot_noise(frozen, vds_v, Terminal::kSource), 1.0, 1e-6) << vds_v;
+    }
+    // The field's feedback suppresses the noise of a biased device.
+    const BeamFieldNoise responding(device, bias, state);
+    const double suppressed = over_shot_noise(responding, vds_v, Terminal::kDrain);
+    EXPECT_GT(suppressed, 0.0);
+    EXPECT_LT(suppressed, 1.0);
+    EXPECT_LT(std::fabs(over_shot_noise(responding, vds_v, Terminal::kGate)), 1e-6);
   }
 }
+
+/// A model and a frequency.
+struct NoiseCase {
+  std::vector<Setting> settings;
+  double hz = 2e12;
+  bool field_responds = true;
+};
+
+class SmallSignalNoiseTables : public testing::TestWithParam<NoiseCase> {};
+
+// Levels, wave functions and overlaps of the host follow V by the same formulas as the tables, but
+// GMRES solves for Ψ within every product for Φ there, to 1e-11 and 1e-9.
+TEST_P(SmallSignalNoiseTables, AgreeWithTheSumsOfTheHost) {
+  const NoiseCase& p = GetParam();
+  const SmallDevice small(test::coarse_film(p.settings));
+  const BiasPoint bias{0.4, 0.3};
+  const BeamDevice device = small.device();
+  const BeamSteadyState state = small.steady(bias);
+  const BeamFieldNoise tables(device, bias, state, {.field_responds = p.field_responds}),
+      host(device, bias, state, {.field_responds = p.field_responds, .sums_on_host = true});
+  const NoiseSpectrum found = tables.at(p.hz), expected = host.at(p.hz);
+  EXPECT_LT(difference(found.s, expected.s), 1e-7);
+  EXPECT_LT(difference(found.y, expected.y), 1e-7);
+  EXPECT_EQ(tables.current_a_per_m(), host.current_a_per_m());
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, SmallSignalNoiseTables,
+                         testing::Values(NoiseCase{.settings = {{"mesh.subbands", "2"}}},
+                                         NoiseCase{.settings = {{"contact.inflow", "neutral"}}},
+                                         NoiseCase{.settings = {}, .hz = 0.0},
+                                         NoiseCase{.settings = {}, .field_responds = false},
+                                         NoiseCase{.settings = {{"run.transport", "ballistic"}}},
+                                         NoiseCase{.settings = {{"run.transport", "ballistic"},
+                                                                {"statistics.kind", "fermi"}}}));
+
+class SmallSignalNoiseOn : public test::OnEveryDevice {};
+
+TEST_P(SmallSignalNoiseOn, IsThatOfNyquistWithoutDrainBias) {
+  EXPECT_LT(test::nyquist_deviation({}, {.device = GetParam()}), 1e-6);
+}
+
+TEST_P(SmallSignalNoiseOn, AtFixedLevelsIsThatOfTwoOppositeCurrents) {
+  const SmallDevice small(test::coarse_film({{"mesh.subbands", "2"}}));
+  const BeamDevice device = small.device();
+  const BiasPoint bias{0.4, 0.1};
+  const BeamFieldNoise frozen(device, bias, small.steady(bias),
+                              {.field_responds = false, .device = GetParam()});
+  EXPECT_NEAR(over_shot_noise(frozen, bias.vds_v, Terminal::kDrain), 1.0, 1e-6);
+}
+
+// The tables of the transposed equations are those of the equations themselves, so that Y agrees to
+// the tolerance of GMRES.
+TEST_P(SmallSignalNoiseOn, TransposedTablesGiveTheSameY) {
+  for (const double hz : {0.0, 3e12})
+    EXPECT_LT(test::transposed_deviation({{"mesh.subbands", "2"}}, hz, {.device = GetParam()}),
+              1e-8)
+        << hz;
+}
+
+// Both sides sum the same tables with the same function objects. Rounding differs by contracted
+// products, and GMRES ends at 1e-10. Equal calls have equal bits, in any order of the frequencies.
+TEST_P(SmallSignalNoiseOn, AgreesWithTheHostAndRepeatsItsBits) {
+  const SmallDevice small(test::coarse_film({{"mesh.subbands", "2"}}));
+  const BeamDevice device = small.device();
+  const BiasPoint bias{0.4, 0.3};
+  const BeamSteadyState state = small.steady(bias);
+  const BeamFieldNoise host(device, bias, state),
+      found(device, bias, state, {.device = GetParam()}),
+      again(device, bias, state, {.device = GetParam()});
+  for (const double hz : {0.0, 1e12})
+    EXPECT_LT(difference(found.at(hz).s, host.at(hz).s), 1e-8) << hz;
+  const NoiseSpectrum high = again.at(1e12), low = again.at(0.0);
+  EXPECT_EQ(low.s, found.at(0.0).s);
+  EXPECT_EQ(high.s, found.at(1e12).s);
+}
+
+QUASI_ON_EVERY_DEVICE(SmallSignalNoiseOn);
 
 // The electrons of each cell of H conduct independently, with Fermi statistics and without
 // scattering. A cell carries the current J (f_S − f_D) and has the noise 2q² J [f_S (1 − f_S)
@@ -104,7 +191,7 @@ TEST(SmallSignalNoise, OfCollisionlessFermionsIsThatOfTheirReservoirs) {
         2.0 * kElectron_c * current_a_m * (1.0 / std::tanh(0.5 * bias.vds_v / kKt_ev) - filled);
   }
   const NoiseSpectrum found =
-      BeamFieldNoise(device, bias, state, BeamFieldNoise::Field::kFrozen).at(0.0);
+      BeamFieldNoise(device, bias, state, {.field_responds = false}).at(0.0);
   EXPECT_NEAR(found.s[1][1].real() / noise, 1.0, 1e-3);
   EXPECT_LT(noise, 0.9 * independent);
 }

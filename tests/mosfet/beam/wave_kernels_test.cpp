@@ -13,6 +13,7 @@
 
 #include "tests/mosfet/beam/small_device.hpp"
 #include "tests/support/every_device.hpp"
+#include "workers/mosfet/kernels/wave/wave_noise_solver.hpp"
 #include "workers/mosfet/kernels/wave/wave_solver.hpp"
 #include "workers/mosfet/solver/beam/small_signal/small_signal.hpp"
 #include "workers/mosfet/solver/beam/small_signal/wave_equations.hpp"
@@ -167,6 +168,27 @@ TEST(WaveMachine, HoldsThePlannedBytesAndMayHaveAnyOrderAndAnyOldMemory) {
     for (std::size_t n = 0; n < one.potential_v.size(); ++n)
       ASSERT_LT(std::abs(one.potential_v[n] - other.potential_v[n]), kRounding) << n;
   }
+}
+
+// The kernels of the noise take a direction for every product, too.
+TEST(WaveMachine, HoldsThePlannedBytesOfTheNoiseAndMayHaveAnyOrderAndAnyOldMemory) {
+  const SmallDevice small(film({{"mesh.subbands", "2"}}));
+  const BiasPoint bias{0.4, 0.3};
+  const BeamDevice device = small.device();
+  const FieldResponse response(device, bias, small.steady(bias), BeamOrder::kFirst);
+  const WaveProblem problem = make_wave_problem(response);
+  const WaveObservation observation = make_wave_observation(response, true);
+  double held = 0.0;
+  WaveNoiseSolver<CountingMachine> solver(problem, observation, {&held});
+  const WaveNoise found = solver.at(0.01);
+  EXPECT_LT(held, 1.001 * wave_noise_bytes(problem.shape, found.products));
+  EXPECT_GT(held, 0.8 * wave_noise_bytes(problem.shape, found.products));
+  const WaveNoise expected =
+      make_wave_noise_kernels(problem, observation, find_device("cpu"))->at(0.01);
+  for (std::size_t i = 0; i < kWaveContacts; ++i)
+    for (std::size_t j = 0; j < kWaveContacts; ++j)
+      EXPECT_LT(std::abs(found.density[i][j] - expected.density[i][j]),
+                1e-8 * std::abs(expected.density[0][0]));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "workers/backend/device/launch_cpu.hpp"
 #include "workers/mosfet/kernels/wave/wave_kernels.hpp"
+#include "workers/mosfet/kernels/wave/wave_noise_solver.hpp"
 #include "workers/mosfet/kernels/wave/wave_solver.hpp"
 
 namespace quasi::mosfet {
@@ -40,6 +41,26 @@ class HostMachine {
   }
 };
 
+constexpr double kReal = sizeof(double), kComplex = sizeof(WaveValue);
+
+// Returns the bytes of V, A, g and the slopes of cells, of tables of cells of H, and of levels and
+// field.
+double table_bytes(const WaveShape& s) {
+  const auto cells = static_cast<double>(s.cells()), rows = static_cast<double>(s.rows()),
+             nodes = static_cast<double>(s.nodes()), pairs = static_cast<double>(s.pairs()) * s.nx;
+  const double faces = cells * (s.nx + 1) / s.nx, lines = cells / s.nx;
+  return kReal * ((3.0 + kCellSlopes) * cells + faces + 3.0 * lines +
+                  (3.0 + 2.0 * kCellEdges) * rows + nodes * nodes + pairs * (1.0 + s.nz) +
+                  nodes * (s.nz + 2.0 * s.n_levels + 8.0) + static_cast<double>(s.size()));
+}
+
+// Returns the bytes of a number of vectors, and of the sums of inner products.
+double gmres_bytes(const WaveShape& s, double vectors) {
+  return kComplex * kWaveColumns *
+         (kWaveRestart * static_cast<double>(kWaveDotParts + kWaveDotsAtOnce) +
+          static_cast<double>(s.size()) * vectors);
+}
+
 }  // namespace
 
 std::unique_ptr<WaveKernels> make_wave_kernels(const WaveProblem& problem, const Device& device) {
@@ -47,24 +68,35 @@ std::unique_ptr<WaveKernels> make_wave_kernels(const WaveProblem& problem, const
   return std::make_unique<WaveSolver<HostMachine>>(problem, HostMachine{});
 }
 
+std::unique_ptr<WaveNoiseKernels> make_wave_noise_kernels(const WaveProblem& problem,
+                                                          const WaveObservation& observation,
+                                                          const Device& device) {
+  if (device.backend == Backend::kCuda)
+    return make_wave_noise_kernels_cuda(problem, observation, device);
+  return std::make_unique<WaveNoiseSolver<HostMachine>>(problem, observation, HostMachine{});
+}
+
 double wave_bytes(const WaveShape& s, int directions) {
-  constexpr double kReal = sizeof(double), kComplex = sizeof(WaveValue);
   const auto cells = static_cast<double>(s.cells()), rows = static_cast<double>(s.rows()),
              nodes = static_cast<double>(s.nodes()), pairs = static_cast<double>(s.pairs()) * s.nx;
-  const double faces = cells * (s.nx + 1) / s.nx, lines = cells / s.nx;
-  // V, A, g and the slopes of cells; tables of cells of H; levels and field.
-  const double tables =
-      kReal * ((3.0 + kCellSlopes) * cells + faces + 3.0 * lines + (3.0 + 2.0 * kCellEdges) * rows +
-               nodes * nodes + pairs * (1.0 + s.nz) + nodes * (s.nz + 2.0 * s.n_levels + 8.0) +
-               static_cast<double>(s.size()));
+  const double lines = cells / s.nx;
   const double work =
       kComplex *
       (static_cast<double>(kWaveWork + kWaveColumns) * cells +
        kWaveColumns * (kWaveEnds * lines + 9.0 * rows + pairs + (kInverseParts + 1) * nodes));
-  const double products =
-      kComplex * kWaveRestart * kWaveColumns * static_cast<double>(kWaveDotParts + kWaveDotsAtOnce);
-  return tables + work + products +
-         kComplex * kWaveColumns * static_cast<double>(s.size()) * (directions + 5.0);
+  return table_bytes(s) + work + gmres_bytes(s, directions + 5.0);
+}
+
+double wave_noise_bytes(const WaveShape& s, int directions) {
+  constexpr double kRowArrays = 2.0 * kMoveMeans + 2.0 * kWaveColumns +
+                                kWaveContacts * (kCellEdges + 2.0 + 4.0) + 2.0 * kMoveMeans;
+  const auto cells = static_cast<double>(s.cells()), rows = static_cast<double>(s.rows()),
+             nodes = static_cast<double>(s.nodes()), pairs = static_cast<double>(s.pairs()) * s.nx;
+  const double work =
+      kComplex * (static_cast<double>(kWaveWork + kWaveColumns + 2 * kWaveContacts) * cells +
+                  kRowArrays * rows + 2.0 * cells / s.nx + kWaveContacts * pairs +
+                  (kWaveColumns * (kInverseParts + 1.0) + kWaveContacts) * nodes);
+  return table_bytes(s) + work + gmres_bytes(s, directions + 6.0);
 }
 
 }  // namespace quasi::mosfet

@@ -5,6 +5,7 @@
 #include "workers/backend/device/launch_cuda.cuh"
 #include "workers/backend/device/stream.cuh"
 #include "workers/mosfet/kernels/wave/wave_kernels.hpp"
+#include "workers/mosfet/kernels/wave/wave_noise_solver.hpp"
 #include "workers/mosfet/kernels/wave/wave_solver.hpp"
 
 namespace quasi::mosfet {
@@ -58,6 +59,12 @@ class CudaMachine {
 std::unique_ptr<WaveKernels> make_wave_kernels_cuda(const WaveProblem& problem,
                                                     const Device& device) {
   return std::make_unique<WaveSolver<CudaMachine>>(problem, CudaMachine(device));
+}
+
+std::unique_ptr<WaveNoiseKernels> make_wave_noise_kernels_cuda(const WaveProblem& problem,
+                                                               const WaveObservation& observation,
+                                                               const Device& device) {
+  return std::make_unique<WaveNoiseSolver<CudaMachine>>(problem, observation, CudaMachine(device));
 }
 
 }  // namespace quasi::mosfet

@@ -81,6 +81,95 @@ struct WaveElimination {
   }
 };
 
+/// Stores an eliminated node of a line in the array `work` [nx][kWaveWork][all lines].
+QUASI_HD inline void store_wave_node(const WaveNode& node, const WaveSides& sides, std::int64_t all,
+                                     WaveValue* w) {
+  w[0] = node.p00;
+  w[all] = node.p01;
+  w[2 * all] = node.p10;
+  w[3 * all] = node.p11;
+  w[4 * all] = node.q0;
+  w[5 * all] = node.q1;
+  for (int c = 0; c < kWaveColumns; ++c) {
+    w[(kWaveCoefficients + 2 * c) * all] = sides.plus[c];
+    w[(kWaveCoefficients + 2 * c + 1) * all] = sides.minus[c];
+  }
+}
+
+/// Substitutes back along a line that is eliminated, from the last node to the first one.
+/// @param keep  keep(i, column, plus, minus) takes the solution g⁺ and g⁻ of a node and column
+template <typename Keep>
+QUASI_HD void substitute_wave_line(const WaveShape& s, const WaveValue* work, std::int64_t number,
+                                   const Keep& keep) {
+  const std::int64_t all = s.n_states * s.lines();
+  WaveSides next{};
+  WaveValue second_minus[kWaveColumns];
+  for (int i = s.nx - 1; i >= 0; --i) {
+    const WaveValue* w = work + static_cast<std::int64_t>(i) * kWaveWork * all + number;
+    const WaveNode node{w[0], w[all], w[2 * all], w[3 * all], w[4 * all], w[5 * all]};
+    for (int c = 0; c < kWaveColumns; ++c) {
+      const WaveValue plus = w[(kWaveCoefficients + 2 * c) * all] - node.p00 * next.plus[c] -
+                             node.p01 * next.minus[c] - node.q0 * second_minus[c];
+      const WaveValue minus = w[(kWaveCoefficients + 2 * c + 1) * all] - node.p10 * next.plus[c] -
+                              node.p11 * next.minus[c] - node.q1 * second_minus[c];
+      keep(i, c, plus, minus);
+      second_minus[c] = next.minus[c];
+      next.plus[c] = plus;
+      next.minus[c] = minus;
+    }
+  }
+}
+
+/// Eliminates the line with this number in [n_states][n_h][n_kappa] for all columns of right sides.
+/// @param work  [nx][kWaveWork][all lines]
+/// @param sides_of  sides_of(state, i, cell, row) returns the right sides of a cell at node i
+template <typename Sides>
+QUASI_HD void eliminate_wave_line(const WaveTables& t, double omega_per_fs, std::int64_t number,
+                                  const Sides& sides_of, WaveValue* work) {
+  const WaveShape& s = t.shape;
+  const std::int64_t lines = s.lines(), all = s.n_states * lines;
+  const auto state = static_cast<int>(number / lines);
+  const std::int64_t line = number % lines;
+  const double* area = t.area + state * static_cast<std::int64_t>(s.nx + 1) * lines + line;
+  const double full = t.full[line], scale = t.speed[state];
+  BeamWell well;
+  if (t.loss == nullptr) well = beam_well({.area = area, .stride = lines, .nx = s.nx});
+  WaveNode second{}, before{};
+  WaveSides second_sides{}, before_sides{};
+  BeamSmoothness smooth{false, false, false};
+  int open_faces = 0;  // number of fully open inner faces in a row that end at face i+3
+  const auto count = [&](int n) {
+    const bool open = t.third && n > 0 && n < s.nx && area[n * lines] == full;
+    open_faces = open ? open_faces + 1 : 0;
+  };
+  count(1);
+  count(2);
+  for (int i = 0; i < s.nx; ++i) {
+    count(i + 3);
+    smooth = {smooth.here, smooth.after, open_faces >= 4};
+    const std::int64_t column = static_cast<std::int64_t>(state) * s.nx + i,
+                       cell = column * lines + line, row = column * s.n_h + line / s.n_kappa;
+    const double volume = t.volume[cell];
+    const double rate = t.loss != nullptr                  ? t.loss[row]
+                        : i >= well.first && i < well.last ? kBeamWellLoss
+                                                           : 0.0;
+    WaveNode now;
+    const WaveElimination step(
+        beam_row(scale * area[i * lines], scale * area[(i + 1) * lines], volume * rate, smooth),
+        omega_per_fs * volume, second, before, &now);
+    WaveSides sides = sides_of(state, i, cell, row);
+    for (int c = 0; c < kWaveColumns; ++c)
+      step.reduce(second_sides.plus[c], before_sides.plus[c], before_sides.minus[c], &sides.plus[c],
+                  &sides.minus[c]);
+    store_wave_node(now, sides, all,
+                    work + static_cast<std::int64_t>(i) * kWaveWork * all + number);
+    second = before;
+    second_sides = before_sides;
+    before = now;
+    before_sides = sides;
+  }
+}
+
 /// Solves (iωV + T) δg = q + V (δG − δλ g) on one line for all columns of right sides. q
 /// follows from the shifts of the band edges and from the electrons that enter
 /// (docs/theory/mosfet.md 17.8). An index stands for one line of [n_states][n_h][n_kappa].
@@ -96,47 +185,24 @@ struct WaveLines {
 
   QUASI_HD void operator()(std::int64_t number) const {
     const WaveShape& s = t.shape;
-    const std::int64_t lines = s.lines();
-    const auto state = static_cast<int>(number / lines);
-    const std::int64_t line = number % lines;
-    const double* area = t.area + state * static_cast<std::int64_t>(s.nx + 1) * lines + line;
-    const double full = t.full[line], scale = t.speed[state];
-    BeamWell well;
-    if (t.loss == nullptr) well = beam_well({.area = area, .stride = lines, .nx = s.nx});
-    WaveNode second{}, before{};
-    WaveSides second_sides{}, before_sides{};
-    BeamSmoothness smooth{false, false, false};
-    int open_faces = 0;  // number of fully open inner faces in a row that end at face i+3
-    const auto count = [&](int n) {
-      const bool open = t.third && n > 0 && n < s.nx && area[n * lines] == full;
-      open_faces = open ? open_faces + 1 : 0;
-    };
-    count(1);
-    count(2);
-    for (int i = 0; i < s.nx; ++i) {
-      count(i + 3);
-      smooth = {smooth.here, smooth.after, open_faces >= 4};
-      const std::int64_t column = static_cast<std::int64_t>(state) * s.nx + i,
-                         cell = column * lines + line, row = column * s.n_h + line / s.n_kappa;
-      const double volume = t.volume[cell];
-      const double rate = t.loss != nullptr                  ? t.loss[row]
-                          : i >= well.first && i < well.last ? kBeamWellLoss
-                                                             : 0.0;
-      WaveNode now;
-      const WaveElimination step(
-          beam_row(scale * area[i * lines], scale * area[(i + 1) * lines], volume * rate, smooth),
-          omega_per_fs * volume, second, before, &now);
-      WaveSides sides = sides_of(number, state, i, cell, row);
-      for (int c = 0; c < kWaveColumns; ++c)
-        step.reduce(second_sides.plus[c], before_sides.plus[c], before_sides.minus[c],
-                    &sides.plus[c], &sides.minus[c]);
-      store(number, i, now, sides);
-      second = before;
-      second_sides = before_sides;
-      before = now;
-      before_sides = sides;
-    }
-    substitute(number, state, line);
+    const std::int64_t lines = s.lines(), all = s.n_states * lines, cells = s.cells(),
+                       first = number / lines * s.nx * lines + number % lines;
+    eliminate_wave_line(
+        t, omega_per_fs, number,
+        [&](int state, int i, std::int64_t cell, std::int64_t row) {
+          return sides_of(number, state, i, cell, row);
+        },
+        work);
+    substitute_wave_line(s, work, number, [&](int i, int c, WaveValue plus, WaveValue minus) {
+      const std::int64_t cell = first + i * lines;
+      electrons[c * cells + cell] = t.volume[cell] * (plus + minus);
+      if (ends == nullptr) return;
+      WaveValue* end = ends + c * kWaveEnds * all + number;
+      if (i == 0) end[0] = plus;
+      if (i == 1) end[all] = minus;
+      if (i == s.nx - 2) end[2 * all] = plus;
+      if (i == s.nx - 1) end[3 * all] = minus;
+    });
   }
 
  private:
@@ -163,56 +229,6 @@ struct WaveLines {
       if (i == s.nx - 1) sides.minus[c] += t.entering[all + number] * input.fermi_drop(s, c, 1);
     }
     return sides;
-  }
-
-  QUASI_HD WaveValue* place(std::int64_t number, int i) const {
-    return work + static_cast<std::int64_t>(i) * kWaveWork * t.shape.n_states * t.shape.lines() +
-           number;
-  }
-
-  QUASI_HD void store(std::int64_t number, int i, const WaveNode& now,
-                      const WaveSides& sides) const {
-    const std::int64_t all = t.shape.n_states * t.shape.lines();
-    WaveValue* w = place(number, i);
-    w[0] = now.p00;
-    w[all] = now.p01;
-    w[2 * all] = now.p10;
-    w[3 * all] = now.p11;
-    w[4 * all] = now.q0;
-    w[5 * all] = now.q1;
-    for (int c = 0; c < kWaveColumns; ++c) {
-      w[(kWaveCoefficients + 2 * c) * all] = sides.plus[c];
-      w[(kWaveCoefficients + 2 * c + 1) * all] = sides.minus[c];
-    }
-  }
-
-  QUASI_HD void substitute(std::int64_t number, int state, std::int64_t line) const {
-    const WaveShape& s = t.shape;
-    const std::int64_t all = s.n_states * s.lines(), cells = s.cells();
-    WaveSides next{};
-    WaveValue second_minus[kWaveColumns];
-    for (int i = s.nx - 1; i >= 0; --i) {
-      const WaveValue* w = place(number, i);
-      const WaveNode node{w[0], w[all], w[2 * all], w[3 * all], w[4 * all], w[5 * all]};
-      const std::int64_t cell = (static_cast<std::int64_t>(state) * s.nx + i) * s.lines() + line;
-      const double volume = t.volume[cell];
-      for (int c = 0; c < kWaveColumns; ++c) {
-        const WaveValue plus = w[(kWaveCoefficients + 2 * c) * all] - node.p00 * next.plus[c] -
-                               node.p01 * next.minus[c] - node.q0 * second_minus[c];
-        const WaveValue minus = w[(kWaveCoefficients + 2 * c + 1) * all] - node.p10 * next.plus[c] -
-                                node.p11 * next.minus[c] - node.q1 * second_minus[c];
-        electrons[c * cells + cell] = volume * (plus + minus);
-        second_minus[c] = next.minus[c];
-        next.plus[c] = plus;
-        next.minus[c] = minus;
-        if (ends == nullptr) continue;
-        WaveValue* end = ends + c * kWaveEnds * all + number;
-        if (i == 0) end[0] = plus;
-        if (i == 1) end[all] = minus;
-        if (i == s.nx - 2) end[2 * all] = plus;
-        if (i == s.nx - 1) end[3 * all] = minus;
-      }
-    }
   }
 };
 

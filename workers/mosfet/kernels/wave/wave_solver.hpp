@@ -9,6 +9,7 @@
 #include "workers/mosfet/kernels/wave/wave_gmres.hpp"
 #include "workers/mosfet/kernels/wave/wave_kernels.hpp"
 #include "workers/mosfet/kernels/wave/wave_line.hpp"
+#include "workers/mosfet/kernels/wave/wave_upload.hpp"
 
 namespace quasi::mosfet {
 
@@ -29,7 +30,8 @@ class WaveSolver : public WaveKernels {
   /// directions of GMRES.
   WaveSolver(const WaveProblem& problem, Machine machine)
       : machine_(std::move(machine)),
-        tables_(upload(problem)),
+        upload_(problem, machine_),
+        tables_(upload_.tables()),
         vectors_(machine_, problem.shape.size(), tables_.weights) {
     const WaveShape& s = tables_.shape;
     const auto rows = kWaveColumns * s.rows(), lines = s.n_states * s.lines(),
@@ -79,62 +81,6 @@ class WaveSolver : public WaveKernels {
   Array<WaveValue> make(std::int64_t count) const {
     return machine_.template make<WaveValue>(static_cast<std::size_t>(count), "small signal");
   }
-  template <typename Values>
-  auto upload_all(const Values& values) const {
-    return machine_.upload(values.data(), values.size(), "tables of the small signal");
-  }
-  template <typename Values>
-  const double* put(const Values& values) {
-    doubles_.push_back(upload_all(values));
-    return values.empty() ? nullptr : doubles_.back().data();
-  }
-
-  WaveTables upload(const WaveProblem& p) {
-    WaveTables t;
-    t.shape = p.shape;
-    t.third = p.third;
-    t.n_branches = static_cast<int>(p.branches.size());
-    t.volume = put(p.volume);
-    t.area = put(p.area);
-    t.full = put(p.full);
-    t.speed = put(p.speed);
-    t.g = put(p.g);
-    t.loss = put(p.loss);
-    t.cell_slopes = put(p.cell_slopes);
-    t.states = put(p.states);
-    t.electrons = put(p.electrons);
-    t.states_slopes = put(p.states_slopes);
-    t.electrons_slopes = put(p.electrons_slopes);
-    t.states_factor = put(p.states_factor);
-    t.density_weight = put(p.density_weight);
-    t.overlap = put(p.overlap);
-    t.inverse_full = put(p.inverse_full);
-    t.level_slope = put(p.level_slope);
-    t.face_slope = put(p.face_slope);
-    t.overlap_slope = put(p.overlap_slope);
-    t.stencil = put(p.stencil);
-    t.psi_square = put(p.psi_square);
-    t.density_slope = put(p.density_slope);
-    t.charge = put(p.charge);
-    t.inverse = put(p.inverse);
-    t.entering = put(p.entering);
-    t.wanted_slope = put(p.wanted_slope);
-    t.current_weight = put(p.current_weight);
-    t.current_slope = put(p.current_slope);
-    t.weights = put(p.weights);
-    for (int contact = 0; contact < kWaveContacts; ++contact) {
-      t.excess_scale[contact] = p.excess_scale[static_cast<std::size_t>(contact)];
-      t.excess_drive[contact] = p.excess_drive[static_cast<std::size_t>(contact)];
-    }
-    branches_ = upload_all(p.branches);
-    level_of_ = upload_all(p.level_of);
-    fixed_ = upload_all(p.fixed);
-    t.branches = branches_.data();
-    t.level_of = level_of_.data();
-    t.fixed = fixed_.data();
-    return t;
-  }
-
   void fill_lift(const WaveProblem& problem) {
     const WaveShape& s = problem.shape;
     std::vector<WaveValue> lift(static_cast<std::size_t>(kWaveColumns * s.size()));
@@ -142,7 +88,7 @@ class WaveSolver : public WaveKernels {
       for (std::int64_t node = 0; node < s.nodes(); ++node)
         lift[static_cast<std::size_t>(column * s.size() + s.rows() + node)].re =
             problem.lift[static_cast<std::size_t>(column * s.nodes() + node)];
-    lift_ = upload_all(lift);
+    lift_ = upload_.upload(lift);
   }
 
   WaveShifts shifts() const { return {node_.data(), face_.data(), overlap_.data()}; }
@@ -236,10 +182,7 @@ class WaveSolver : public WaveKernels {
   }
 
   Machine machine_;
-  std::vector<Array<double>> doubles_;
-  Array<WaveBranch> branches_;
-  Array<int> level_of_;
-  Array<char> fixed_;
+  WaveUpload<Machine> upload_;
   WaveTables tables_;
   Vectors vectors_;
   double omega_per_fs_ = 0;

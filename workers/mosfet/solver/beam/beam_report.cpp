@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "workers/mosfet/kernels/wave/wave_kernels.hpp"
+#include "workers/mosfet/kernels/wave/wave_noise_kernels.hpp"
 #include "workers/mosfet/physics/beam/face_energies.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/beam/source_drain_tunnelling.hpp"
@@ -215,7 +215,8 @@ double beam_point_bytes(const Deck& deck, const Structure& s) {
                         .n_levels = s.n_families() * s.subbands,
                         .subbands = s.subbands,
                         .neutral = deck.neutral_inflow};
-  return bytes + wave_bytes(shape, kDirections);
+  const double noise = deck.small_signal.noise ? wave_noise_bytes(shape, kDirections) : 0.0;
+  return bytes + std::max(wave_bytes(shape, kDirections), noise);
 }
 
 }  // namespace quasi::mosfet

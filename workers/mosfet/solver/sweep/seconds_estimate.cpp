@@ -32,7 +32,8 @@ struct SmallSignalTimes {
 };
 // Measured at V_GS = V_DS = 0.4 V: one core on coarse meshes, and an H200 on the standard mesh.
 constexpr SmallSignalTimes kOnHost{0.5, 2.0}, kByDifferences{1.0, 6.0}, kOnDevice{5.4, 0.16};
-constexpr double kNoiseSolution = 10.0;  ///< on the host
+// A spectrum of the noise without tables takes this time. With tables it takes that of a solution.
+constexpr double kNoiseSolution = 10.0;
 constexpr double kMostSolutions = 16.0;  ///< others are interpolated
 
 double seconds_of_beam_point(const Deck& deck, const Structure& structure, const Device& device,
@@ -87,22 +88,26 @@ double seconds_of_marching_point(const Deck& deck, const Structure& structure, c
   return start_s + steps * clock.seconds() / static_cast<double>(advanced.front().steps.size());
 }
 
+/// Returns true if the small signal of a deck has tables, which run on the device. Differences and
+/// sums run on the host.
+bool has_tables(const Deck& deck, const Structure& structure) {
+  return deck.statistics == StatisticsKind::kMaxwell && ElasticTables(deck, structure).empty();
+}
+
 /// Estimates the seconds that the small signal of one bias point takes: the admittances Y and, if
 /// the deck asks for it, the noise of the currents. @param point_s seconds of the steady state of
-/// this point
-double seconds_of_small_signal(const Deck& deck, const Structure& structure, const Device& device,
+/// this point on the device, or on the host without tables
+double seconds_of_small_signal(const Deck& deck, const Device& device, bool by_tables,
                                double point_s) {
   const SmallSignalSettings& settings = deck.small_signal;
-  if (settings.frequencies_hz.empty()) return 0.0;
   const double solutions =
       std::min(static_cast<double>(settings.frequencies_hz.size()), kMostSolutions);
-  const bool has_tables =
-      deck.statistics == StatisticsKind::kMaxwell && ElasticTables(deck, structure).empty();
-  const SmallSignalTimes times = !has_tables                       ? kByDifferences
+  const SmallSignalTimes times = !by_tables                        ? kByDifferences
                                  : device.backend == Backend::kCpu ? kOnHost
                                                                    : kOnDevice;
-  return point_s * (times.tables + solutions * times.solution +
-                    (settings.noise ? solutions * kNoiseSolution : 0.0));
+  const double admittances = times.tables + solutions * times.solution;
+  const double noise = by_tables ? admittances : solutions * kNoiseSolution;
+  return point_s * (admittances + (settings.noise ? noise : 0.0));
 }
 
 double seconds_of_point(const Deck& deck, const Structure& structure, const Device& device) {
@@ -128,8 +133,15 @@ double seconds_of_point(const Deck& deck, const Structure& structure, const Devi
 
 double estimated_seconds(const Deck& deck, const Structure& structure, const Device& device) {
   const double point = seconds_of_point(deck, structure, device);
-  return static_cast<double>(deck.points.size()) *
-         (point + seconds_of_small_signal(deck, structure, device, point));
+  double seconds = point;
+  if (!deck.small_signal.frequencies_hz.empty()) {
+    const bool tables = has_tables(deck, structure);
+    const double base = tables || device.backend == Backend::kCpu
+                            ? point
+                            : seconds_of_point(deck, structure, find_device("cpu"));
+    seconds += seconds_of_small_signal(deck, device, tables, base);
+  }
+  return static_cast<double>(deck.points.size()) * seconds;
 }
 
 }  // namespace quasi::mosfet

@@ -8,6 +8,7 @@
 #include "workers/mosfet/kernels/beam/gmres.hpp"
 #include "workers/mosfet/physics/working_units.hpp"
 #include "workers/mosfet/solver/beam/small_signal/field_transpose.hpp"
+#include "workers/mosfet/solver/beam/small_signal/wave_equations.hpp"
 #include "workers/mosfet/solver/sweep/point_name.hpp"
 #include "workers/units/constants.hpp"
 
@@ -78,27 +79,46 @@ struct MovesOfLine {
   }
 };
 
+double omega_of(double frequency_hz) { return 2.0 * units::kPi * frequency_hz * 1e-15; }  // 1/fs
+
+// Sets the rows of the gate, and its column of S, so that currents add to zero. Y then follows the
+// reference potential.
+void close(const BiasPoint& bias, NoiseSpectrum* out) {
+  for (std::size_t i = 0; i < kSides; ++i) out->s[i][2] = -out->s[i][0] - out->s[i][1];
+  for (NoiseSpectrum::Matrix* m : {&out->s, &out->y})
+    for (std::size_t j = 0; j < kTerminals; ++j) (*m)[2][j] = -(*m)[0][j] - (*m)[1][j];
+  follow_reference(bias, &out->y);
+}
+
 }  // namespace
 
-/// A steady state of first order with the transposes of its derivatives.
+/// A linearised steady state of first order.
 class BeamFieldNoise::Linearised {
  public:
-  Linearised(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
-             Field field)
+  virtual ~Linearised() = default;
+  virtual double current_a_per_m() const = 0;
+  virtual NoiseSpectrum at(double frequency_hz) const = 0;
+};
+
+/// Has the transposes of the derivatives as sums on the host.
+class BeamFieldNoise::HostSums : public Linearised {
+ public:
+  HostSums(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
+           bool field_responds)
       : device_(device),
-        field_(field),
+        field_responds_(field_responds),
         bias_(bias),
         response_(device, bias, state, BeamOrder::kFirst),
         transpose_(response_),
         matrix_(response_.gummel_matrix()) {}
 
-  double current_a_per_m() const {
+  double current_a_per_m() const override {
     return kCurrentUnit_a_m * response_.current_of(response_.occupations())[1];
   }
 
-  NoiseSpectrum at(double frequency_hz) const {
+  NoiseSpectrum at(double frequency_hz) const override {
     NoiseSpectrum out{.frequency_hz = frequency_hz};
-    const double omega = 2.0 * units::kPi * frequency_hz * 1e-15;  // 1/fs
+    const double omega = omega_of(frequency_hz);
     const BeamWave wave(response_.transport(), response_.scattering(), omega,
                         response_.occupations());
     const std::array<Adjoint, kSides> adjoint{adjoint_of(wave, omega, Terminal::kSource),
@@ -110,20 +130,11 @@ class BeamFieldNoise::Linearised {
       for (std::size_t side = 0; side < kSides; ++side)
         out.y[side][static_cast<std::size_t>(terminal)] =
             admittance(adjoint[side], omega, side == 0, static_cast<Terminal>(terminal));
-    close(&out.s, true);
-    close(&out.y, false);
-    follow_reference(bias_, &out.y);
+    close(bias_, &out);
     return out;
   }
 
  private:
-  // Sets the row of the gate, and its column if the matrix has one, so that currents add to zero.
-  static void close(NoiseSpectrum::Matrix* m, bool has_columns) {
-    if (has_columns)
-      for (std::size_t i = 0; i < kSides; ++i) (*m)[i][2] = -(*m)[i][0] - (*m)[i][1];
-    for (std::size_t j = 0; j < kTerminals; ++j) (*m)[2][j] = -(*m)[0][j] - (*m)[1][j];
-  }
-
   /// Returns the sign of the electrons' current along x in the current of a terminal.
   static double sign_of(Terminal terminal) { return terminal == Terminal::kSource ? -1.0 : 1.0; }
 
@@ -200,7 +211,7 @@ class BeamFieldNoise::Linearised {
     Adjoint out{psi_of(wave, &terminal, {}), {}};
     const std::size_t nodes = response_.boundary().fixed.size();
     out.phi.assign(nodes, 0.0);
-    if (field_ == Field::kFrozen) return out;
+    if (!field_responds_) return out;
     const std::vector<double> current = transpose_.of_current(terminal == Terminal::kSource),
                               charge = terminal_charge_slopes(response_.structure(), terminal);
     Wave residual = field_residual(omega, out.psi, {});
@@ -282,7 +293,7 @@ class BeamFieldNoise::Linearised {
     const Complex i_omega(0.0, omega);
     Wave drive(response_.occupations().size(), 0.0);
     Complex direct = 0.0;
-    if (field_ == Field::kResponds) {
+    if (field_responds_) {
       const std::vector<double> lift =
           terminal_lift(response_.structure(), response_.boundary(), terminal);
       const FieldDerivative a = response_.along(lift);
@@ -305,16 +316,53 @@ class BeamFieldNoise::Linearised {
   }
 
   const BeamDevice& device_;
-  Field field_;
+  bool field_responds_;
   BiasPoint bias_;
   FieldResponse response_;
   FieldTranspose transpose_;
   ColumnMatrix matrix_;
 };
 
+/// Has the derivatives as tables on a device.
+class BeamFieldNoise::Tables : public Linearised {
+ public:
+  Tables(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
+         const NoiseMethod& method)
+      : bias_(bias) {
+    const FieldResponse response(device, bias, state, BeamOrder::kFirst, method.device);
+    current_a_per_m_ = kCurrentUnit_a_m * response.current_of(response.occupations())[1];
+    kernels_ = make_wave_noise_kernels(make_wave_problem(response),
+                                       make_wave_observation(response, method.field_responds),
+                                       method.device);
+  }
+
+  double current_a_per_m() const override { return current_a_per_m_; }
+
+  NoiseSpectrum at(double frequency_hz) const override {
+    const WaveNoise found = kernels_->at(omega_of(frequency_hz));
+    NoiseSpectrum out{.frequency_hz = frequency_hz};
+    for (std::size_t i = 0; i < kSides; ++i) {
+      for (std::size_t j = 0; j < kSides; ++j)
+        out.s[i][j] = kNoiseUnit_a2_hz_m * found.density[i][j];
+      for (std::size_t j = 0; j < kTerminals; ++j)
+        out.y[i][j] = kCurrentUnit_a_m * found.admittance[i][j];
+    }
+    close(bias_, &out);
+    return out;
+  }
+
+ private:
+  BiasPoint bias_;
+  double current_a_per_m_ = 0;
+  std::unique_ptr<WaveNoiseKernels> kernels_;
+};
+
 BeamFieldNoise::BeamFieldNoise(const BeamDevice& device, const BiasPoint& bias,
-                               const BeamSteadyState& state, Field field) {
-  linearised_ = std::make_unique<Linearised>(device, bias, state, field);
+                               const BeamSteadyState& state, const NoiseMethod& method) {
+  if (method.sums_on_host || !has_wave_tables(device))
+    linearised_ = std::make_unique<HostSums>(device, bias, state, method.field_responds);
+  else
+    linearised_ = std::make_unique<Tables>(device, bias, state, method);
 }
 BeamFieldNoise::~BeamFieldNoise() = default;
 

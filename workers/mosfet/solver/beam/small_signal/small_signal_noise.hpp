@@ -19,6 +19,14 @@ struct NoiseSpectrum {
   Matrix y{};
 };
 
+/// Holds the choices of a BeamFieldNoise.
+struct NoiseMethod {
+  bool field_responds = true;  ///< false: the potential is fixed
+  Device device = {};          ///< solves the equations with tables; the CPU by default
+  /// Sums on the host even where tables exist, as a check of the tables.
+  bool sums_on_host = false;
+};
+
 /// Begin here: this class computes the current noise of a steady state of the beam scheme in first
 /// order along x, with the field's feedback (docs/theory/mosfet.md 17.9). Every move of an electron
 /// is a Poisson process:
@@ -30,15 +38,17 @@ struct NoiseSpectrum {
 /// current of the moving electron itself, where its move crosses the face next to the contact. Ψ
 /// solves the transposed equations of the small-signal response. With neutral inflow the shifts of
 /// E_F at the contacts do not fluctuate.
+///
+/// The derivatives are tables that are made once (WaveProblem), and the equations are solved on a
+/// device. Blocking, roughness and impurities have no tables. Their transposed derivatives are sums
+/// on the host (FieldTranspose).
 class BeamFieldNoise {
  public:
-  /// Tells whether the potential responds to the electrons.
-  enum class Field { kResponds, kFrozen };
-
   /// Linearises the equations at `state`. `device` must outlive the object.
-  /// @throws NotConverged if transport does not converge
+  /// @throws NotConverged if transport does not converge, DeviceOutOfMemory if the tables do not
+  /// fit
   BeamFieldNoise(const BeamDevice& device, const BiasPoint& bias, const BeamSteadyState& state,
-                 Field field = Field::kResponds);
+                 const NoiseMethod& method = {});
   ~BeamFieldNoise();
   BeamFieldNoise(const BeamFieldNoise&) = delete;
   BeamFieldNoise& operator=(const BeamFieldNoise&) = delete;
@@ -51,6 +61,8 @@ class BeamFieldNoise {
 
  private:
   class Linearised;
+  class HostSums;
+  class Tables;
   std::unique_ptr<Linearised> linearised_;
 };
 

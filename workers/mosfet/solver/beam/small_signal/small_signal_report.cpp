@@ -146,6 +146,24 @@ void add_noise(const SweptValues& all, double current_a_per_m, PointResult* poin
                                     (2.0 * units::kElementaryCharge_c * std::fabs(current_a_per_m));
 }
 
+// Returns Y and its sums of rows at all frequencies. The tables are freed on return, before those
+// of the noise are made.
+SweptValues swept_admittances(const std::vector<double>& frequencies_hz, const BeamDevice& device,
+                              const Device& processor, const BeamSteadyState& state,
+                              Progress& progress, const BiasPoint& bias) {
+  const BeamSmallSignal response(device, bias, state, {.device = processor});
+  return rational_sweep(
+      frequencies_hz,
+      [&](double frequency_hz) {
+        progress.throw_if_cancelled();
+        const Admittance found = response.at(frequency_hz);
+        std::vector<std::complex<double>> values = flat(found.y);
+        values.insert(values.end(), found.row_sums.begin(), found.row_sums.end());
+        return values;
+      },
+      kInterpolationTolerance);
+}
+
 }  // namespace
 
 GainFigures gain_figures(const std::vector<Admittance>& y) {
@@ -172,17 +190,8 @@ void add_small_signal(const SmallSignalSettings& settings, const BeamDevice& dev
                       PointResult* point) {
   const std::vector<double>& frequencies = settings.frequencies_hz;
   if (frequencies.empty()) return;
-  const BeamSmallSignal response(device, point->bias, state, {.device = processor});
-  const SweptValues swept = rational_sweep(
-      frequencies,
-      [&](double frequency_hz) {
-        progress.throw_if_cancelled();
-        const Admittance found = response.at(frequency_hz);
-        std::vector<std::complex<double>> values = flat(found.y);
-        values.insert(values.end(), found.row_sums.begin(), found.row_sums.end());
-        return values;
-      },
-      kInterpolationTolerance);
+  const SweptValues swept =
+      swept_admittances(frequencies, device, processor, state, progress, point->bias);
   std::vector<Admittance> all;
   for (std::size_t n = 0; n < frequencies.size(); ++n)
     all.push_back({.frequency_hz = frequencies[n],
@@ -192,7 +201,7 @@ void add_small_signal(const SmallSignalSettings& settings, const BeamDevice& dev
   add_numbers(all, point);
   point->numbers["small_signal_solutions"] = swept.solutions;
   if (!settings.noise) return;
-  const BeamFieldNoise noise(device, point->bias, state);
+  const BeamFieldNoise noise(device, point->bias, state, {.device = processor});
   const SweptValues spectra = rational_sweep(
       frequencies,
       [&](double frequency_hz) {

@@ -360,4 +360,21 @@ WaveProblem make_wave_problem(const FieldResponse& response) {
   return p;
 }
 
+WaveObservation make_wave_observation(const FieldResponse& response, bool field_responds) {
+  const BeamInflow& inflow = response.transport().inflow();
+  const BeamGrid& grid = response.transport().geometry().grid;
+  WaveObservation out{.charge_slope = {},
+                      .inflow = {inflow.source, inflow.drain},
+                      .filling = {},
+                      .dx_nm = grid.dx_nm,
+                      .field_responds = field_responds};
+  for (const Terminal terminal : {Terminal::kSource, Terminal::kDrain}) {
+    const Values slopes = terminal_charge_slopes(response.structure(), terminal);
+    out.charge_slope.insert(out.charge_slope.end(), slopes.begin(), slopes.end());
+  }
+  for (int k = 0; k < grid.n_h; ++k)
+    out.filling.push_back(grid.shape.fermi ? grid.boltzmann(k) : 0.0);
+  return out;
+}
+
 }  // namespace quasi::mosfet

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "workers/mosfet/kernels/wave/wave_noise_kernels.hpp"
 #include "workers/mosfet/kernels/wave/wave_problem.hpp"
 #include "workers/mosfet/solver/beam/small_signal/field_response.hpp"
 
@@ -14,5 +15,9 @@ bool has_wave_tables(const BeamDevice& device);
 /// their column.
 /// @throws NotConverged if a column has no states or Gummel's matrix is singular
 WaveProblem make_wave_problem(const FieldResponse& response);
+
+/// Returns what the noise of a steady state needs beside these tables.
+/// @param field_responds  false: the potential is fixed
+WaveObservation make_wave_observation(const FieldResponse& response, bool field_responds);
 
 }  // namespace quasi::mosfet
