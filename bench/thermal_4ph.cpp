@@ -3,7 +3,7 @@
 //
 //   thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] [--device D] [--tiles N]
 //                     [--strategies all|device] [--naive] [--without exchange|inversion]
-//                     [--set key=value]
+//                     [--rounds N] [--set key=value]
 //
 // --tiles N       takes N tiles of total momenta, evenly spread, instead of the whole mesh
 // --strategies    adds one line for each published strategy on the same problem; `device` leaves
@@ -11,6 +11,7 @@
 //                 the strategy whose list is made on the host, which takes longest
 // --without       leaves out a short cut of the sums: the exchange of λ and λ', or the centre of
 //                 inversion that halves the matrix element (both hold with the default rules only)
+// --rounds N      loads and sums N times and prints a line for each
 // --naive         adds the processor time of a process by the block sum on one core
 
 #include <chrono>
@@ -50,6 +51,7 @@ struct Options {
   std::string strategies;  ///< empty: none
   bool naive = false;
   bool exchange = true, inversion = true;
+  int rounds = 1;
 };
 
 /// Prints the seconds of each published strategy, beside those of the factorised sums.
@@ -104,7 +106,7 @@ Options parse(int argc, char** argv) {
     throw InvalidInput(
         "usage: thermal_4ph_bench DECK [--mesh N] [--sb X] [--compat] "
         "[--device D] [--tiles N] [--strategies all|device] [--naive] "
-        "[--without exchange|inversion] [--set key=value]");
+        "[--without exchange|inversion] [--rounds N] [--set key=value]");
   o.deck = argv[1];
   o.settings.push_back({"four_phonon", ".true."});
   for (int i = 2; i < argc; ++i) {
@@ -133,6 +135,8 @@ Options parse(int argc, char** argv) {
       o.exchange = false;
     else if (key == "--without" && value == "inversion")
       o.inversion = false;
+    else if (key == "--rounds")
+      o.rounds = std::atoi(value.c_str());
     else if (key == "--set")
       o.settings.push_back(parse_setting(value));
     else
@@ -250,18 +254,21 @@ void run(const Options& o) {
   const Device device = find_device(o.device);
   const TimedProblem timed = make_problem(o);
   use_device(device);
-  const std::int64_t free_before_bytes = free_memory_bytes(device);
-  const auto kernels = make_scattering_kernels_4ph(
-      device, static_cast<std::int64_t>(timed.control.memory_budget_mib * 1048576.0));
-  const double start = now_s();
-  kernels->load(timed.problem);
-  const double load_s = now_s() - start;
-  const ScatteringTotals totals = sum_tiles(timed.problem, o.tiles, *kernels);
-  print_scattering(device, timed,
-                   {.load_s = load_s,
-                    .memory_bytes = free_before_bytes - free_memory_bytes(device),
-                    .multiply_adds_per_process = kernels->multiply_adds_per_process()},
-                   totals);
+  ScatteringTotals totals;
+  for (int round = 0; round < o.rounds; ++round) {
+    const std::int64_t free_before_bytes = free_memory_bytes(device);
+    const auto kernels = make_scattering_kernels_4ph(
+        device, static_cast<std::int64_t>(timed.control.memory_budget_mib * 1048576.0));
+    const double start = now_s();
+    kernels->load(timed.problem);
+    const double load_s = now_s() - start;
+    totals = sum_tiles(timed.problem, o.tiles, *kernels);
+    print_scattering(device, timed,
+                     {.load_s = load_s,
+                      .memory_bytes = free_before_bytes - free_memory_bytes(device),
+                      .multiply_adds_per_process = kernels->multiply_adds_per_process()},
+                     totals);
+  }
   if (!o.strategies.empty())
     compare_strategies(device, timed.problem, o.strategies == "all", totals.wall_s,
                        totals.matrix_elements);

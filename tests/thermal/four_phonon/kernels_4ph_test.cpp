@@ -9,6 +9,7 @@
 #include "bench/published/published_sums_4ph.hpp"
 #include "tests/support/every_device.hpp"
 #include "tests/thermal/four_phonon/random_crystal_4ph.hpp"
+#include "workers/backend/error.hpp"
 #include "workers/thermal/physics/physical_constants.hpp"
 #include "workers/thermal/solver/four_phonon/scattering_4ph.hpp"
 
@@ -364,6 +365,30 @@ TEST_P(Kernels4ph, SumsDoNotDependOnTheCut) {
     omp_set_num_threads(threads);
     EXPECT_EQ(whole, added) << exchange;
   }
+}
+
+// Memory decides how many total momenta run together and how many processes wait in the lists for
+// the rows of λ'' and λ'''. The sums have the same bits with any budget that suffices.
+TEST_P(Kernels4ph, MemoryChangesNoBit) {
+  RandomCrystal4 c =
+      random_crystal_4ph(2, {3, 3, 2}, 5, {.scale_broad = 0.7, .sigma_floor_rad_ps = 0.3});
+  test::take_all_points(c, true);
+  const auto sums = [&](std::int64_t budget_bytes) {
+    const auto kernels = make_scattering_kernels_4ph(GetParam(), budget_bytes);
+    kernels->load(c.problem);
+    return kernels->sums(0, 18);
+  };
+  const auto expected = sums(0);
+  const std::int64_t step_kib = GetParam().backend == Backend::kCpu ? 4096 : 64;
+  int suffice = 0;
+  for (std::int64_t kib = 64 << 10; kib <= 80 << 10; kib += step_kib) {
+    try {
+      EXPECT_EQ(sums(kib << 10), expected) << kib << " KiB";
+      ++suffice;
+    } catch (const OutOfMemory&) {
+    }
+  }
+  EXPECT_GT(suffice, 3);
 }
 
 QUASI_ON_EVERY_DEVICE(Kernels4ph);

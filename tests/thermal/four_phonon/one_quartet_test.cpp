@@ -110,13 +110,11 @@ double check_rates(const Device& device, bool exchange) {
 }
 
 // Each row visits the process by itself: x with (y, y), y with (x, y) and (y, x), z with x and with
-// y as λ'. Where they share visits, a CPU visits it with y as λ'' alone, from (x, y) and (y, x).
+// y as λ'. Where they share visits, it is visited with y as λ'' alone, from (x, y) and (y, x).
 TEST_P(OneQuartet, HasTheRatesOfPencilAndPaper) {
   EXPECT_EQ(check_rates(GetParam(), false), 5.0);
   const double shared = check_rates(GetParam(), true);
-  if (GetParam().backend == Backend::kCpu) {
-    EXPECT_EQ(shared, 2.0);
-  }
+  EXPECT_EQ(shared, 2.0);
 }
 
 QUASI_ON_EVERY_DEVICE(OneQuartet);

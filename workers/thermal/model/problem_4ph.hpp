@@ -32,8 +32,6 @@ struct Problem4ph {
   std::vector<std::int32_t> star;        ///< [n_q], or empty if λ and λ' are not exchangeable
   std::vector<std::int32_t> star_size;   ///< [n_points], or empty
   std::vector<std::int32_t> precedence;  ///< [n_modes] if `star` is not empty
-  /// Difference of frequency by which a mode may be slower than a mode that precedes it.
-  double precedence_slack_rad_ps = 0.0;
   TotalOrder4ph totals;
   ContractionPlan4ph plan;
   std::vector<double> phase;  ///< [n_q][n_cells]{re, im}

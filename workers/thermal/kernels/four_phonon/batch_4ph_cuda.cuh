@@ -35,7 +35,8 @@ struct Batch4ph {
   /// Returns the bytes of the sums of one total momentum.
   static std::int64_t total_bytes(const Problem4ph& p) {
     const std::int64_t rows = static_cast<std::int64_t>(p.point.size()) * p.n_branches;
-    return rows * (kChannels4ph + (p.star.empty() ? 0 : kExchanged * p.n_branches)) *
+    return rows *
+           (kChannels4ph + (p.star.empty() ? 0 : kExchanged * p.n_branches + 2 * kChannels4ph)) *
            SumLayout4ph{static_cast<int>(p.temperatures_k.size())}.size() * 8;
   }
   /// Returns the bytes of the smallest batch: one table and its sums.

@@ -65,10 +65,8 @@ Tables4ph DeviceProblem4ph::tables() const {
                                            .pair_cell = plan_[8].data(),
                                            .phase = phase_.data()};
   if (t.exchange)
-    t.exchange = {.star = star_.data(),
-                  .star_size = star_size_.data(),
-                  .precedence = precedence_.data(),
-                  .precedence_slack_rad_ps = host_.exchange->precedence_slack_rad_ps};
+    t.exchange = {
+        .star = star_.data(), .star_size = star_size_.data(), .precedence = precedence_.data()};
   if (t.order)
     t.order = {.total = order_[0].data(),
                .star = order_[1].data(),

@@ -38,22 +38,6 @@ QUASI_HD inline double exchange_ratio_4ph(const Tables4ph& t, std::int32_t point
          t.exchange->star_size[t.exchange->star[q1]];
 }
 
-/// In a splitting λ → λ' + λ'' + λ''' the three products are interchangeable. Each process is
-/// enumerated once, with the product of lowest precedence as λ', and its weight is multiplied by
-/// three. Where several products have the lowest precedence, they share the weight. Slower modes
-/// precede faster ones: fewer modes are then λ', each with more processes. All modes of a star
-/// and degenerate set have one precedence, so that symmetry changes no sum.
-/// @return  factor of multiplicity_4ph; 0: the process is enumerated with another λ'
-QUASI_HD inline double splitting_share_4ph(const Tables4ph& t, std::int32_t mode1,
-                                           std::int32_t mode2, std::int32_t mode3) {
-  if (!t.exchange) return 1.0;
-  const std::int32_t* precedence = t.exchange->precedence;
-  const std::int32_t first = precedence[mode1], second = precedence[mode2],
-                     third = precedence[mode3];
-  if (second < first || third < first) return 0.0;
-  return 3.0 / (1 + static_cast<int>(second == first) + static_cast<int>(third == first));
-}
-
 /// Where all four phonons of a process share its visit, each process is enumerated once:
 ///
 ///   - λ + λ' + λ'' → λ''' with the phonon of highest precedence as λ'', and never as a
@@ -116,15 +100,6 @@ QUASI_HD inline void for_each_row_4ph(const Tables4ph& t, const Quartet4ph& quar
     visit(row_of(mode2), channel, ratio_of(mode2), mode3, mode0, mode1);
     visit(row_of(mode3), channel, ratio_of(mode3), mode2, mode0, mode1);
   }
-}
-
-/// False where λ' is too fast to precede a pair of this total energy. The slower phonon of a pair
-/// has at most half of the energy.
-/// @param energy_rad_ps  largest ω'' + ω''' in reach
-QUASI_HD inline bool may_precede_4ph(const Tables4ph& t, double omega1_rad_ps,
-                                     double energy_rad_ps) {
-  return !t.exchange ||
-         2.0 * (omega1_rad_ps - t.exchange->precedence_slack_rad_ps) <= energy_rad_ps;
 }
 
 inline constexpr int kExchanged = 2;  ///< number of channels with interchangeable λ, λ': ++ and +-

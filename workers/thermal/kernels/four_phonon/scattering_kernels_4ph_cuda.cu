@@ -10,6 +10,7 @@
 #include "workers/thermal/kernels/four_phonon/pending_sums_4ph_cuda.cuh"
 #include "workers/thermal/kernels/four_phonon/scatter/launch_scatter_4ph_cuda.cuh"
 #include "workers/thermal/kernels/four_phonon/scattering_kernels_4ph.hpp"
+#include "workers/thermal/kernels/four_phonon/sum_buffers_4ph_cuda.cuh"
 
 namespace quasi::thermal {
 
@@ -17,34 +18,6 @@ namespace {
 
 using cuda::DeviceBuffer;
 using namespace cuda4ph;
-
-/// Adds the partial sums of every total momentum of a batch to the total, in order.
-struct AddTotals {
-  const double* partial;
-  std::int64_t n_values;
-  int n_totals;
-  double* total;
-
-  QUASI_HD void operator()(std::int64_t index) const {
-    double value = total[index];
-    for (int i = 0; i < n_totals; ++i) value += partial[i * n_values + index];
-    total[index] = value;
-  }
-};
-
-/// Numbers that determine the sizes of the buffers of PendingSums. Buffers stay for the next
-/// problem if all are equal.
-struct BufferSizes {
-  std::int64_t modes = 0;
-  std::int32_t points = 0;
-  int branches = 0;
-  std::int64_t values = 0;
-  std::int32_t stars = 0, totals = 0;
-  bool exchange = false, symmetric = false;
-  int pending = 0;
-
-  bool operator==(const BufferSizes&) const = default;
-};
 
 class CudaScatteringKernels4ph : public ScatteringKernels4ph {
  public:
@@ -58,6 +31,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   void prepare(const Problem4ph& outline) override {
     use_device(device_);
     ScatterLauncher::load_kernels<Use::kRates>(outline.plan.n_atoms, outline.precision);
+    ScatterLauncher::load_kernels<Use::kShared>(outline.plan.n_atoms, outline.precision);
     cudaFuncAttributes attributes{};
     cuda::check(cudaFuncGetAttributes(&attributes, cuda::for_each_index_kernel<ContractFirst4ph>),
                 "contraction with λ");
@@ -88,9 +62,10 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     n_pairs_ = p.mesh.size() * p.n_branches * p.n_branches;
     thinned_partial_ = {};
     for (int i = 0; i < n_pending_; ++i) pending_[i].tables.use(t_, keys_);
+    if (t_.exchange) find_scales();
   }
 
-  std::string sums_form(const Problem4ph& /*problem*/) const override { return "splittings once"; }
+  std::string sums_form(const Problem4ph& /*problem*/) const override { return "processes once"; }
 
   std::vector<double> sums(std::int32_t first_total, std::int32_t last_total) override {
     use_device(device_);
@@ -145,7 +120,8 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     scatter.partial = thinned_partial_.data();
     scatter.thinning = {thinning.seed, thinning.draws, weight_sum.data()};
     scatter_all<Use::kThinned>(
-        pending_[0], first_total, last_total, scatter, [&](std::int32_t, std::int32_t totals) {
+        pending_[0], first_total, last_total, scatter, batch_.totals,
+        [&](std::int32_t, std::int32_t totals) {
           const auto n_values = static_cast<std::int64_t>(values);
           cuda::for_each_index(n_values,
                                AddTotals{thinned_partial_.data(), n_values, totals, total.data()},
@@ -162,6 +138,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
 
   void begin_collision(const CollisionRequest4ph& request) override {
     use_device(device_);
+    release_lists();  // the matrix needs their memory
     operator_.begin(request, t_.n_branches, t_.n_modes(), batch_.totals);
   }
 
@@ -174,7 +151,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     scatter.n_rows = operator_.rows();
     scatter.partial = operator_.partial();
     scatter.collision = operator_.target(t_.occupation + request.temperature * t_.n_modes());
-    scatter_all<Use::kCollision>(pending_[0], first_total, last_total, scatter,
+    scatter_all<Use::kCollision>(pending_[0], first_total, last_total, scatter, batch_.totals,
                                  [&](std::int32_t, std::int32_t totals) {
                                    operator_.add_places(totals, pending_[0].work.get());
                                  });
@@ -210,11 +187,17 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   }
 
   std::int64_t memory_bytes(const Problem4ph& p) const override {
-    return resident_bytes_4ph(p) + 2 * Batch4ph::wanted(p).bytes(p);
+    const Batch4ph wanted = Batch4ph::wanted(p);
+    const std::int64_t listed = SharedListBuffers::most_processes(
+        p, wanted.totals, (budget_bytes_ - resident_bytes_4ph(p)) / 2 - wanted.bytes(p));
+    return resident_bytes_4ph(p) +
+           2 * (wanted.bytes(p) + listed * SharedListBuffers::bytes_per_process(
+                                               static_cast<int>(p.temperatures_k.size())));
   }
 
  private:
   static constexpr std::int64_t kDefaultBudget_bytes = std::int64_t{8} << 30;
+  static constexpr std::int32_t kTotalsOfScales = 8;
 
   static Device used(const Device& device) {
     use_device(device);
@@ -247,21 +230,52 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     batch_bytes_ = batch_.bytes(p);
     const Tables4ph t = host_tables(p);
     n_values_ = t.n_rows() * kChannels4ph * SumLayout4ph{t.n_temperatures}.size();
-    const BufferSizes wanted_sizes{t.n_modes(),
-                                   t.n_points,
-                                   t.n_branches,
-                                   n_values_,
-                                   batch_.stars,
-                                   batch_.totals,
-                                   t.exchange.has_value(),
-                                   t.rules.broadening == Broadening::kSymmetric,
-                                   n_pending_};
+    const std::int64_t spare_bytes = (budget_bytes_ - resident_bytes_) / n_pending_ - batch_bytes_;
+    const BufferSizes wanted_sizes{
+        t.n_modes(),
+        t.n_points,
+        t.n_branches,
+        n_values_,
+        batch_.stars,
+        batch_.totals,
+        t.exchange.has_value(),
+        t.rules.broadening == Broadening::kSymmetric,
+        n_pending_,
+        SharedListBuffers::most_processes(p, batch_.totals, spare_bytes)};
     for (PendingSums& pending : pending_) pending.first = pending.last = 0;
     if (wanted_sizes == sizes_) return;
     sizes_ = {};
     for (PendingSums& pending : pending_) pending.release();
-    for (int i = 0; i < n_pending_; ++i) pending_[i].allocate(t, batch_, n_values_);
+    for (int i = 0; i < n_pending_; ++i)
+      pending_[i].allocate(t, batch_, n_values_, wanted_sizes.listed);
     sizes_ = wanted_sizes;
+  }
+
+  /// Frees the lists of processes. Sums before the next `load` do without.
+  void release_lists() {
+    for (PendingSums& pending : pending_) {
+      pending.work.synchronize("four-phonon scattering");
+      pending.list = {};
+    }
+    sizes_.listed = 0;
+  }
+
+  /// Finds the units of the integer sums from all processes of a few total momenta. Every device
+  /// takes these total momenta.
+  void find_scales() {
+    const auto n_q = static_cast<std::int32_t>(problem_->mesh.size());
+    const std::int32_t first = (n_q - std::min(n_q, kTotalsOfScales)) / 2;
+    PendingSums& pending = pending_[0];
+    ScatterArguments scatter = arguments();
+    scatter.tables = t_.without_exchange();
+    scatter.partial = pending.partial.data();
+    pending.total.zero("scales of sums", pending.work.get());
+    scatter_all<Use::kRates>(
+        pending, first, n_q - first, scatter, batch_.totals,
+        [&](std::int32_t, std::int32_t totals) { pending.add_totals(totals, pending.work.get()); });
+    const auto sums = cuda::to_host(pending.total, "scales of sums", pending.work.get());
+    scales_ =
+        SharedScaleBuffers(SharedScales4ph::of(host_tables(*problem_), sums, n_q - 2 * first));
   }
 
   PendingSums* pending_of(std::int32_t first, std::int32_t last) {
@@ -282,25 +296,22 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
     pending->total.zero("sums", stream);
     ScatterArguments scatter = arguments();
     scatter.partial = pending->partial.data();
-    scatter.exchanged = pending->exchanged.data();
-    scatter_all<Use::kRates>(
-        *pending, first_total, last_total, scatter, [&](std::int32_t first, std::int32_t totals) {
-          if (t_.exchange) {
-            const int size = SumLayout4ph{t_.n_temperatures}.size();
-            cuda::for_each_index(static_cast<std::int64_t>(totals) * t_.n_points,
-                                 ExchangePartners4ph{t_, first, pending->partner.data()},
-                                 "partners", stream);
-            cuda::for_each_index(
-                totals * t_.n_rows() * kExchanged * size,
-                AddExchanged4ph{t_, first, size, pending->partner.data(), pending->exchanged.data(),
-                                pending->partial.data()},
-                "sums by λ'", stream);
-          }
-          cuda::for_each_index(
-              n_values_,
-              AddTotals{pending->partial.data(), n_values_, totals, pending->total.data()},
-              "sums by total momentum", stream);
-        });
+    if (t_.exchange) {
+      scatter.exchanged = pending->exchanged.data();
+      scatter.shared = scales_.with(pending->shared.data());
+      const std::int32_t most =
+          pending->list.totals_that_fit(scales_.processes(), t_.n_rows(), batch_.totals);
+      scatter.list = pending->list.view(most);
+      scatter_all<Use::kShared>(*pending, first_total, last_total, scatter, most,
+                                [&](std::int32_t first, std::int32_t totals) {
+                                  pending->finish_batch(t_, scatter.shared, scatter.list, first,
+                                                        totals);
+                                });
+    } else {
+      scatter_all<Use::kRates>(
+          *pending, first_total, last_total, scatter, batch_.totals,
+          [&](std::int32_t, std::int32_t totals) { pending->add_totals(totals, stream); });
+    }
     cuda::check(
         cudaMemcpyAsync(pending->result.data(), pending->total.data(),
                         pending->result.size() * sizeof(double), cudaMemcpyDeviceToHost, stream),
@@ -312,36 +323,29 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   }
 
   ScatterArguments arguments() const {
-    return {.tables = t_,
-            .keys = keys_,
-            .path = path_.view(),
-            .path_order = path_.order(),
-            .kind = {},
-            .partner_point = nullptr,
-            .energy_number = energy_number_.data(),
-            .per_window_norm = 1.0 / t_.rules.window_norm,
-            .n_pairs_table = n_pairs_,
-            .first_total = 0,
-            .first_star = 0,
-            .group = launcher_.group(),
-            .first_row = 0,
-            .n_rows = t_.n_rows(),
-            .partial = nullptr,
-            .exchanged = nullptr,
-            .collision = {},
-            .thinning = {}};
+    ScatterArguments a{};
+    a.tables = t_;
+    a.keys = keys_;
+    a.path = path_.view();
+    a.path_order = path_.order();
+    a.energy_number = energy_number_.data();
+    a.per_window_norm = 1.0 / t_.rules.window_norm;
+    a.n_pairs_table = n_pairs_;
+    a.group = launcher_.group();
+    a.n_rows = t_.n_rows();
+    return a;
   }
 
   /// Launches the kernels of all batches of [first_total, last_total), and calls add(first, totals)
   /// after each, in order.
+  /// @param most  total momenta of a batch, at most
   template <Use kUse, typename Add>
   void scatter_all(PendingSums& pending, std::int32_t first_total, std::int32_t last_total,
-                   ScatterArguments scatter, const Add& add) {
+                   ScatterArguments scatter, std::int32_t most, const Add& add) {
     const Tables4ph host = host_tables(*problem_);
     for (std::int32_t first = first_total, end = first; first < last_total; first = end) {
       const std::int32_t star = host.star_at(first);
-      while (end < last_total && end - first < batch_.totals &&
-             host.star_at(end) - star < batch_.stars)
+      while (end < last_total && end - first < most && host.star_at(end) - star < batch_.stars)
         ++end;
       pending.used.hold(pending.tables_first.get(), "four-phonon scattering");
       pending.tables.make(star, host.star_at(end - 1) - star + 1, scatter.kind,
@@ -371,6 +375,7 @@ class CudaScatteringKernels4ph : public ScatteringKernels4ph {
   Tables4ph t_{};  ///< views of arrays_ and contracted_
   DeviceBuffer<Complex<double>> contracted_;
   DeviceBuffer<double2> energy_number_;
+  SharedScaleBuffers scales_;
   PairKeys4ph keys_{};
   ScatterLauncher launcher_;
   std::int64_t n_pairs_ = 0;   ///< last pairs of one total momentum

@@ -52,8 +52,7 @@ Tables4ph host_tables(const Problem4ph& problem) {
   if (!problem.star.empty())
     t.exchange = {.star = problem.star.data(),
                   .star_size = problem.star_size.data(),
-                  .precedence = problem.precedence.data(),
-                  .precedence_slack_rad_ps = problem.precedence_slack_rad_ps};
+                  .precedence = problem.precedence.data()};
   const TotalOrder4ph& totals = problem.totals;
   if (!totals.total.empty())
     t.order = {.total = totals.total.data(),

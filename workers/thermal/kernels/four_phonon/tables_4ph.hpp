@@ -52,7 +52,6 @@ struct ExchangeArrays4ph {
   const std::int32_t* star;        ///< [n_q] number of the star's point among the points
   const std::int32_t* star_size;   ///< [n_points]
   const std::int32_t* precedence;  ///< [n_modes]
-  double precedence_slack_rad_ps;
 };
 
 /// Arrays of TotalOrder4ph.

@@ -23,16 +23,11 @@ void order_precedence_4ph(Problem4ph& problem) {
   for (std::size_t n = 0; n < sets.size(); ++n)
     place[std::get<1>(sets[n]) * nb + std::get<2>(sets[n])] = static_cast<std::int32_t>(n);
   problem.precedence.resize(problem.omega_rad_ps.size());
-  double slack = 0.0;
   for (std::size_t mode = 0; mode < problem.precedence.size(); ++mode) {
     const auto star = static_cast<std::size_t>(problem.star[mode / nb]);
     const std::size_t set = star * nb + first_branch[star * nb + mode % nb];
     problem.precedence[mode] = place[set];
-    // The slack bounds the difference between a mode and the first mode of its set.
-    slack = std::max(slack, std::abs(problem.omega_rad_ps[mode] -
-                                     std::get<0>(sets[static_cast<std::size_t>(place[set])])));
   }
-  problem.precedence_slack_rad_ps = 2.0 * slack + 1e-9;
 }
 
 }  // namespace quasi::thermal

@@ -119,10 +119,10 @@ __device__ __forceinline__ void sum_of_warp(const ScatterBlock<V>& b, const SumL
 }
 
 /// Moves the remaining processes with the code `key` (see key_of) out of `left`. @return  their
-/// number in the warp; `sixths` gets six times their multiplicity in the lane
+/// number in the warp; `parts` gets kParts times their multiplicity in the lane
 template <typename V>
 __device__ __forceinline__ int take_processes(int key, bool both, WeighedProcesses<V>& left,
-                                              WeighedProcesses<V>& taken, int& sixths) {
+                                              WeighedProcesses<V>& taken, int& parts) {
   int count = 0;
 #pragma unroll
   for (int i = 0; i < V::kPerThread; ++i) {
@@ -130,7 +130,7 @@ __device__ __forceinline__ int take_processes(int key, bool both, WeighedProcess
     taken.at[i] = left.at[i];
     taken.code[i] = code >= 0 && (both ? code % kNormalBit : code % 4) == key ? code : -1;
     if (taken.code[i] >= 0) {
-      sixths += code >> kSixthsShift;
+      parts += code >> kPartsShift;
       left.code[i] = -1;
     }
     count += __popc(__ballot_sync(0xffffffffu, taken.code[i] >= 0));
@@ -167,18 +167,20 @@ __device__ __forceinline__ void add_rates(const ScatterArguments& a, const Scatt
     WeighedProcesses<V> taken;
     taken.channel = V::channel(c);
     taken.branch = key / 4;
-    int sixths = 0;
-    const int count = take_processes(key, b.both, left, taken, sixths);
+    int parts = 0;
+    const int count = take_processes(key, b.both, left, taken, parts);
     for (int temperature = 0; temperature < a.tables.n_temperatures; ++temperature) {
       RateTerms terms;
       sum_of_lane(a, b, temperature, taken, squared, terms);
       sum_of_warp(b, layout, temperature, terms, own_sum, other_sum);
     }
-    const int six = __reduce_add_sync(0xffffffffu, sixths);
+    const int all_parts = __reduce_add_sync(0xffffffffu, parts);
     if (b.lane == 0) {
+      // Twelfths are not rounded: the sum over all total momenta is a number of sixths.
+      const double six = V::kShared ? 0.5 * all_parts : all_parts;
       own_sum[layout.six_count()] += six;
       own_sum[layout.evaluations()] += count;
-      if (b.both) other_sum[layout.six_count()] += rint(b.ratio * six);
+      if (b.both) other_sum[layout.six_count()] += b.ratio * six;
     }
   }
 }

@@ -62,6 +62,20 @@ __device__ __forceinline__ bool is_trivial_redistribution(const Tables4ph& t,
   return exchanges_nothing(t.set[b.representative_mode0], t.set[mode1], t.set[mode2], t.set[mode3]);
 }
 
+/// Returns the number of quartet_share_4ph() for share_of_number(); 0 if the process is visited
+/// from another pair.
+__device__ __forceinline__ int share_number(Channel4ph channel, const Query& query,
+                                            PairPrecedence pair) {
+  if (channel == Channel4ph::kRecombination) {
+    if (pair.second < query.high) return 0;
+    return 1 + static_cast<int>(pair.second == query.high) +
+           static_cast<int>(pair.second == query.low);
+  }
+  const std::int32_t low = min(pair.second, pair.third), high = max(pair.second, pair.third);
+  if (low != query.low) return low > query.low ? 2 : 0;
+  return high < query.high ? 0 : high > query.high ? 2 : 4;
+}
+
 /// Tests a candidate with a sieve that lets every process pass, and few others.
 template <typename V>
 __device__ __forceinline__ bool sieve(const ScatterArguments& a, const ScatterBlock<V>& b,
@@ -91,8 +105,11 @@ __device__ __forceinline__ bool sieve(const ScatterArguments& a, const ScatterBl
   if (!cursor.sieve.passes(candidate.test.x, width) ||
       !multiplicity_may_be(channel, t.rules.exact_weights, mode1, modes.mode2))
     return false;
-  if (V::kSign < 0 && !(splitting_share_4ph(t, mode1, modes.mode2, modes.mode3) > 0.0))
-    return false;
+  if constexpr (V::kShared) {
+    const int share = share_number(channel, query, columns.precedence[at]);
+    if (share == 0) return false;
+    candidate.code |= share << kShareShift;
+  }
   if (!symmetric || channel != Channel4ph::kRedistribution) return true;
   return !is_trivial_redistribution(t, b, mode1, modes.mode2, modes.mode3);
 }
@@ -104,10 +121,10 @@ __device__ __forceinline__ void enqueue(const ScatterBlock<V>& b, bool accepted,
                                         const Candidate& candidate, CandidateCursor& cursor) {
   const Queue& queue = b.queue;
   for (unsigned left = __ballot_sync(0xffffffffu, accepted); left != 0;) {
-    const int branch =
-        __shfl_sync(0xffffffffu, candidate.code, __ffs(static_cast<int>(left)) - 1) / 4;
+    const int branch = __shfl_sync(0xffffffffu, candidate.code, __ffs(static_cast<int>(left)) - 1) %
+                       kNormalBit / 4;
     const unsigned same_branch =
-        __ballot_sync(0xffffffffu, accepted && candidate.code / 4 == branch);
+        __ballot_sync(0xffffffffu, accepted && candidate.code % kNormalBit / 4 == branch);
     left &= ~same_branch;
     if (V::kPerThread == 2 && branch != cursor.newest_branch && cursor.queued % 2 == 1) {
       if (b.lane == 0) queue.code[cursor.queued] = -1;

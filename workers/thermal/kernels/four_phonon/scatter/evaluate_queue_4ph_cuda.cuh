@@ -1,6 +1,7 @@
 #pragma once
 
 #include "workers/thermal/kernels/four_phonon/scatter/accumulate_4ph_cuda.cuh"
+#include "workers/thermal/kernels/four_phonon/scatter/share_4ph_cuda.cuh"
 #include "workers/thermal/kernels/four_phonon/scatter/swapped_elements_4ph_cuda.cuh"
 #include "workers/thermal/kernels/four_phonon/scatter/weigh_process_4ph_cuda.cuh"
 
@@ -45,6 +46,7 @@ __device__ __forceinline__ void evaluate_rates(const ScatterArguments& a, const 
   }
   __syncwarp();
   add_rates(a, b, at, squared);
+  if constexpr (V::kShared) share_processes(a, b, at, squared);
 }
 
 /// Weighs `count` entries of the queue, evaluates those that count, and adds them to the collision
@@ -84,8 +86,9 @@ template <typename V>
 __device__ __forceinline__ void evaluate(const ScatterArguments& a, const ScatterBlock<V>& b,
                                          int count) {
   const int first = V::kPerThread * b.lane;
-  const auto* of = b.pair + b.queue.code[first < count ? first : 0] / 4 * a.tables.n_pairs * 9;
-  if constexpr (V::kUse == Use::kRates)
+  const auto* of =
+      b.pair + b.queue.code[first < count ? first : 0] % kNormalBit / 4 * a.tables.n_pairs * 9;
+  if constexpr (sums_rates(V::kUse))
     evaluate_rates(a, b, count, of);
   else
     evaluate_terms(a, b, count, of);

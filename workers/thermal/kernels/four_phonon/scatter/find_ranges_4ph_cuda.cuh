@@ -25,9 +25,7 @@ __device__ __forceinline__ TableInterval find_interval(const ScatterArguments& a
   const auto kind = V::kSign > 0 && channel == 0 ? PairKind4ph::kDifference : PairKind4ph::kSum;
   const double energy = t.omega[mode0] + V::kSign * omega1;
   const double reach = a.keys.reach(t.rules, pair_class, t.p(mode0), t.p(mode1));
-  if (!(omega1 > 0.0 && (kind == PairKind4ph::kDifference || energy > 0.0) &&
-        (V::kSign > 0 || may_precede_4ph(t, omega1, energy + reach))))
-    return {};
+  if (!(omega1 > 0.0 && (kind == PairKind4ph::kDifference || energy > 0.0))) return {};
   const std::uint32_t low = a.keys.energy_key(kind, energy - reach);
   const std::uint32_t high = a.keys.energy_key(kind, energy + reach);
   const std::int32_t* bins =
@@ -72,8 +70,15 @@ __device__ __forceinline__ std::int32_t find_ranges(const ScatterArguments& a,
   if (static_cast<int>(threadIdx.x) < b.branches) {
     const std::int32_t mode1 = b.representative_q1 * b.n_branches + b.first_branch +
                                static_cast<std::int32_t>(threadIdx.x);
-    ranges.query[threadIdx.x] = {t.omega[b.representative_mode0] + V::kSign * t.omega[mode1],
-                                 spread_sums(t.p(b.representative_mode0), t.p(mode1))};
+    Query& query = ranges.query[threadIdx.x];
+    query.energy = t.omega[b.representative_mode0] + V::kSign * t.omega[mode1];
+    query.spread = spread_sums(t.p(b.representative_mode0), t.p(mode1));
+    if constexpr (V::kShared) {
+      const std::int32_t of_lambda = t.exchange->precedence[b.representative_mode0],
+                         of_partner = t.exchange->precedence[mode1];
+      query.low = min(of_lambda, of_partner);
+      query.high = max(of_lambda, of_partner);
+    }
   }
   return n_candidates;
 }

@@ -40,7 +40,7 @@ class ScatterLauncher {
     };
     for (const Form4ph form : {Form4ph::kPairs, Form4ph::kSwapped}) {
       if (form == Form4ph::kSwapped && n_atoms != 2) continue;
-      if (precision == Precision::kMixed && kUse == Use::kRates)
+      if (precision == Precision::kMixed && sums_rates(kUse))
         visit_variants<kUse, float>(n_atoms, form, load);
       else
         visit_variants<kUse, double>(n_atoms, form, load);
@@ -54,7 +54,7 @@ class ScatterLauncher {
   /// @param totals  total momenta of the launch
   template <Use kUse>
   void launch(const ScatterArguments& arguments, std::int32_t totals, cudaStream_t stream) const {
-    if constexpr (kUse == Use::kRates)
+    if constexpr (sums_rates(kUse))
       if (precision_ == Precision::kMixed)
         return launch_for_atoms<kUse, float>(arguments, totals, stream);
     launch_for_atoms<kUse, double>(arguments, totals, stream);
@@ -66,8 +66,7 @@ class ScatterLauncher {
 
   template <typename Real>
   int shared_bytes(int group, int channels, Use use) const {
-    const int exchanged =
-        exchanges_ ? exchanged_in_shared(use, channels == 2 ? 1 : -1, group, n_temperatures_) : 0;
+    const int exchanged = exchanged_in_shared(use, group, n_temperatures_);
     return elements_bytes<Real>(group, n_pairs_) + group * n_branches_ * 16 +
            kWarps * (sums_in_shared(use, channels, n_temperatures_) + exchanged) * 8 +
            kWarps * queue_bytes(form_) + slot_bytes(form_) + n_steps_ * 4;
@@ -77,7 +76,7 @@ class ScatterLauncher {
     group_ = std::min(kGroup, n_branches_);
     const auto needed = [&] {
       return std::max(shared_bytes<double>(group_, 2, Use::kThinned),
-                      shared_bytes<double>(group_, 2, Use::kRates));
+                      shared_bytes<double>(group_, 2, exchanges_ ? Use::kShared : Use::kRates));
     };
     while (group_ > 1 && needed() > kSharedGoal_bytes) --group_;
     // each group gets about equally many branches
@@ -110,12 +109,14 @@ class ScatterLauncher {
     });
   }
 
-  /// Calls visit<V, kBlocks>() for the variants V of both signs. kBlocks is the least number of
-  /// blocks on a multiprocessor, which bounds the registers.
+  /// Calls visit<V, kBlocks>() for the variants V of both signs, or of ++ and +- alone where these
+  /// visit the splittings. kBlocks is the least number of blocks on a multiprocessor, which bounds
+  /// the registers.
   template <int kAtoms, Form4ph kForm, Use kUse, typename Real, int kBlocks, typename Visit>
   static void visit_signs(const Visit& visit) {
     visit.template operator()<ScatterVariant<1, kAtoms, kForm, kUse, Real>, kBlocks>();
-    visit.template operator()<ScatterVariant<-1, kAtoms, kForm, kUse, Real>, kBlocks>();
+    if constexpr (kUse != Use::kShared)
+      visit.template operator()<ScatterVariant<-1, kAtoms, kForm, kUse, Real>, kBlocks>();
   }
   template <Use kUse, typename Real, typename Visit>
   static void visit_variants(int n_atoms, Form4ph form, const Visit& visit) {

@@ -29,6 +29,7 @@ class PairTableStore {
       kind.energy = {entries, "energies of last pairs"};
       kind.spread = {symmetric ? entries : 0, "widths of last pairs"};
       kind.modes = {entries, "last pairs"};
+      kind.precedence = {outline.exchange ? entries : 0, "precedence of last pairs"};
     }
     std::size_t bytes = 0;
     sort(nullptr, bytes, static_cast<std::int64_t>(entries), nullptr);
@@ -47,7 +48,8 @@ class PairTableStore {
   static std::int64_t bytes(const Tables4ph& tables) {
     const std::int64_t pairs = tables.n_modes() * tables.n_branches;
     const bool symmetric = tables.rules.broadening == Broadening::kSymmetric;
-    return pairs * (16 + 2 * (symmetric ? 48 : 32)) + 2 * PairKeys4ph::kClasses * (kBins + 1) * 4;
+    return pairs * (16 + 2 * ((symmetric ? 48 : 32) + (tables.exchange ? 8 : 0))) +
+           2 * PairKeys4ph::kClasses * (kBins + 1) * 4;
   }
 
   /// Makes the tables of a run of stars, by PairKind4ph, unless the last call made them.
@@ -68,9 +70,10 @@ class PairTableStore {
     cuda::DeviceBuffer<PairEnergy> energy;
     cuda::DeviceBuffer<PairSpread> spread;
     cuda::DeviceBuffer<PairModes> modes;
+    cuda::DeviceBuffer<PairPrecedence> precedence;
   };
   static PairColumns columns(const Kind& kind) {
-    return {kind.energy.data(), kind.spread.data(), kind.modes.data()};
+    return {kind.energy.data(), kind.spread.data(), kind.modes.data(), kind.precedence.data()};
   }
   /// Sorts the keys. Bits of keys below the bins of the index do not matter; equal keys keep the
   /// order of the pairs.

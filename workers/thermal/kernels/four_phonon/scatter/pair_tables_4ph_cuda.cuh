@@ -64,10 +64,15 @@ struct alignas(16) PairModes {
   double z;                   ///< the third component
   std::int32_t mode2, mode3;  ///< points in the frame of the star's representative
 };
+/// Precedence of λ'' and λ''' where phonons share visits (exchange_4ph.hpp).
+struct alignas(8) PairPrecedence {
+  std::int32_t second, third;
+};
 struct PairColumns {
-  PairEnergy* energy;  ///< [places·n_pairs]
-  PairSpread* spread;  ///< [places·n_pairs]; symmetric kind only
-  PairModes* modes;    ///< [places·n_pairs]
+  PairEnergy* energy;          ///< [places·n_pairs]
+  PairSpread* spread;          ///< [places·n_pairs]; symmetric kind only
+  PairModes* modes;            ///< [places·n_pairs]
+  PairPrecedence* precedence;  ///< [places·n_pairs]; with exchange only
 };
 
 struct FillColumns {
@@ -86,6 +91,9 @@ struct FillColumns {
     const std::int32_t mode3 =
         tables.mesh.add(representative, mode2 / nb, kind == PairKind4ph::kSum ? -1 : 1) * nb +
         pair[index] % nb;
+    if (tables.exchange)
+      columns.precedence[index] = {tables.exchange->precedence[mode2],
+                                   tables.exchange->precedence[mode3]};
     const double energy = kind == PairKind4ph::kSum ? tables.omega[mode2] + tables.omega[mode3]
                                                     : tables.omega[mode3] - tables.omega[mode2];
     if (tables.rules.broadening != Broadening::kSymmetric) {

@@ -8,6 +8,7 @@
 #include "workers/thermal/kernels/four_phonon/scatter/matrix_element_4ph_cuda.cuh"
 #include "workers/thermal/kernels/four_phonon/scatter/pair_tables_4ph_cuda.cuh"
 #include "workers/thermal/kernels/four_phonon/scatter/partner_point_4ph_cuda.cuh"
+#include "workers/thermal/kernels/four_phonon/shared_list_4ph_cuda.cuh"
 
 /// Arguments of the scattering kernel and the sizes of its arrays in shared memory.
 namespace quasi::thermal::cuda4ph {
@@ -32,10 +33,13 @@ static_assert(kContractionSlots * kGroup * 9 * 16 <= slot_bytes(Form4ph::kSwappe
 
 /// Result that is computed from the processes.
 enum class Use {
-  kRates,      ///< SumLayout4ph of each row and channel
+  kRates,      ///< SumLayout4ph of each row and channel, where each row visits its processes
+  kShared,     ///< SumLayout4ph, where all four phonons of a process share its visit
   kCollision,  ///< rows of the collision operator
   kThinned,    ///< ThinnedLayout4ph of each row and channel; only drawn processes are evaluated
 };
+
+constexpr bool sums_rates(Use use) { return use == Use::kRates || use == Use::kShared; }
 
 struct ScatterArguments {
   Tables4ph tables;
@@ -58,9 +62,11 @@ struct ScatterArguments {
   /// [places][n_rows][channels][layout]; for the collision operator [places][n_rows][2 signs][2]:
   /// the sums of Γ and of |Γ|.
   double* partial;
-  double* exchanged;  ///< AddExchanged4ph::exchanged; rates only
+  double* exchanged;  ///< AddExchanged4ph::exchanged; Use::kShared only
   CollisionTarget collision;
   Thinning4ph thinning;  ///< weight_sum on the device
+  SharedSums4ph shared;  ///< of Use::kShared
+  SharedList list;       ///< of Use::kShared
 };
 
 /// A of the branches s' that a block holds at once.
@@ -79,9 +85,8 @@ inline __host__ __device__ int sums_in_shared(Use use, int channels, int n_tempe
 }
 
 /// Sums for λ' of the branches s' that a block holds at once, where λ and λ' are exchangeable.
-inline __host__ __device__ int exchanged_in_shared(Use use, int sign, int group,
-                                                   int n_temperatures) {
-  return use == Use::kRates && sign > 0 ? group * kExchanged * values_of(use, n_temperatures) : 0;
+inline __host__ __device__ int exchanged_in_shared(Use use, int group, int n_temperatures) {
+  return use == Use::kShared ? group * kExchanged * values_of(use, n_temperatures) : 0;
 }
 
 }  // namespace quasi::thermal::cuda4ph

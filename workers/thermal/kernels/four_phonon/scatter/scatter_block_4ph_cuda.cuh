@@ -22,6 +22,9 @@ struct ScatterVariant {
   static constexpr Use kUse = use;
   static constexpr int kChannels = kSign > 0 ? 2 : 1;
   static constexpr bool kCollision = kUse == Use::kCollision;
+  static constexpr bool kShared = kUse == Use::kShared;
+  /// Parts of a process that the queue counts: multiplicities are sixths, shares of them twelfths.
+  static constexpr int kParts = kShared ? 12 : 6;
   static constexpr int kPerThread = processes_of_thread(kForm);
   static constexpr int kPerWarp = 32 * kPerThread;
   /// Channel of a number below kChannels.
@@ -36,23 +39,32 @@ static_assert(kGroup < 8);
 
 /// Queue of the accepted candidates of a warp, in the order of the sorted table.
 struct Queue {
-  double2* test;       ///< Δω and (σ/sb)²; once weighed: density and delta of ProcessTerm
-  int2* modes;         ///< λ'' and λ''' with the points of the star's representative
-  std::int32_t* code;  ///< s' within the group · 4 + channel; −1: an empty entry
+  double2* test;  ///< Δω and (σ/sb)²; once weighed: density and delta of ProcessTerm
+  int2* modes;    ///< λ'' and λ''' with the points of the star's representative
+  /// s' within the group · 4 + channel; for Use::kShared also the number of the share; an empty
+  /// entry has −1
+  std::int32_t* code;
 };
 constexpr int queue_bytes(Form4ph form) {
   return queue_length(form) *
          static_cast<int>(sizeof(double2) + sizeof(int2) + sizeof(std::int32_t));
 }
 static_assert(queue_bytes(Form4ph::kSwapped) % 16 == 0 && queue_bytes(Form4ph::kPairs) % 16 == 0);
-/// Bits of Queue::code once a process is weighed: whether it is normal, and 6 times its
+/// Bits of Queue::code once a process is weighed: whether it is normal, and kParts times its
 /// multiplicity.
-constexpr int kNormalBit = 1 << 8, kSixthsShift = 9;
+constexpr int kNormalBit = 1 << 8, kPartsShift = 9;
+/// First bit of the number of the share in Queue::code before a process is weighed.
+constexpr int kShareShift = 8;
+/// Returns quartet_share_4ph() by its number.
+__device__ __forceinline__ double share_of_number(int number) {
+  return number == 1 ? 2.0 : number == 2 ? 1.0 : number == 3 ? 2.0 / 3.0 : 0.5;
+}
 
 /// Energy and spread of λ and one λ', against which candidates are tested.
 struct Query {
   double energy;  ///< ω ± ω'
   SpreadSums spread;
+  std::int32_t low, high;  ///< precedence of λ and λ' in rising order; Use::kShared only
 };
 
 /// Ranges of candidates of a group of branches s', without the empty ones. In shared memory.
@@ -93,11 +105,12 @@ struct ScatterBlock {
   std::int32_t q0, q1, mode0;
   std::int32_t representative_mode0;  ///< λ in the frame of the star's representative
   std::int32_t representative_q0, representative_q1;
-  int weight;                   ///< points that q' stands for
-  bool both;                    ///< adds to the row of λ' too (exchange_4ph.hpp)
-  double ratio;                 ///< exchange_ratio_4ph where `both`
-  double per_omega0;            ///< 1/ω, ps
-  std::int32_t table;           ///< number of the table among those of the launch
+  int weight;          ///< points that q' stands for
+  bool both;           ///< adds to the row of λ' too (exchange_4ph.hpp)
+  double ratio;        ///< exchange_ratio_4ph where `both`
+  int half_pairs;      ///< twice the pairs of points of a visit of weight 1 (for_each_row_4ph)
+  double per_omega0;   ///< 1/ω, ps
+  std::int32_t table;  ///< number of the table among those of the launch
   const std::int32_t* rotated;  ///< [n_q] representative's frame → frame of Q; null: the same
 
   // Shared memory.
@@ -158,11 +171,12 @@ __device__ __forceinline__ bool find_row(const ScatterArguments& a, ScatterBlock
   b.q1 = partner_point.q1;
   b.mode0 = b.q0 * b.n_branches + b.row % b.n_branches;
   b.weight = partner_point.weight < 0 ? -partner_point.weight : partner_point.weight;
-  b.both = V::kUse == Use::kRates && V::kSign > 0 && partner_point.weight < 0;
+  b.both = V::kShared && partner_point.weight < 0;
   const double omega0 = t.omega[b.mode0];
   if (b.weight == 0 || !(omega0 > 0.0)) return false;
   b.per_omega0 = 1.0 / omega0;
   b.ratio = b.both ? exchange_ratio_4ph(t, b.point, b.q1) : 0.0;
+  if constexpr (V::kShared) b.half_pairs = (b.both ? 2 : 1) * t.exchange->star_size[b.point];
   b.table = t.star_at(a.first_total + position) - a.first_star;
   b.representative_q0 = partner_point.representative_q0;
   b.representative_q1 = partner_point.representative_q1;
@@ -192,8 +206,7 @@ __device__ __forceinline__ void divide_shared_memory(const ScatterArguments& a, 
   b.slot = reinterpret_cast<Complex<double>*>(slots) + threadIdx.x;
   b.sum = reinterpret_cast<double*>(slots + slot_bytes(V::kForm));
   b.exchanged = b.sum + kWarps * b.n_sums;
-  b.n_exchanged =
-      t.exchange ? exchanged_in_shared(V::kUse, V::kSign, a.group, t.n_temperatures) : 0;
+  b.n_exchanged = exchanged_in_shared(V::kUse, a.group, t.n_temperatures);
   b.program = reinterpret_cast<std::uint32_t*>(b.exchanged + kWarps * b.n_exchanged);
   for (int i = threadIdx.x; V::kAtoms > 0 && i < a.path.n_steps; i += kThreads)
     b.program[i] = a.path.program[i];

@@ -51,7 +51,7 @@ __device__ __forceinline__ ProcessTerm weigh_process(const ScatterArguments& a,
   ProcessTerm p;
   const int code = b.queue.code[at];
   p.channel = code % 4;
-  p.branch = code / 4;
+  p.branch = code % kNormalBit / 4;
   p.mode1 = b.q1 * b.n_branches + b.first_branch + p.branch;
   const Channel4ph channel = V::channel(p.channel);
   p.mode2 = last.mode2;
@@ -63,7 +63,7 @@ __device__ __forceinline__ ProcessTerm weigh_process(const ScatterArguments& a,
         b.queue.test[at].x, b.queue.test[at].y);
   else
     process = test_candidate_4ph(t, channel, b.mode0, p.mode1, p.mode2, p.mode3);
-  if (V::kSign < 0) process.multiplicity *= splitting_share_4ph(t, p.mode1, p.mode2, p.mode3);
+  if (V::kShared) process.multiplicity *= share_of_number(code >> kShareShift);
   if (!(process.multiplicity > 0.0)) return ProcessTerm{};
   p.multiplicity = process.multiplicity * b.weight;
   p.delta = p.multiplicity *
@@ -80,7 +80,7 @@ __device__ __forceinline__ ProcessTerm weigh_process(const ScatterArguments& a,
 }
 
 /// Replaces an entry of the queue by its weights for add_rates: density and delta in `test`; in
-/// `code` also the flag of a normal process and six times its multiplicity.
+/// `code` also the flag of a normal process and kParts times its multiplicity.
 template <typename V>
 __device__ __forceinline__ void store_weights(const ScatterArguments& a, const ScatterBlock<V>& b,
                                               int at, const LastTwo& last) {
@@ -90,8 +90,8 @@ __device__ __forceinline__ void store_weights(const ScatterArguments& a, const S
     b.slot[(at % V::kPerThread) * kThreads] = {p.number2, p.number3};
   b.queue.code[at] = p.channel < 0
                          ? -1
-                         : b.queue.code[at] | (p.normal ? kNormalBit : 0) |
-                               static_cast<int>(rint(6.0 * p.multiplicity)) << kSixthsShift;
+                         : b.queue.code[at] % kNormalBit | (p.normal ? kNormalBit : 0) |
+                               static_cast<int>(rint(V::kParts * p.multiplicity)) << kPartsShift;
 }
 
 }  // namespace quasi::thermal::cuda4ph
