@@ -28,8 +28,8 @@ struct PendingSums {
   /// Makes the tables, which are small and which `work` needs.
   cuda::Stream tables_first{cuda::StreamPriority::kUrgent};
   cuda::Stream work{cuda::StreamPriority::kNormal};
-  /// Adds up the sums of each batch while `work` of the other range runs.
-  cuda::Stream finish{cuda::StreamPriority::kNormal};
+  /// Adds up the sums of each batch. It is urgent, so that the buffers of the batch are free soon.
+  cuda::Stream finish{cuda::StreamPriority::kUrgent};
   cuda::Event made, used, scattered, folded, done;
   PairTableStore tables;
   cuda::DeviceBuffer<double> partial, exchanged, total;
