@@ -194,8 +194,8 @@ TEST(Sweep, AFailureOnOneDeviceEndsTheOthersWithTheirPoint) {
   const Device cpu = find_device("cpu");
   int finished = 0;
   const SweepOptions options{.devices = {cpu, cpu},
-                             .on_finished = [&](const std::map<int, PointResult>& points) {
-                               finished += static_cast<int>(points.size());
+                             .on_finished = [&](const std::map<int, PointResult>& found) {
+                               finished += static_cast<int>(found.size());
                              }};
   SilentProgress silent;
   EXPECT_THROW(run_sweep(deck, options, silent), InvalidInput);

@@ -69,7 +69,7 @@ TEST(PseudobandPerturbation, IsThatOfFiniteDisplacements) {
   }
 }
 
-// Random vectors of both components stand for the spinors of a displaced crystal, whose spin–orbit
+// Random vectors of both components stand for the spinors of a displaced crystal. Its spin–orbit
 // term has moved with the atom. The tolerance is 2e-6 eV/Bohr, and the deviation falls as h².
 TEST(PseudobandPerturbation, OfSpinorsIsThatOfFiniteDisplacements) {
   const auto largest_ev = [](const std::string& step) {

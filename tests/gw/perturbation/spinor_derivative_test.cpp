@@ -96,7 +96,9 @@ void expect_elements_twice(const DisplacementElements& spinors, const Displaceme
         }
     }
   EXPECT_GT(largest, 1e-4);
-  if (one.bra_index.empty()) EXPECT_GT(largest_trace, 1e-3);
+  if (one.bra_index.empty()) {
+    EXPECT_GT(largest_trace, 1e-3);
+  }
 }
 
 // A job of spinors at λ = 0 is the job of one component with every level twice. Sums of ∂V and
