@@ -170,5 +170,5 @@ def table(plus: Result, minus: Result, at_rest: Result | None = None) -> str:
     if at_rest is not None:
         worst = max(abs(s.quotient - (s.first_order or 0.0)) for s in states)
         lines.append(f"largest difference: {worst:.3g} eV/Bohr; half of h should divide it by 4, "
-                     "but states near a plasmon pole need a much smaller h")
+                     "but states near a plasmon pole can need a smaller h")
     return "\n".join(lines)
