@@ -128,10 +128,7 @@ struct WaveEntering {
   WaveValue* sums;
   QUASI_HD void operator()(std::int64_t number) const {
     const WaveShape& s = t.shape;
-    const auto k = static_cast<int>(number % s.n_h),
-               state = static_cast<int>(number / s.n_h % s.n_states),
-               contact = static_cast<int>(number / s.n_h / s.n_states % kWaveContacts),
-               column = static_cast<int>(number / s.n_h / s.n_states / kWaveContacts);
+    const auto [k, state, contact, column] = WaveContactRow(s, number);
     const std::int64_t i = contact == 0 ? 0 : s.nx - 1, lines = s.lines(),
                        line = static_cast<std::int64_t>(k) * s.n_kappa;
     const WaveValue* own =

@@ -258,10 +258,7 @@ struct WaveCurrents {
   WaveValue* current;
   QUASI_HD void operator()(std::int64_t number) const {
     const WaveShape& s = t.shape;
-    const auto k = static_cast<int>(number % s.n_h),
-               state = static_cast<int>(number / s.n_h % s.n_states),
-               contact = static_cast<int>(number / s.n_h / s.n_states % kWaveContacts),
-               column = static_cast<int>(number / s.n_h / s.n_states / kWaveContacts);
+    const auto [k, state, contact, column] = WaveContactRow(s, number);
     const int face = contact == 0 ? 1 : s.nx - 1;
     const std::int64_t all = s.n_states * s.lines(),
                        first = state * s.lines() + static_cast<std::int64_t>(k) * s.n_kappa;

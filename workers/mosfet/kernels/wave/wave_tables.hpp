@@ -64,6 +64,34 @@ struct WaveShifts {
   }
 };
 
+/// Returns Σ_j a_j V_j along z at one position x, for the level of one state.
+/// @param table   a [n_levels][nx][nz]
+/// @param input   holds V [kWaveColumns][nx][nz]
+/// @param number  index in [kWaveColumns][n_states][nx], which names column, state and position
+QUASI_HD inline WaveValue wave_sum_along_z(const WaveTables& t, const double* table,
+                                           const WaveInput& input, std::int64_t number) {
+  const WaveShape& s = t.shape;
+  const auto i = static_cast<int>(number % s.nx),
+             state = static_cast<int>(number / s.nx % s.n_states),
+             column = static_cast<int>(number / s.nx / s.n_states);
+  const WaveValue* v = input.potential(s, column, i);
+  const double* a = table + (static_cast<std::int64_t>(t.level_of[state]) * s.nx + i) * s.nz;
+  WaveValue sum;
+  for (int j = 0; j < s.nz; ++j) sum += a[j] * v[j];
+  return sum;
+}
+
+/// Names one number of a list [columns][kWaveContacts][n_states][n_h].
+struct WaveContactRow {
+  int k, state, contact, column;
+
+  QUASI_HD WaveContactRow(const WaveShape& s, std::int64_t number)
+      : k(static_cast<int>(number % s.n_h)),
+        state(static_cast<int>(number / s.n_h % s.n_states)),
+        contact(static_cast<int>(number / s.n_h / s.n_states % kWaveContacts)),
+        column(static_cast<int>(number / s.n_h / s.n_states / kWaveContacts)) {}
+};
+
 /// Computes δε of the nodes to first order in δV, eV [kWaveColumns][n_states][nx]. An index
 /// stands for one number of the result.
 struct WaveNodeShifts {
@@ -71,16 +99,7 @@ struct WaveNodeShifts {
   WaveInput input;
   WaveValue* node;
   QUASI_HD void operator()(std::int64_t number) const {
-    const WaveShape& s = t.shape;
-    const auto i = static_cast<int>(number % s.nx),
-               state = static_cast<int>(number / s.nx % s.n_states),
-               column = static_cast<int>(number / s.nx / s.n_states);
-    const WaveValue* v = input.potential(s, column, i);
-    const double* slope =
-        t.level_slope + (static_cast<std::int64_t>(t.level_of[state]) * s.nx + i) * s.nz;
-    WaveValue sum;
-    for (int j = 0; j < s.nz; ++j) sum += slope[j] * v[j];
-    node[number] = sum;
+    node[number] = wave_sum_along_z(t, t.level_slope, input, number);
   }
 };
 

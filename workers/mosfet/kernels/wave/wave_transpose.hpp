@@ -23,16 +23,8 @@ struct WaveElectronPotential {
   WaveInput input;
   WaveValue* potential;
   QUASI_HD void operator()(std::int64_t number) const {
-    const WaveShape& s = t.shape;
-    const auto i = static_cast<int>(number % s.nx),
-               state = static_cast<int>(number / s.nx % s.n_states),
-               column = static_cast<int>(number / s.nx / s.n_states);
-    const WaveValue* phi = input.potential(s, column, i);
-    const double* density =
-        t.psi_square + (static_cast<std::int64_t>(t.level_of[state]) * s.nx + i) * s.nz;
-    WaveValue sum;
-    for (int j = 0; j < s.nz; ++j) sum += density[j] * phi[j];
-    potential[number] = t.charge[i] * sum;
+    potential[number] =
+        t.charge[number % t.shape.nx] * wave_sum_along_z(t, t.psi_square, input, number);
   }
 };
 
