@@ -1,5 +1,6 @@
-// Tests the long-range part of displacements: it is the field of dipoles, its elements obey laws,
-// and broken decks are refused.
+// Tests ∂V^L, the part of ∂V that the dipoles of displaced ions make in a polar crystal. Its
+// values are those of the written-out dipole formula. Its matrix elements obey the laws of ∂V.
+// Decks with wrong charges or a wrong dielectric tensor are refused.
 
 #include <gtest/gtest.h>
 

@@ -245,8 +245,9 @@ TEST(SupercellFiles, ProjectorsAndPotentialsHaveTheirClosedForm) {
     expect_closed_form(files.field, list[0], p, 1, 0);
 }
 
-// Lattice vectors of a supercell may be any combinations with whole numbers. The number of folded
-// cells is the determinant. A wave of the cell comes back from its coordinates in the supercell.
+// The rows of an integer matrix give the lattice vectors of a supercell in those of the crystal.
+// The determinant is the number of cells that it holds. A wave vector of the crystal, written in
+// the reciprocal vectors of the supercell and read back, is the same wave vector.
 TEST(Supercell, HoldsAnyWholeCombinations) {
   const Supercell oblique(IMat3{{{1, 1, 0}, {-1, 2, 0}, {1, 0, 2}}});
   ASSERT_EQ(oblique.n_cells(), 6);

@@ -157,7 +157,8 @@ TEST(ColumnSlices, JobsEqualThoseWithWholeMatricesOnAnyDevices) {
   }
 }
 
-/// Returns the deck of eight atoms with error bars of four blocks by the first order of Σ.
+/// Returns the deck kEight with four random vectors in place of three. Each vector is a block of
+/// its own, and the scatter of the four blocks gives the job its error bars.
 std::string with_bars() {
   std::string text = kEight;
   return text.replace(text.find("vectors = 3"), 11, "vectors = 4\nblocks = 4");

@@ -67,7 +67,8 @@ std::vector<Cplx> all_estimates(const DisplacementElements& found,
   return values;
 }
 
-/// Returns the Frobenius norm of a matrix, eV/Bohr. @param matrix_ry  elements in Ry/Bohr
+/// Returns the root of the sum of |element|² of a matrix, in eV/Bohr.
+/// @param matrix_ry  all elements, in Ry/Bohr
 double norm_of(const std::vector<Cplx>& matrix_ry) {
   double sum = 0.0;
   for (const Cplx& value : matrix_ry) sum += std::norm(value);

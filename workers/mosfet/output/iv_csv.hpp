@@ -10,8 +10,8 @@
 namespace quasi::mosfet {
 
 /// Writes the file iv.csv while a sweep runs. It has one row for each finished bias point, in the
-/// order of the deck. If the process ends during a call, the file has the rows from before or from
-/// after the call.
+/// order of the deck. Each call replaces the whole file in one step. A process that is killed in
+/// the middle of a call therefore leaves a whole file: either the old one or the new one.
 class IvCsv {
  public:
   explicit IvCsv(const std::filesystem::path& directory) : path_(directory / "iv.csv") {}

@@ -134,7 +134,8 @@ void read_long_range(TableReader& reader, PerturbationRequest& p) {
     reader.fail("dielectric_tensor", "is not positive; give the tensor of the electrons alone");
 }
 
-/// Refuses pseudobands for which the first order of Σ is not implemented.
+/// Refuses decks with both [perturbation] and [pseudobands] whose first order of Σ no formula of
+/// docs/theory/gw.md 14.12 gives. @param refuse_if  throws InvalidInput if its condition is true
 template <typename RefuseIf>
 void check_pseudobands(const Deck& deck, const RefuseIf& refuse_if) {
   const PseudobandOptions& random = deck.pseudobands;

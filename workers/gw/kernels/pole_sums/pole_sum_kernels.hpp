@@ -175,11 +175,11 @@ class PoleSumKernels {
                                                                   const PoleRules& rules) {
     return load(model, rules);
   }
-  /// Brings some rows G of a model to this device. Its sums run over these rows. If the model is
-  /// Hermitian, a row counts for its column, too. The sums over disjoint ranges that cover all rows
-  /// therefore add up to the sum of the whole model. Such a model supports add_diagonal,
-  /// add_diagonal_slope, sums_by_difference and load_changes. Its other sums throw
-  /// std::logic_error.
+  /// Brings some rows G of the matrices W_GG' of a model to this device. The sums of the result run
+  /// over G in these rows and over all G'. If the model is Hermitian, an element GG' also stands
+  /// for G'G. Devices can share a model by disjoint ranges of rows: their sums add up to the sum of
+  /// the whole model. The result supports add_diagonal, add_diagonal_slope, sums_by_difference and
+  /// load_changes. Its other functions throw std::logic_error.
   /// @param rows  range whose begin is a multiple of kRowsOfRange
   virtual std::shared_ptr<const LoadedPoleModel> load_rows(const PlasmonPoleView& model,
                                                            const PoleRules& rules,

@@ -8,8 +8,8 @@ namespace quasi::gw {
 /// Calculates the first orders of the table [perturbation] after Σ, on the devices of the team,
 /// and those in phonon modes. Blocks of random vectors give their statistical errors. All ranks
 /// call it together.
-/// @param groups  sums of χ by groups, which give ε⁻¹ without one block of random vectors. It is
-///                null if every block has ε⁻¹ of the job.
+/// @param groups  sums of χ by groups, which give ε⁻¹ without one block of random vectors.
+///                Null means that every block takes ε⁻¹ of the job.
 /// @throws InvalidInput, NotConverged as displacement_elements() does
 void solve_displacements(const Deck& deck, GroupedScreening* groups, const StepContext& context,
                          Calculation& run);

@@ -249,7 +249,8 @@ std::int64_t bytes_of_static_sums(const MeanField& screening, const Plan& plan, 
     return static_cast<std::int64_t>(slice.chi + pairs);
   }
   const bool stay = sums_stay_on_device(box_bytes_of(screening, plan), matrix, plan);
-  // Of the sums of 2^k portions, one grows and k wait for others.
+  // χ is added up portion by portion as a binary tree. With 2^k portions, k sums wait for a
+  // partner while one grows.
   const double sums =
       stay ? std::min<double>(kChiSums, std::bit_width(static_cast<std::uint64_t>(portions))) : 1.0;
   return static_cast<std::int64_t>(bytes_of_static_matrices(plan, matrix, sums) + pairs);

@@ -61,8 +61,8 @@ struct ListSumArguments {
   int temperature;
   std::int32_t first_row, n_rows;
 
-  /// Number of sums of a row and channel: the normal and the Umklapp part of Σ m W|V|², and Σ m W.
-  /// The first temperature also has Σ m δ and the count.
+  /// Returns the number of sums of a row and channel. These are the normal and the Umklapp part of
+  /// Σ m W|V|², and Σ m W. The first temperature also has Σ m δ and the count.
   QUASI_HD int n_sums() const { return temperature == 0 ? 5 : 3; }
   /// Returns the words of a sum in global memory.
   __device__ __forceinline__ unsigned long long* words(std::int32_t place, int row_channel,

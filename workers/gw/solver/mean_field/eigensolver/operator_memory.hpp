@@ -7,8 +7,9 @@
 
 namespace quasi::gw {
 
-/// Holds the sizes on which the memory of the iterative eigensolver depends. It finds the lowest
-/// states of H, which acts as an operator, at a list of k-points.
+/// Holds the sizes on which the memory of the iterative eigensolver depends. The eigensolver finds
+/// the lowest eigenstates of H at a list of k-points. It computes products Hψ and never stores H
+/// as a matrix.
 struct OperatorStatesWork {
   std::int64_t order = 0;         ///< order of H: plane waves times components; 0: no such work
   std::int64_t n_spinor = 1;      ///< components of a state

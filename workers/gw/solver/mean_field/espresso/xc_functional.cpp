@@ -102,9 +102,11 @@ struct GradientSample {
   }
 };
 
-/// Adds the gradient terms of exchange to a potential, Hartree, [point][n_spins], and to
+/// Adds the part of exchange that depends on the gradient of the density. The derivative of its
+/// energy with respect to ρ is added to `potential`, and that with respect to ∇ρ to
 /// points.by_gradient. With two spins E_x[ρ↑, ρ↓] = ½ E_x[2ρ↑] + ½ E_x[2ρ↓].
-/// @param number  number of the functional in libxc
+/// @param number     number of the functional in libxc
+/// @param potential  V_x, Hartree, [point][n_spins]
 void add_gradient_of_exchange(int number, const XcPoints& points, std::vector<double>& potential) {
   const auto spins = static_cast<std::size_t>(points.n_spins), products = 2 * spins - 1;
   const double scale = spins == 2 ? 2.0 : 1.0;

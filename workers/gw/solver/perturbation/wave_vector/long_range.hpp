@@ -6,9 +6,9 @@
 
 namespace quasi::gw {
 
-/// Calculates the long-range part ∂V^L of ∂V for displacements with one wave vector q. It is
-/// the field of the dipoles of displaced ions [verdi2015] (docs/theory/gw.md 14.14). With K = q +
-/// G:
+/// Calculates the long-range part ∂V^L of ∂V, the first order of the potential when ions move
+/// as a wave with wave vector q. In a polar crystal displaced ions are dipoles, and ∂V^L is the
+/// potential of these dipoles [verdi2015] (docs/theory/gw.md 14.14). With K = q + G:
 ///
 ///   ∂V^L(K) = i (8π/Ω) (K·Z*_a·e)/(K·ε∞·K) exp(−K·ε∞·K/4α) e^{−iK·τ_a},
 ///   Ry/Bohr

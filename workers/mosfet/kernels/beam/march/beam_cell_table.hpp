@@ -11,8 +11,9 @@ namespace quasi::mosfet {
 /// depend on H_k − ε and on j alone, where H_k is the lower end of the cell in H. One table for
 /// each j therefore serves all k. Cubics through four points of the table have a relative error of
 /// 1e-6 in partly open cells, and of 1e-8 in volumes far above the edge. Closed cells and areas of
-/// fully open cells are exact. A cell begins to open, or is completely open, at four distances
-/// H_k − ε. Neither function is smooth there, so that both are integrated near them.
+/// fully open cells are exact. At four values of H_k − ε a cell begins to open, or is completely
+/// open. The volume and the area have kinks at these values, where cubics fail. Near them each
+/// call integrates both instead.
 class BeamCellTable {
  public:
   /// Makes the tables. With Fermi statistics they stay empty, and every call integrates.
